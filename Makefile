@@ -1,0 +1,33 @@
+# The commands of a checkout. `make` alone lists them.
+VENV := .venv
+STAMP := $(VENV)/.set-up
+
+help:  ## list these targets
+	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile
+
+setup: $(STAMP)  ## bring all that demo and test need: .venv, Java, Spark, Delta
+
+demo: setup  ## watch a small fleet agree, from sensor to lake
+	$(VENV)/bin/lasp-edge demo
+
+test: setup  ## format, lint, types, arrows, then every test
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/python -m pytest
+
+clean:  ## remove .venv and what the tools left; the cache stays
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made: .ci/make_venv
+	.ci/make_venv $(VENV)
+	@touch $@
+
+$(STAMP): $(VENV)/.made pyproject.toml
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cloud,demo,dev]"
+	$(VENV)/bin/python -m cloud_tier.prefetch
+	@touch $@
+
+.PHONY: help setup demo test clean

@@ -1,0 +1,108 @@
+"""A lattice: states that only grow, and that any two replicas can always join.
+
+Replicas write without asking each other and exchange what they have, in any order, as often as they
+like. They agree as soon as each has heard everything, if their states form a *join-semilattice*:
+
+- `a | b`, the **join**, is the least state that knows all of `a` and all of `b`. It is
+  associative, commutative and idempotent, so regrouped, reordered and repeated messages are
+  harmless, and a lost one is healed by any later one that includes it.
+- `a <= b`, the **order**, says that `b` already knows everything in `a`: `a | b == b`.
+- `a.bottom()` is the least state; joining it changes nothing.
+- `a.irreducibles()` are the smallest parts of a state: none is the join of lesser states, together
+  they join to the state, and none can be left out.
+- `b | (a - b) == a | b`, and nothing in `a - b` is known to `b`: the **delta** `a - b` is the least
+  message that brings `b` up to date.
+
+A type defines `|=`, `irreducibles`, `==` (which a dataclass has, and which is exact because states
+are kept canonical) and its plain form. The rest is derived here, and is the oracle for every type
+that overrides it with something faster.
+
+States are mutable: `a |= delta` joins in place and costs what the delta costs, `a | b` is a new
+value that shares nothing with either. So they are not hashable. Mutators change nothing: they
+return a delta, which the caller joins.
+
+>>> from crdts import GCounter, Replica
+>>> kitchen, cellar = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
+>>> here, there = GCounter(), GCounter()
+>>> here |= here.increment(kitchen, 2)
+>>> there |= there.increment(cellar, 5)
+>>> (here | there).value
+7
+>>> here - there <= here, here <= there
+(True, False)
+>>> there |= here - there
+>>> here <= there
+True
+
+Source: Marc Shapiro, Nuno Preguiça, Carlos Baquero, Marek Zawirski, "Conflict-free Replicated Data
+Types", SSS 2011. Vitor Enes, Paulo Sérgio Almeida, Carlos Baquero, João Leitão, "Efficient
+Synchronization of State-based CRDTs", ICDE 2019, section III (irreducibles, minimal deltas).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from typing import Any, Self
+
+
+class Lattice(ABC):
+    """A state that only grows. Define the join and `irreducibles`; the rest follows."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # a state that can change has no hash
+
+    @abstractmethod
+    def __ior__(self, other: Self) -> Self:
+        """Join `other` into this state, in place, sharing nothing with it."""
+
+    @abstractmethod
+    def irreducibles(self) -> Iterator[Self]:
+        """Yield the smallest parts of this state, in an order that equal states share."""
+
+    @property
+    @abstractmethod
+    def value(self) -> Any:
+        """What the state means to a reader."""
+
+    @abstractmethod
+    def to_plain(self) -> Any:
+        """Return the state as plain data and states, in canonical order (see `crdts.wire`)."""
+
+    @classmethod
+    @abstractmethod
+    def from_plain(cls, plain: Any) -> Self:
+        """Return the state that `to_plain` gave.
+
+        Raises:
+            ValueError: `plain` came from a peer and is no such state.
+        """
+
+    def bottom(self) -> Self:
+        """Return the least state of this kind; it keeps configuration, such as a bound."""
+        return type(self)()
+
+    def copy(self) -> Self:
+        """Return an equal state that shares nothing with this one."""
+        copied = self.bottom()
+        copied |= self
+        return copied
+
+    def __or__(self, other: Self) -> Self:
+        """Return the least state that knows all of `self` and all of `other`."""
+        joined = self.copy()
+        joined |= other
+        return joined
+
+    def __le__(self, other: Self) -> bool:
+        """Return whether `other` already knows everything in `self`."""
+        return self | other == other
+
+    def __lt__(self, other: Self) -> bool:
+        """Return whether `other` knows everything in `self`, and more."""
+        return self <= other and self != other
+
+    def __sub__(self, other: Self) -> Self:
+        """Return the least state that brings `other` up to `self | other`."""
+        missing = (part for part in self.irreducibles() if not part <= other)
+        return reduce(or_, missing, self.bottom())

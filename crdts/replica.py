@@ -1,0 +1,120 @@
+"""Who writes: replicas, and the dots and versions that they number their writes with.
+
+A **replica** is one life of a writer: every process start is a new one, and its id is never used
+twice, whatever was restored, cloned or forgotten. Its `incarnation` is one more than the greatest
+its device knows of; its `nonce` is 32 random bits, so that two copies of one disk image differ.
+Replicas are ordered by (incarnation, nonce): the later life is the greater.
+
+A **dot** names one write of one replica; a **version** is a dot whose device is known from where it
+stands, as the key of a map.
+
+>>> before, after = Replica(1, 0xC0FFEE, "pi-3"), Replica(2, 0xBEEF, "pi-3")
+>>> before < after
+True
+>>> Version.of(before, 60) < Version.of(after, 1)
+True
+
+Source: Paulo Sérgio Almeida, Carlos Baquero, Ricardo Gonçalves, Nuno Preguiça, Victor Fonte,
+"Scalable and Accurate Causality Tracking for Eventually Consistent Stores", DAIS 2014 (dots).
+"""
+
+from typing import Any, NamedTuple, Self
+
+from crdts.plain import need_int, need_text
+
+INCARNATIONS = 1 << 30  # incarnation < INCARNATIONS: more starts than a device can live through
+NONCES = 1 << 32
+SEQS = 1 << 40  # seq < SEQS: a thousand writes a second for 34 years
+DEVICE_BYTES = 255
+
+
+class Replica(NamedTuple):
+    """One life of a writer: `incarnation` < 2**30, `nonce` < 2**32, its device's name."""
+
+    incarnation: int
+    nonce: int
+    device: str
+
+    @classmethod
+    def checked(cls, incarnation: Any, nonce: Any, device: Any) -> Self:
+        """Return the replica.
+
+        Raises:
+            ValueError: a part is no integer in its range, or no device name of at most 255 bytes.
+        """
+        return cls(
+            need_int(incarnation, "an incarnation", below=INCARNATIONS),
+            need_int(nonce, "a nonce", below=NONCES),
+            need_text(device, "a device name", DEVICE_BYTES),
+        )
+
+
+NOBODY = Replica(0, 0, "")  # below every replica: the writer of what was never written
+
+
+class Dot(NamedTuple):
+    """One write: the `seq`-th of `replica`, counted from 1."""
+
+    replica: Replica
+    seq: int
+
+
+class Version(NamedTuple):
+    """How new an entry of a known device is; the greater version is the newer entry."""
+
+    incarnation: int
+    nonce: int
+    seq: int
+
+    @classmethod
+    def of(cls, replica: Replica, seq: int) -> Self:
+        """Return the version that `replica` gives to its `seq`-th write."""
+        return cls(replica.incarnation, replica.nonce, seq)
+
+    @classmethod
+    def checked(cls, incarnation: Any, nonce: Any, seq: Any) -> Self:
+        """Return the version.
+
+        Raises:
+            ValueError: a part is no integer in its range.
+        """
+        return cls(
+            need_int(incarnation, "an incarnation", below=INCARNATIONS),
+            need_int(nonce, "a nonce", below=NONCES),
+            need_int(seq, "a seq", below=SEQS),
+        )
+
+    def replica(self, device: str) -> Replica:
+        """Return the replica of `device` that gave this version."""
+        return Replica(self.incarnation, self.nonce, device)
+
+
+def by_device(columns: dict[Replica, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Return replica -> integers as device -> (incarnation, nonce, *integers, ...), both sorted.
+
+    A device's name is written once however often it was started, so that a start costs some 12 B.
+    """
+    devices: dict[str, tuple[int, ...]] = {}
+    for replica in sorted(columns, key=lambda replica: (replica.device, replica)):
+        row = (replica.incarnation, replica.nonce, *columns[replica])
+        devices[replica.device] = devices.get(replica.device, ()) + row
+    return devices
+
+
+def from_devices(plain: Any, what: str, width: int) -> dict[Replica, tuple[Any, ...]]:
+    """Return what `by_device` was given; the `width` integers a replica are still unchecked.
+
+    Raises:
+        ValueError: `plain` is no such mapping.
+    """
+    if type(plain) is not dict:
+        raise ValueError(f"{what} needs a map by device, got {type(plain).__name__}")
+    columns = {}
+    step = width + 2
+    for device, flat in plain.items():
+        if type(flat) is not tuple or not flat or len(flat) % step:
+            raise ValueError(f"{what} needs {step} integers a replica of {device!r}, got {flat!r}")
+        for at in range(0, len(flat), step):
+            replica = Replica.checked(flat[at], flat[at + 1], device)
+            columns[replica] = flat[at + 2 : at + step]
+    return columns

@@ -1,0 +1,130 @@
+"""What must be durable before anything leaves the device: one transaction's worth of changes."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from crdts import Replica
+from lasp_edge.fold import Partial
+
+
+class BlockId(NamedTuple):
+    """Where identities are kept together: one event, one set of tags, one stretch of time."""
+
+    event: str
+    tags: str
+    block: int
+
+
+class PaneId(NamedTuple):
+    """Whose pane entry: ordered by time first."""
+
+    pane_us: int
+    stream: int
+    key: str
+    incarnation: int
+    nonce: int
+
+
+class PaneRow(NamedTuple):
+    """A pane entry as stored. `dirty` until a frame that holds this seq has landed."""
+
+    seq: int
+    end_us: int
+    partial: Partial
+    dirty: bool
+
+
+class ReadingRow(NamedTuple):
+    """An accepted reading as it was read."""
+
+    accepted_us: int
+    event: str
+    time_us: int
+    value: Any
+    quantised: int
+    tags: Mapping[str, str]
+    source: str
+
+
+class SourceRow(NamedTuple):
+    """How far a source is.
+
+    Attributes:
+        cursor: where it resumes.
+        high_us: greatest own time accepted from it; None before the first.
+        stamped: its readings get their time on acceptance.
+        done: it is finished.
+    """
+
+    cursor: str | None = None
+    high_us: int | None = None
+    stamped: bool = False
+    done: bool = False
+
+
+class Changes:
+    """Changes since the last commit; for one key the last one counts.
+
+    Attributes:
+        replica: a new life, to be remembered before it writes anything.
+        identities: packed identities of a block.
+        panes: pane entries.
+        deltas: encoded deltas of variables, in order.
+        states: whole encoded variables, in place of all their deltas so far.
+        sources: cursors and watermarks.
+        counters: totals by name.
+        facts: everything else that is one value, by name.
+        readings: accepted readings, where they are kept.
+        all_dirty: every stored pane entry is dirty again.
+    """
+
+    __slots__ = (
+        "all_dirty",
+        "counters",
+        "deltas",
+        "facts",
+        "identities",
+        "panes",
+        "readings",
+        "replica",
+        "sources",
+        "states",
+    )
+
+    def __init__(self) -> None:
+        self.replica: Replica | None = None
+        self.identities: dict[BlockId, bytes] = {}
+        self.panes: dict[PaneId, PaneRow] = {}
+        self.deltas: list[tuple[str, bytes]] = []
+        self.states: dict[str, bytes] = {}
+        self.sources: dict[str, SourceRow] = {}
+        self.counters: dict[str, int] = {}
+        self.facts: dict[str, Any] = {}
+        self.readings: list[ReadingRow] = []
+        self.all_dirty = False
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+class Restored:
+    """What a store holds when an agent starts.
+
+    Attributes:
+        incarnation: the greatest known of this device; 0 for a new store.
+        states: encoded whole variables by name.
+        deltas: encoded deltas by variable, in order, to be joined after the state.
+        sources: cursors and watermarks by source name.
+        counters: totals by name.
+        facts: single values by name.
+    """
+
+    __slots__ = ("counters", "deltas", "facts", "incarnation", "sources", "states")
+
+    def __init__(self) -> None:
+        self.incarnation = 0
+        self.states: dict[str, bytes] = {}
+        self.deltas: dict[str, list[bytes]] = {}
+        self.sources: dict[str, SourceRow] = {}
+        self.counters: dict[str, int] = {}
+        self.facts: dict[str, Any] = {}

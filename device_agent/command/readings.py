@@ -1,0 +1,27 @@
+"""Print the readings that an agent kept, one JSON object a line, in the order of acceptance.
+
+An agent keeps them when it runs with --keep-readings. `value` is as read, `q` is what it was
+quantised to.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from device_agent.store import existing_store
+from lasp_edge.errors import Exit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--data-dir", type=Path, required=True, help="the agent's data directory")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    store = existing_store(arguments.data_dir)
+    device = (store.replica() or (0, 0, ""))[2]
+    for reading in store.readings():
+        print(json.dumps({"device": device, **reading}))  # noqa: T201
+    store.close()
+    return Exit.FINE

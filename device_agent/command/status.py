@@ -1,0 +1,78 @@
+"""Print what a device's agent has accepted, refused and still has to send.
+
+Reads the agent's data directory; the agent may be running.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from device_agent.store import Store, existing_store
+from lasp_edge.errors import Exit
+
+COUNTED = ("accepted", "repeated", "late", "too_late", "in_the_future", "refused")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--data-dir", type=Path, required=True, help="the agent's data directory")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    store = existing_store(arguments.data_dir)
+    status = _status(store)
+    store.close()
+    print(json.dumps(status) if arguments.json else _plainly(status))  # noqa: T201
+    return Exit.FINE
+
+
+def _status(store: Store) -> dict[str, Any]:
+    restored = store.restored()
+    incarnation, nonce, device = store.replica() or (0, 0, "")
+    return {
+        "device": device,
+        "replica": {"incarnation": incarnation, "nonce": nonce},
+        **{name: restored.counters.get(name, 0) for name in COUNTED},
+        "refused_by_reason": {
+            name.removeprefix("refused: "): total
+            for name, total in sorted(restored.counters.items())
+            if name.startswith("refused: ")
+        },
+        "frames_left_aside": {
+            name.removeprefix("frame: "): total
+            for name, total in sorted(restored.counters.items())
+            if name.startswith("frame: ")
+        },
+        "clone_alarms": restored.counters.get("clone_alarms", 0),
+        "dirty_panes": store.count_dirty(),
+        "last_settled": restored.facts.get("settled", {}),
+        "lake": restored.facts.get("lake"),
+        "floor_us": restored.facts.get("floor_us"),
+        "high_us": restored.facts.get("high_us"),
+        "sources": {name: row._asdict() for name, row in sorted(restored.sources.items())},
+    }
+
+
+def _plainly(status: dict[str, Any]) -> str:
+    replica = status["replica"]
+    lines = [
+        f"device {status['device']}, started {replica['incarnation']} times",
+        f"  accepted       {status['accepted']}",
+        f"  repeated       {status['repeated']} (dropped: the same reading came before)",
+        f"  late           {status['late']} (accepted; windows were revised)",
+        f"  too late       {status['too_late']} (refused: older than what is retained)",
+        f"  in the future  {status['in_the_future']} (refused: ahead of the clock)",
+        f"  refused        {status['refused']}",
+    ]
+    lines += [f"      {total} {reason}" for reason, total in status["refused_by_reason"].items()]
+    lines += [f"  to be sent     {status['dirty_panes']} pane entries"]
+    lines += [
+        f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+        for name, settled in status["last_settled"].items()
+    ]
+    if status["clone_alarms"]:
+        lines.append(f"  ALARM          another live agent has this name ({status['clone_alarms']})")
+    return "\n".join(lines)

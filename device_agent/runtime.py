@@ -1,0 +1,211 @@
+"""The agent's process: the only place where core, store, link and sources meet clock and chance.
+
+One thread does everything: it waits for messages, for the next reading and for the next tick,
+whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
+durable. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
+gossiping until everything has landed.
+"""
+
+import json
+import logging
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from random import Random, SystemRandom
+from types import FrameType
+from typing import Any, Protocol
+
+from device_agent.batch import Batch
+from device_agent.core import Core
+from device_agent.durable import Durable
+from device_agent.settings import SECOND_US
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Will
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT_S = 1.0
+
+
+class Source(Protocol):
+    """Where readings come from; see `device_agent.sources`."""
+
+    name: str
+
+    def open(self, cursor: str | None) -> None:
+        """Start, after the reading that the cursor names."""
+
+    def poll(self, now_us: int) -> Batch | None:
+        """Return what is there now; never wait."""
+
+    def due_us(self, now_us: int) -> int | None:
+        """Return when to poll next; None where the source is finished or wakes the agent."""
+
+    def acknowledge(self, cursor: str | None) -> None:
+        """The readings up to this cursor are durable."""
+
+    def close(self) -> None:
+        """Stop."""
+
+
+def now_us() -> int:
+    """Return the wall clock, microseconds since the epoch."""
+    return time.time_ns() // 1_000  # noqa: TID251 - the process reads the clock for everybody
+
+
+def fresh_nonce() -> int:
+    """Return the 32 random bits of one process start."""
+    return SystemRandom().getrandbits(32)
+
+
+class Reporter:
+    """Says now and then how things stand.
+
+    Args:
+        every_us: how often; None for never.
+        write: takes the report of a core and prints it.
+    """
+
+    def __init__(self, every_us: int | None, write: Callable[[dict[str, Any]], None]) -> None:
+        self._every_us = every_us
+        self._write = write
+        self._next_us = 0
+
+    def tell(self, core: Core, at_us: int, *, now: bool = False) -> None:
+        """Report if it is time, or at once."""
+        if self._every_us is not None and (now or at_us >= self._next_us):
+            self._next_us = at_us + self._every_us
+            self._write(core.report())
+
+
+def write_json(report: dict[str, Any]) -> None:
+    """Print a report as one JSON line."""
+    print(json.dumps(report), flush=True)  # noqa: T201
+
+
+class Runtime:
+    """One running agent.
+
+    Args:
+        durable: core and store.
+        broker: where to gossip.
+        sources: where readings come from.
+        reporter: tells how things stand.
+        exit_when_done: end once every source is finished and everything has landed.
+    """
+
+    def __init__(
+        self,
+        durable: Durable,
+        broker: BrokerUrl,
+        sources: Sequence[Source],
+        reporter: Reporter,
+        *,
+        exit_when_done: bool = False,
+    ) -> None:
+        core = durable.core
+        self._durable, self._core = durable, core
+        self._sources = list(sources)
+        self._reporter = reporter
+        self._exit_when_done = exit_when_done
+        will = core.last_will()
+        self.link = Link(
+            broker,
+            client_id=f"{core.topics.root}/{core.replica.device}",
+            subscriptions=core.subscriptions(),
+            last_will=Will(will.topic, will.payload, 1, will.retain),
+            jitter=Random(core.replica.nonce),
+        )
+        self._stop_signal: int | None = None
+        self._stop_sources = False
+        self._tick_us = 0
+
+    def run(self) -> int:
+        """Run until told to stop; return the signal that said so, 0 for none."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGUSR1, self._on_stop_sources)
+        self.link.start()
+        for source in self._sources:
+            source.open(self._core.cursor(source.name))
+        try:
+            while self._stop_signal is None and not (self._exit_when_done and self._core.done):
+                self._turn()
+            self._tick(now_us())
+            self._reporter.tell(self._core, now_us(), now=True)
+        finally:
+            self._close()
+        return self._stop_signal or 0
+
+    def _turn(self) -> None:
+        """Wait for something, and do all that there is to do."""
+        for event in self.link.poll(self._wait_s(now_us())):
+            self._hear(event)
+        if self._stop_sources:
+            self._end_sources()
+        for source in self._sources:
+            self._read(source)
+        at_us = now_us()
+        if at_us >= self._tick_us:
+            self._tick(at_us)
+            self._reporter.tell(self._core, at_us)
+
+    def _wait_s(self, at_us: int) -> float:
+        dues = [self._tick_us, *(source.due_us(at_us) for source in self._sources)]
+        soonest_us = min(due for due in dues if due is not None)
+        return min(max(0.0, (soonest_us - at_us) / SECOND_US), LONGEST_WAIT_S)
+
+    def _hear(self, event: object) -> None:
+        if isinstance(event, Message):
+            self._durable.hear(event.topic, event.payload, now_us())
+        elif isinstance(event, Connected):
+            log.info("connected, MQTT %s", event.protocol)
+            self._core.handle_connected(now_us())
+            self._tick_us = 0
+        elif isinstance(event, Disconnected):
+            log.warning("disconnected: %s", event.reason)
+            self._core.handle_disconnected()
+
+    def _read(self, source: Source) -> None:
+        batch = source.poll(now_us())
+        if batch is None:
+            return
+        self._durable.read(batch, now_us())
+        source.acknowledge(batch.cursor)
+        if batch.done:
+            log.info("%s: finished", source.name)
+
+    def _tick(self, at_us: int) -> None:
+        sent = [
+            self.link.publish(publication.topic, publication.payload, retain=publication.retain)
+            for publication in self._durable.tick(at_us)
+        ]
+        if not all(sent):
+            self._core.handle_unsent()
+        self._tick_us = at_us + self._core.settings.interval_us // 2
+
+    def _end_sources(self) -> None:
+        self._stop_sources = False
+        for source in self._sources:
+            source.close()
+        self._sources.clear()
+        self._core.handle_end()
+        self._tick_us = 0
+
+    def _close(self) -> None:
+        goodbye = self._core.goodbye()
+        self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
+        self.link.stop()
+        for source in self._sources:
+            source.close()
+        self._durable.store.close()
+
+    def _on_stop(self, number: int, _frame: FrameType | None) -> None:
+        if self._stop_signal is not None:
+            sys.exit(128 + number)
+        self._stop_signal = number
+        self.link.wake()
+
+    def _on_stop_sources(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop_sources = True
+        self.link.wake()

@@ -1,0 +1,30 @@
+"""What can be set about an agent, with units and defaults."""
+
+from dataclasses import dataclass
+
+SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an agent runs.
+
+    Attributes:
+        interval_us: variables that changed are published, and the core ticks, this often.
+        beat_us: a device says this often what it holds and promises; a fifth as often when
+            nothing has changed.
+        results_us: results for people are published at most this often; 0 for never.
+        retain_us: readings older than the greatest accepted time less this are refused.
+        lateness_us: how much later than the newest reading an older one may still come without
+            being called late; the low watermark stays this far behind.
+        max_skew_us: a reading further ahead of the clock than this is refused.
+        keep_readings: accepted readings are stored as read.
+    """
+
+    interval_us: int = 1 * SECOND_US
+    beat_us: int = 2 * SECOND_US
+    results_us: int = 10 * SECOND_US
+    retain_us: int = 7 * 86_400 * SECOND_US
+    lateness_us: int = 5 * SECOND_US
+    max_skew_us: int = 300 * SECOND_US
+    keep_readings: bool = False

@@ -1,0 +1,90 @@
+"""CSV with a header row; a field is a column, and what looks like a number is one.
+
+A last row without its end of line cannot be told from half a row, as half a number is a number.
+It counts once nobody has written to the file for `SETTLED_US`.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from device_agent.sources.mapping import Record
+from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
+from device_agent.sources.replay import Row
+
+NOT_CSV = "not CSV"
+WRONG_WIDTH = "not as many fields as the header"
+SETTLED_US = 2_000_000
+
+
+class CsvRows:
+    """The rows of a CSV file; see `replay.Rows`.
+
+    Raises:
+        ValueError: a column that is needed is not in the header.
+    """
+
+    def __init__(self, path: Path, offset: int, line: int, needed: list[str]) -> None:
+        head = RecordedFile(path, 0, 0)
+        first = head.take(1)
+        head.close()
+        self._columns = next(csv.reader([_text(line) for line in first]), [])
+        missing = [column for column in needed if column not in self._columns]
+        if missing:
+            raise ValueError(f"{path} has no column {missing[0]!r}; it has {self._columns}")
+        self._file = RecordedFile(path, offset or head.offset, line or head.line)
+        self.offset = self._file.offset
+        self.line = self._file.line
+        self.ended = False
+        self.retry_us: int | None = None
+
+    def records(self, limit: int, now_us: int) -> list[Record | str]:
+        """Return up to `limit` rows."""
+        return [row.record for row in self.rows(limit, now_us)]
+
+    def rows(self, limit: int, now_us: int) -> list[Row]:
+        """Return up to `limit` rows and their places."""
+        self.retry_us = None
+        reader = csv.reader(self._lines(now_us), strict=True)
+        rows: list[Row] = []
+        self.ended = False
+        while len(rows) < limit and not self.ended:
+            record = self._next_record(reader)
+            if record is not None:
+                rows.append(Row(record, self._file.offset, self._file.line))
+            if not self.ended:
+                self.offset, self.line = self._file.offset, self._file.line
+        self._file.go_back(self.offset, self.line)
+        return rows
+
+    def _next_record(self, reader: Iterator[list[str]]) -> Record | str | None:
+        """Return the next row or why it is none; None for a blank line and at the end."""
+        try:
+            cells = next(reader)
+        except StopIteration:
+            self.ended = True
+            return UNREADABLE if self._file.damaged else None
+        except csv.Error:
+            # A quoted field that is not closed where the file ends now may be closed later.
+            self.ended = self.retry_us is not None
+            return None if self.ended else NOT_CSV
+        if len(cells) != len(self._columns):
+            return WRONG_WIDTH if cells else None
+        return dict(zip(self._columns, cells, strict=True))
+
+    def _lines(self, now_us: int) -> Iterator[str]:
+        while lines := self._file.take(1):
+            if not lines[0].endswith(b"\n"):
+                settled_us = self._file.changed_us() + SETTLED_US
+                if settled_us > now_us:
+                    self.retry_us = settled_us
+                    return
+            yield _text(lines[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace")

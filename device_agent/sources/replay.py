@@ -1,0 +1,173 @@
+"""Recorded rows, as fast as the agent takes them or at a multiple of the speed they came at.
+
+The cursor is the byte offset behind the last row taken (of the text, before any compression) and
+the number of lines there: `4711:12`. At a finite speed a row is due when as much time has passed
+since the first poll, times `speed`, as lies between the row and the first row of the file, or the
+first one behind the cursor. All agents that replay one file, each its own device's rows, thus keep
+step. A row without a usable time is due with the row before it.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from device_agent.batch import Batch
+from device_agent.sources.mapping import Mapping, Record
+from lasp_edge.numbers import Refused
+
+ROWS = 2_000
+"""A batch has at most so many rows."""
+_PACED_ROWS = 100  # read ahead at a finite speed
+
+
+class Row(NamedTuple):
+    """A row, or the reason why it is none, and the place behind it."""
+
+    record: Record | str
+    offset: int
+    line: int
+
+
+class Rows(Protocol):
+    """A file of rows.
+
+    Attributes:
+        offset: bytes before the next row.
+        line: lines before the next row.
+        ended: nothing more was there when it was read last.
+        retry_us: when to look for the rest of a last row that is incomplete; None: never.
+    """
+
+    offset: int
+    line: int
+    ended: bool
+    retry_us: int | None
+
+    def records(self, limit: int, now_us: int) -> list[Record | str]:
+        """Return up to `limit` rows, or reasons why one is none."""
+
+    def rows(self, limit: int, now_us: int) -> list[Row]:
+        """Return the same with the place behind each."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class Replay:
+    """A source of recorded rows.
+
+    Args:
+        name: the source's name.
+        path: the file.
+        open_rows: opens it at a byte offset and line number.
+        mapping: from rows to readings.
+        speed: times as fast as recorded; None: as fast as the agent takes them.
+
+    Raises:
+        ValueError: a finite speed without a time, or not positive.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        open_rows: Callable[[Path, int, int], Rows],
+        mapping: Mapping,
+        speed: float | None = None,
+    ) -> None:
+        if speed is not None and not speed > 0:
+            raise ValueError(f"--speed is a positive number or max, not {speed}")
+        if speed is not None and not mapping.has_times:
+            raise ValueError("--speed needs --time: without times of their own rows have no pace")
+        self.name = name
+        self._path = path
+        self._open_rows = open_rows
+        self._mapping = mapping
+        self._speed = speed
+        self._file: Rows | None = None
+        self._place = (0, 0)
+        self._done = False
+        self._ahead: deque[Row] = deque()
+        self._anchor: tuple[int, int] | None = None
+
+    def open(self, cursor: str | None) -> None:
+        self._place = _parsed(cursor, self._path)
+        try:
+            self._file = self._open_rows(self._path, *self._place)
+        except (OSError, EOFError) as error:
+            raise ValueError(f"cannot read {self._path}: {error}") from None
+
+    def poll(self, now_us: int) -> Batch | None:
+        file = self._file
+        if self._done or file is None:
+            return None
+        if self._speed is None:
+            records = file.records(ROWS, now_us)
+            self._place = (file.offset, file.line)
+        else:
+            rows = self._due_rows(file, self._speed, now_us)
+            records = [row.record for row in rows]
+            self._place = rows[-1][1:] if rows else self._place
+        self._done = file.ended and not self._ahead and file.retry_us is None
+        if not records and not self._done:
+            return None
+        batch = self._mapping.batch(self.name, records)
+        batch.cursor = f"{self._place[0]}:{self._place[1]}"
+        batch.done = self._done
+        return batch
+
+    def due_us(self, now_us: int) -> int | None:
+        if self._done or self._file is None:
+            return None
+        if self._ahead:
+            return max(now_us, self._due_at_us(self._ahead[0]))
+        return max(now_us, self._file.retry_us or now_us)
+
+    def acknowledge(self, cursor: str | None) -> None:
+        """Nothing to do: the cursor is in the store."""
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _due_rows(self, file: Rows, speed: float, now_us: int) -> list[Row]:
+        due: list[Row] = []
+        while len(due) < ROWS:
+            if not self._ahead:
+                self._ahead.extend(file.rows(_PACED_ROWS, now_us))
+            if not self._ahead:
+                break
+            if self._anchor is None:
+                time_us = self._time_us(self._ahead[0])
+                self._anchor = None if time_us is None else (time_us, now_us)
+            if self._due_at_us(self._ahead[0]) > now_us:
+                break
+            due.append(self._ahead.popleft())
+        return due
+
+    def _due_at_us(self, row: Row) -> int:
+        time_us = self._time_us(row)
+        if time_us is None or self._anchor is None or self._speed is None:
+            return 0
+        first_us, began_us = self._anchor
+        return began_us + ceil((time_us - first_us) / self._speed)
+
+    def _time_us(self, row: Row) -> int | None:
+        if isinstance(row.record, str):
+            return None
+        with contextlib.suppress(Refused):
+            return self._mapping.time_of(row.record)
+        return None
+
+
+def _parsed(cursor: str | None, path: Path) -> tuple[int, int]:
+    if cursor is None:
+        return 0, 0
+    offset, colon, line = cursor.partition(":")
+    if not (colon and offset.isdecimal() and line.isdecimal()):
+        raise ValueError(f"{path}: {cursor!r} is no place in a file")
+    return int(offset), int(line)

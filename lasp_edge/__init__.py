@@ -1,0 +1,25 @@
+"""What users write, and what crosses MQTT.
+
+- `program`: Program, events, variables, windows
+- `fold`, `folds`: aggregates; `numbers`: exact values
+- `streams`, `inputs`: what a partial and a result are made of
+- `messages`, `topics`, `link`: the frames, where they go, and the one MQTT connection
+- `command_line`, `loading`, `errors`: the `lasp-edge` command
+"""
+
+from lasp_edge import folds
+from lasp_edge.fold import Column, Fold, Op
+from lasp_edge.program import Event, EventType, Program, Update, Variable, Window
+
+__all__ = [
+    "Column",
+    "Event",
+    "EventType",
+    "Fold",
+    "Op",
+    "Program",
+    "Update",
+    "Variable",
+    "Window",
+    "folds",
+]

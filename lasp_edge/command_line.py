@@ -1,0 +1,79 @@
+"""The `lasp-edge` command: finds its sub-commands by entry points and runs one.
+
+A sub-command is a module with `add_arguments(parser)` and `run(arguments) -> int`, registered in
+the entry point group `lasp_edge.commands`. Only the one that was asked for is imported, so a device
+never imports Spark.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from lasp_edge.errors import CommandError, EnvironmentLacks, Exit
+
+GROUP = "lasp_edge.commands"
+ORDER = ("demo", "agent", "status", "readings", "cloud", "lander", "windows", "globals")
+
+OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
+EXTRAS = {"amqtt": "demo"}
+"""The extra that brings a package; where none is named, it is `cloud`."""
+
+SUMMARY = {
+    "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
+    "agent": "run a program on this device",
+    "status": "what a device's agent has accepted, refused and still has to send",
+    "readings": "the readings that an agent kept, as JSON lines",
+    "cloud": "merge a fleet into Delta tables and keep its windows, in Spark",
+    "lander": "only take the fleet's messages into the lake, without Spark",
+    "windows": "print a window of the lake, without Spark",
+    "globals": "print the fleet-wide values of the lake, without Spark",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code (see `lasp_edge.errors.Exit`)."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    known = {point.name: point.value for point in entry_points(group=GROUP)}
+    if not words or words[0] not in known:
+        return _overview(known, words)
+    try:
+        return _run(words[0], known[words[0]], words[1:])
+    except CommandError as error:
+        print(f"lasp-edge {words[0]}: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+
+
+def _run(name: str, module: str, words: list[str]) -> int:
+    try:
+        command = import_module(module)
+        parser = argparse.ArgumentParser(
+            f"lasp-edge {name}",
+            description=command.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(parser)
+        code: int = command.run(parser.parse_args(words))
+    except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
+        if missing in OURS:
+            raise
+        what = f"the Python package {missing!r} is not installed"
+        extra = EXTRAS.get(missing, "cloud")
+        raise EnvironmentLacks(what, f"pip install 'lasp-edge[{extra}]'") from None
+    return code
+
+
+def _overview(known: dict[str, str], words: list[str]) -> int:
+    names = sorted(known, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+    lines = [f"  {name:10} {SUMMARY.get(name, '')}" for name in names]
+    asked = not words or words[0] in {"-h", "--help", "help"}
+    if not asked:
+        print(f"lasp-edge: no command {words[0]!r}", file=sys.stderr)  # noqa: T201
+    text = "usage: lasp-edge COMMAND ...\n\n" + "\n".join(lines)
+    text += "\n\n`lasp-edge COMMAND --help` says more."
+    print(text, file=sys.stdout if asked else sys.stderr)
+    return Exit.FINE if asked and words else Exit.USAGE

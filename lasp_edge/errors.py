@@ -1,0 +1,48 @@
+"""What a command ends with: exit codes, and the errors that become one line for the user."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes of every command."""
+
+    FINE = 0
+    DIFFERS = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    ENVIRONMENT = 4
+    INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """An error that the command line prints as one line, without a traceback."""
+
+    exit_code = Exit.DIFFERS
+
+
+class UsageError(CommandError):
+    """The command was called with arguments that cannot work."""
+
+    exit_code = Exit.USAGE
+
+
+class NotFound(CommandError):  # noqa: N818 - reads as what happened: a lake, program or window
+    """The lake, program, window or data directory that was named is not there."""
+
+    exit_code = Exit.NOT_FOUND
+
+
+class EnvironmentLacks(CommandError):  # noqa: N818 - reads as what happened
+    """The machine lacks something that the command needs.
+
+    Args:
+        what: what is missing, as a sentence part ("Java 17 or later is not installed").
+        line_to_type: the command that brings it.
+    """
+
+    exit_code = Exit.ENVIRONMENT
+
+    def __init__(self, what: str, line_to_type: str) -> None:
+        super().__init__(f"{what}; to bring it, type: {line_to_type}")
+        self.what = what
+        self.line_to_type = line_to_type

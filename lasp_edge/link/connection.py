@@ -1,0 +1,373 @@
+"""One connection, from CONNECT to its end, on a paho client that is made for it alone.
+
+paho serves as the protocol engine only. Its own network thread, its offline queue and its
+reconnection are not used, because each of them fails in a way that cannot be mended from outside:
+an exception in a callback ends the thread while `is_connected()` stays true, a message queued
+offline costs 2 kB, the back-off has no jitter, and `disconnect` forgets what was not yet sent.
+With a client for each connection nothing of a dead one is ever sent again.
+"""
+
+import contextlib
+import select
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.matcher import MQTTMatcher
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from lasp_edge.link.broker_url import BrokerUrl
+from lasp_edge.link.events import Connected, Counts, Limits, Message, Protocol, Traffic, Will
+from lasp_edge.link.inbox import Inbox
+
+now_s = time.monotonic  # noqa: TID251 a network's time-outs are real ones
+
+_VERSIONS: dict[Protocol, MQTTProtocolVersion] = {
+    "5": MQTTProtocolVersion.MQTTv5,
+    "3.1.1": MQTTProtocolVersion.MQTTv311,
+}
+_UNSUPPORTED_PROTOCOL = 0x84
+_PACKET_OVERHEAD_BYTES = 32  # fixed header, packet number and properties of a PUBLISH, generously
+_LONGEST_TOPIC_BYTES = 1 << 16
+_GOODBYE_S = 1.0  # how long a DISCONNECT may take to leave
+
+
+class Settings(NamedTuple):
+    """What all connections of a link have in common."""
+
+    broker: BrokerUrl
+    client_id: str
+    subscriptions: tuple[str, ...]
+    last_will: Will | None
+    keep_session_s: int
+    limits: Limits
+
+
+class ConnectionEnded(Exception):  # noqa: N818 the end of a connection is no error of ours
+    """The connection is over; the text says why."""
+
+
+class Connection:
+    """One life of a link. `ready` once the broker has taken us and answered our subscriptions.
+
+    `open`, `serve` and `close` run in the network's thread; `publish`, `pending`, `subscribe` and
+    `acknowledge` in the caller's, who wakes `serve` afterwards. All writing to the socket is
+    `serve`'s: paho writes in the caller's thread unless `on_socket_register_write` is set.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        protocol: Protocol,
+        settings: Settings,
+        inbox: Inbox,
+        counts: Counts,
+        progress: threading.Event,
+    ) -> None:
+        self.number = number
+        self.protocol: Protocol = protocol
+        self.opened = False
+        self.answered = False
+        self.protocol_refused = False
+        self.ready = False
+        self.refused_subscriptions: list[str] = []
+        self._settings = settings
+        self._inbox = inbox
+        self._counts = counts
+        self._progress = progress
+        self._progress_s = 0.0
+        self._client = self._make_client()
+        self._asked_for: Any = MQTTMatcher()  # type: ignore[no-untyped-call]
+        for asked in settings.subscriptions:
+            self._asked_for[_filter_within(asked)] = True
+        self._ended_because: str | None = None
+        self._final_traffic = Traffic()
+        self._session_present = False
+        self._subscribing: dict[int, Sequence[str]] = {}
+        self._early: list[Message] = []
+        self._in_flight: dict[int, int] = {}
+        self._in_flight_bytes = 0
+        self._confirmed: deque[int] = deque()
+        self._most_in_flight = settings.limits.in_flight
+        self._most_packet_bytes = 1 << 28
+
+    def _make_client(self) -> Client:
+        settings = self._settings
+        client = Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=settings.client_id,
+            clean_session=None if self.protocol == "5" else not settings.keep_session_s,
+            protocol=_VERSIONS[self.protocol],
+            reconnect_on_failure=False,
+            manual_ack=True,
+        )
+        client.connect_timeout = settings.limits.connect_timeout_s
+        client.max_inflight_messages = 0  # bounded in `publish`; paho's own bound makes a queue
+        if settings.broker.user is not None:
+            client.username_pw_set(settings.broker.user, settings.broker.password)
+        if settings.last_will is not None:
+            will = settings.last_will
+            client.will_set(will.topic, will.payload, will.qos, will.retain)
+        client.on_connect = self._on_connect
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = self._on_subscribe
+        client.on_publish = self._on_publish
+        client.on_message = self._on_message
+        client.on_socket_open = _send_small_packets_at_once
+        client.on_socket_close = self._on_socket_close
+        client.on_socket_register_write = _leave_writing_to_serve
+        return client
+
+    def open(self) -> None:
+        """Connect the socket and queue the CONNECT.
+
+        Raises:
+            OSError: there is nobody at that address, or TLS failed.
+        """
+        broker, limits = self._settings.broker, self._settings.limits
+        if broker.tls:
+            self._client.tls_set_context(ssl.create_default_context())
+        if self.protocol == "5":
+            wishes = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+            wishes.MaximumPacketSize = (
+                limits.payload_bytes + _LONGEST_TOPIC_BYTES + _PACKET_OVERHEAD_BYTES
+            )
+            if self._settings.keep_session_s:
+                wishes.SessionExpiryInterval = self._settings.keep_session_s
+            self._client.connect(
+                broker.host,
+                broker.port,
+                limits.keep_alive_s,
+                clean_start=not self._settings.keep_session_s,
+                properties=wishes,
+            )
+        else:
+            self._client.connect(broker.host, broker.port, limits.keep_alive_s)
+        self.opened = True
+
+    def serve(self, stopping: threading.Event, wake: socket.socket) -> None:
+        """Read and write until the connection is over.
+
+        Raises:
+            ConnectionEnded: always.
+        """
+        client = self._client
+        poller = select.poll()
+        poller.register(wake, select.POLLIN)
+        deadline_s = now_s() + self._settings.limits.handshake_timeout_s
+        keep_alive_s, leaving = self._settings.limits.keep_alive_s, False
+        while (sock := client.socket()) is not None:
+            if stopping.is_set() and not leaving:
+                leaving, deadline_s = True, now_s() + _GOODBYE_S
+                self._ended_because = "stopped"
+                client.disconnect()
+            self._check_patience(deadline_s, leaving=leaving)
+            idle = self.ready and not leaving
+            # paho's keep-alive is done by `loop_misc`, whose pings are late by up to this wait.
+            wait_s = keep_alive_s / 4 if idle else max(0.0, deadline_s - now_s())
+            if self._wait(poller, sock, wake, wait_s):
+                client.loop_read()
+            if client.want_write():
+                client.loop_write()
+            client.loop_misc()
+        raise ConnectionEnded(self._ended_because or "the broker closed the connection")
+
+    def _wait(self, poller: Any, sock: Any, wake: socket.socket, wait_s: float) -> bool:
+        """Wait until there is something to do; return whether there is something to read."""
+        reading = 0 if self._inbox.is_full() else select.POLLIN
+        writing = select.POLLOUT if self._client.want_write() else 0
+        poller.register(sock.fileno(), reading | writing)
+        # TLS may hold decrypted bytes that the kernel knows nothing of.
+        decrypted = reading and isinstance(sock, ssl.SSLSocket) and sock.pending()
+        happened = dict(poller.poll(0 if decrypted else wait_s * 1000))
+        if wake.fileno() in happened:
+            _empty(wake)
+        return bool(decrypted or happened.get(sock.fileno(), 0) & ~select.POLLOUT)
+
+    def _check_patience(self, deadline_s: float, *, leaving: bool) -> None:
+        now = now_s()
+        if leaving and now >= deadline_s:
+            raise ConnectionEnded("left without a goodbye")
+        if not self.ready and now >= deadline_s:
+            what = "subscriptions" if self.answered else f"CONNECT (MQTT {self.protocol})"
+            raise ConnectionEnded(f"the broker does not answer our {what}")
+        unconfirmed = len(self._in_flight) > len(self._confirmed)
+        if unconfirmed and now - self._progress_s > self._settings.limits.confirm_timeout_s:
+            raise ConnectionEnded("the broker confirms nothing")
+
+    def close(self) -> None:
+        """Let go of the socket, in whatever state it is."""
+        sock = self._client.socket()
+        if sock is not None:
+            self._final_traffic = _kernel_count(sock) or Traffic()
+            sock.close()
+        self.ready = False
+
+    # What paho calls, in the network's thread. An exception here ends the connection, not the link.
+
+    def _on_connect(self, _c: Client, _u: Any, flags: Any, reason: Any, properties: Any) -> None:
+        self.answered = True
+        if reason.is_failure:
+            self.protocol_refused = reason.value == _UNSUPPORTED_PROTOCOL
+            self._ended_because = f"the broker refuses us: {reason}"
+            return
+        self._session_present = flags.session_present
+        # Who exceeds what the broker announces here is disconnected, again and again.
+        self._most_in_flight = min(
+            self._most_in_flight, getattr(properties, "ReceiveMaximum", self._most_in_flight)
+        )
+        self._most_packet_bytes = getattr(properties, "MaximumPacketSize", self._most_packet_bytes)
+        if self._settings.subscriptions:
+            self.subscribe(self._settings.subscriptions)
+        else:
+            self._become_ready()
+
+    def _on_subscribe(self, _c: Client, _u: Any, packet: int, reasons: Any, _p: Any) -> None:
+        topics = self._subscribing.pop(packet, None)
+        if topics is not None:
+            answers = zip(topics, reasons, strict=False)
+            self.refused_subscriptions += [topic for topic, why in answers if why.is_failure]
+            self._become_ready()
+
+    def _become_ready(self) -> None:
+        self.ready = True
+        self._counts.connections += 1
+        refused = tuple(self.refused_subscriptions)
+        self._inbox.put(Connected(self.protocol, self._session_present, refused))
+        for message in self._early:
+            self._inbox.put(message)
+        self._early.clear()
+
+    def _on_message(self, client: Client, _u: Any, packet: Any) -> None:
+        try:
+            topic: str = packet.topic
+        except UnicodeDecodeError:
+            topic = ""  # no topic is empty, so nothing can be lost by this
+        reason = self._reason_to_drop(topic, len(packet.payload))
+        if reason is not None:
+            self._counts.drop(reason)
+            client.ack(packet.mid, packet.qos)
+            return
+        self._counts.received += 1
+        token = (self.number, packet.mid)
+        message = Message(topic, bytes(packet.payload), packet.retain, packet.qos, token)
+        # Some brokers send what is retained, or kept for the session, before they answer SUBSCRIBE.
+        if self.ready:
+            self._inbox.put(message)
+        else:
+            self._early.append(message)
+
+    def _reason_to_drop(self, topic: str, payload_bytes: int) -> str | None:
+        if not topic:
+            return "topic is not UTF-8"
+        if payload_bytes > self._settings.limits.payload_bytes:
+            return "oversized"
+        # One embedded broker (amqtt 0.12) sends a newcomer what others' subscriptions retain.
+        if not any(True for _ in self._asked_for.iter_match(topic)):
+            return "not subscribed"
+        return None
+
+    def _on_publish(self, _c: Client, _u: Any, packet: int, reason: Any, _p: Any) -> None:
+        self._progress_s = now_s()
+        self._confirmed.append(packet)
+        if reason.is_failure:
+            self._counts.drop(f"refused by the broker: {reason}")
+        else:
+            self._counts.confirmed += 1
+        self._progress.set()
+
+    def _on_disconnect(self, _c: Client, _u: Any, flags: Any, reason: Any, _p: Any) -> None:
+        if self._ended_because is None and flags.is_disconnect_packet_from_server:
+            self._ended_because = f"the broker disconnects us: {reason}"
+
+    def _on_socket_close(self, _c: Client, _u: Any, sock: Any) -> None:
+        self._final_traffic = _kernel_count(sock) or Traffic()
+
+    # The caller's thread.
+
+    def publish(self, topic: str, payload: bytes, qos: int, *, retain: bool) -> bool:
+        """Hand a message to paho if the bounds allow; return whether it is on its way."""
+        self._forget_confirmed()
+        size = len(payload) + len(topic)
+        if size + _PACKET_OVERHEAD_BYTES > self._most_packet_bytes:
+            self._counts.drop("greater than the broker takes")
+            return False
+        too_many = len(self._in_flight) >= self._most_in_flight
+        too_much = self._in_flight_bytes + size > self._settings.limits.in_flight_bytes
+        if not self.ready or too_many or (too_much and self._in_flight):
+            return False
+        if not self._in_flight:
+            self._progress_s = now_s()
+        packet = self._client.publish(topic, payload, qos, retain)
+        if packet.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            return False
+        self._in_flight[packet.mid] = size
+        self._in_flight_bytes += size
+        return True
+
+    def pending(self) -> int:
+        """Return how many messages are on their way and not confirmed."""
+        self._forget_confirmed()
+        return len(self._in_flight)
+
+    def _forget_confirmed(self) -> None:
+        # A confirmation may overtake the entry that `publish` makes; one thread settles both here.
+        while self._confirmed:
+            self._in_flight_bytes -= self._in_flight.pop(self._confirmed.popleft(), 0)
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Ask for topics with QoS 1; the broker answers with what they retain, each time."""
+        options = SubscribeOptions(qos=1)
+        wanted: Any = [(topic, options if self.protocol == "5" else 1) for topic in topics]
+        _, packet = self._client.subscribe(wanted)
+        if packet is not None and not self.ready:
+            self._subscribing[packet] = topics
+
+    def acknowledge(self, message: Message) -> None:
+        """Tell the broker that it may forget a message that came by this connection."""
+        self._client.ack(message.token[1], message.qos)
+
+    def traffic(self) -> Traffic:
+        """Return the bytes of this connection so far."""
+        sock = self._client.socket()
+        return self._final_traffic if sock is None else (_kernel_count(sock) or self._final_traffic)
+
+
+def _filter_within(subscription: str) -> str:
+    """Return the topic filter of a subscription that may be shared (`$share/<group>/<filter>`)."""
+    parts = subscription.split("/", 2)
+    return parts[2] if parts[0] == "$share" and len(parts) > 2 else subscription  # noqa: PLR2004
+
+
+def _leave_writing_to_serve(_client: Client, _userdata: Any, _sock: Any) -> None:
+    """Keep paho from writing in the thread that publishes."""
+
+
+def _send_small_packets_at_once(_client: Client, _userdata: Any, sock: Any) -> None:
+    # Nagle's algorithm holds a small packet back, up to 40 ms, until the one before is confirmed.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _empty(wake: socket.socket) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while wake.recv(4096):
+            pass
+
+
+def _kernel_count(sock: Any) -> Traffic | None:
+    # Linux's struct tcp_info: 8 bytes of small fields, 24 words of 32 bits, then in 64 bits
+    # pacing_rate, max_pacing_rate, bytes_acked, bytes_received. Elsewhere there is no count.
+    try:
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
+        return Traffic(*struct.unpack_from("=QQ", info, 120))
+    except (OSError, AttributeError, struct.error):
+        return None

@@ -1,0 +1,87 @@
+"""What a link is told, what it tells, and what it counts."""
+
+from typing import Literal, NamedTuple
+
+Protocol = Literal["5", "3.1.1"]
+PROTOCOLS: tuple[Protocol, ...] = ("5", "3.1.1")
+
+
+class Will(NamedTuple):
+    """The message that the broker publishes for us when we vanish (MQTT's Last Will)."""
+
+    topic: str
+    payload: bytes
+    qos: int = 1
+    retain: bool = True
+
+
+class Connected(NamedTuple):
+    """The broker has taken us, and has answered every subscription."""
+
+    protocol: Protocol
+    session_present: bool
+    refused_subscriptions: tuple[str, ...] = ()
+
+
+class Disconnected(NamedTuple):
+    """A connection that `Connected` had announced is over; `reason` is for people."""
+
+    reason: str
+
+
+class Message(NamedTuple):
+    """One message of a subscription; `token` names the connection and packet it came by."""
+
+    topic: str
+    payload: bytes
+    retain: bool
+    qos: int
+    token: tuple[int, int]
+
+
+Event = Connected | Disconnected | Message
+
+
+class Limits(NamedTuple):
+    """What the link allows itself; every bound is one of memory or of patience."""
+
+    keep_alive_s: int = 20  # a dead peer is noticed after at most twice this
+    connect_timeout_s: float = 5.0  # TCP and TLS
+    handshake_timeout_s: float = 3.0  # CONNECT and SUBSCRIBE answered
+    confirm_timeout_s: float = 30.0  # messages in flight, but none confirmed for so long
+    first_wait_s: float = 0.5  # wait before the n-th try: random below first_wait_s * 2**n ...
+    longest_wait_s: float = 30.0  # ... and below this
+    steady_s: float = 5.0  # a connection that lasted this long begins the count of tries anew
+    in_flight: int = 100  # messages handed to the broker and not yet confirmed
+    in_flight_bytes: int = 1 << 20
+    payload_bytes: int = 4 * (1 << 16)  # greater ones are dropped where they come in
+    inbox_bytes: int = 4 << 20  # above this the socket is not read until somebody polls
+
+
+class Traffic(NamedTuple):
+    """Bytes through the link's sockets as the kernel counts them, TLS included, TCP headers not."""
+
+    sent: int = 0
+    received: int = 0
+
+    def plus(self, other: "Traffic") -> "Traffic":
+        """Return the bytes of both."""
+        return Traffic(self.sent + other.sent, self.received + other.received)
+
+
+class Counts:
+    """What the link has seen since its start; each number has one writing thread."""
+
+    __slots__ = ("confirmed", "connections", "dropped", "faults", "published", "received")
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.published = 0
+        self.confirmed = 0
+        self.received = 0
+        self.faults = 0
+        self.dropped: dict[str, int] = {}
+
+    def drop(self, reason: str) -> None:
+        """Count one message that went no further."""
+        self.dropped[reason] = self.dropped.get(reason, 0) + 1

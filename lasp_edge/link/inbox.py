@@ -1,0 +1,61 @@
+"""What came in and was not polled yet, bounded in bytes; two threads, no lock.
+
+Each of the two running totals has one writer, the network's thread and the poller's, so their
+difference is at worst a moment old.
+"""
+
+import contextlib
+import queue
+from collections.abc import Callable
+
+from lasp_edge.link.events import Event, Message
+
+_MESSAGE_OVERHEAD_BYTES = 400  # what a small message costs in memory beside its payload
+
+
+class Inbox:
+    """A queue of events from the network's thread to the thread that polls.
+
+    Args:
+        limit_bytes: From here on `is_full`: the network's thread then leaves its socket unread.
+        notify: Called after each event, in the network's thread.
+    """
+
+    def __init__(self, limit_bytes: int, notify: Callable[[], None] | None) -> None:
+        self._limit_bytes = limit_bytes
+        self._notify = notify
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._put_bytes = 0
+        self._taken_bytes = 0
+
+    def put(self, event: Event) -> None:
+        """Append an event."""
+        if isinstance(event, Message):
+            self._put_bytes += len(event.payload) + _MESSAGE_OVERHEAD_BYTES
+        self._events.put(event)
+        if self._notify is not None:
+            self._notify()
+
+    def take(self, timeout_s: float) -> list[Event]:
+        """Return all events in order, after a wait of up to `timeout_s` if there are none."""
+        events: list[Event] = []
+        with contextlib.suppress(queue.Empty):
+            event = self._events.get(timeout=max(0.0, timeout_s))
+            while True:
+                if event is not None:
+                    events.append(event)
+                event = self._events.get_nowait()
+        self._taken_bytes += sum(
+            len(event.payload) + _MESSAGE_OVERHEAD_BYTES
+            for event in events
+            if isinstance(event, Message)
+        )
+        return events
+
+    def wake(self) -> None:
+        """Make a waiting `take` return (SimpleQueue's `put` may interrupt itself)."""
+        self._events.put(None)
+
+    def is_full(self) -> bool:
+        """Return whether reading on would exceed the bound."""
+        return self._put_bytes - self._taken_bytes >= self._limit_bytes

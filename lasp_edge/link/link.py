@@ -1,0 +1,305 @@
+"""An MQTT link that is kept up: events are polled, and nothing is queued while offline.
+
+MQTT is a lossy hint channel here and the lattices re-send whatever was not confirmed, so the link
+never buffers for a broker that is away: `publish` says False and the caller keeps what it has.
+One thread makes a connection, serves it until it ends, for whatever reason, names the reason in
+`Link.trouble`, and makes the next after a random wait below a doubling bound, so that a fleet
+does not return in one wave.
+
+Example (needs a broker):
+    link = Link(BrokerUrl.parse("mqtt://localhost"), client_id="kitchen",
+                subscriptions=["lasp/v1/home/+/var/#"], jitter=random.Random(seed))
+    link.start()
+    while True:
+        for event in link.poll(timeout_s=1.0):
+            match event:
+                case Connected(): link.publish("lasp/v1/home/0f/beat/kitchen", beat)
+                case Message(): receive(event.topic, event.payload)
+                case Disconnected(): print(event.reason)
+
+Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015 (full jitter).
+"""
+
+import contextlib
+import logging
+import random
+import socket
+import threading
+from collections.abc import Callable, Sequence
+
+from lasp_edge.link.broker_url import BrokerUrl
+from lasp_edge.link.connection import Connection, ConnectionEnded, Settings, now_s
+from lasp_edge.link.events import (
+    Counts,
+    Disconnected,
+    Event,
+    Limits,
+    Message,
+    Protocol,
+    Traffic,
+    Will,
+)
+from lasp_edge.link.inbox import Inbox
+
+log = logging.getLogger(__name__)
+
+_SILENT_TRIES = 3  # unanswered CONNECTs before a protocol that has worked is given up
+
+
+class Link:
+    """An MQTT connection that is kept up, for one thread of the caller's.
+
+    Delivery: a message of QoS 1 is acknowledged to the broker when `poll` hands it over or, with
+    `manual_acknowledgement`, when the caller says `acknowledge`. Until then the broker keeps it
+    and, if it keeps the session (`keep_session_s` > 0), sends it again after a reconnection.
+    Acknowledge in the order of arrival. A broker stops after some unacknowledged messages
+    (mosquitto: 20 unless told otherwise), so do not wait for more than those.
+    Subscriptions are renewed on each connection, whatever the broker says it remembers, so
+    retained messages come again then.
+
+    Args:
+        broker: Where to connect.
+        client_id: Unique at the broker: the newer of two equal ones throws the older off.
+        subscriptions: Topic filters, QoS 1.
+        last_will: Published by the broker if this program vanishes.
+        manual_acknowledgement: Whether the caller acknowledges.
+        keep_session_s: How long the broker keeps messages for us while we are away (MQTT 5; with
+            3.1.1 the broker decides how long).
+        jitter: Seeded; draws the waits between tries.
+        limits: Bounds of memory and patience.
+        notify: Called from the link's thread after something new can be polled. It must do no
+            more than wake somebody (another link's `wake`, say).
+
+    Raises:
+        ValueError: the will's topic or a subscription is none.
+    """
+
+    def __init__(  # noqa: PLR0913 one argument for each thing that MQTT lets a client say
+        self,
+        broker: BrokerUrl,
+        *,
+        client_id: str,
+        subscriptions: Sequence[str] = (),
+        last_will: Will | None = None,
+        manual_acknowledgement: bool = False,
+        keep_session_s: int = 0,
+        jitter: random.Random,
+        limits: Limits = Limits(),  # noqa: B008 an immutable tuple
+        notify: Callable[[], None] | None = None,
+    ) -> None:
+        self.counts = Counts()
+        self._settings = Settings(
+            broker, client_id, tuple(subscriptions), last_will, keep_session_s, limits
+        )
+        self._manual_acknowledgement = manual_acknowledgement
+        self._jitter = jitter
+        self._inbox = Inbox(limits.inbox_bytes, notify)
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)  # noqa: FBT003 socket's own signature
+        self._wake_writer.setblocking(False)  # noqa: FBT003
+        self._stopping = threading.Event()
+        self._progress = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._connection: Connection | None = None
+        self._number = 0
+        self._past_trouble = "not started"
+        self._past_traffic = Traffic()
+        self._protocol: Protocol = broker.protocol or "5"
+        self._protocol_has_worked = False
+        self._silent_tries = 0
+        self._new_connection().subscribe(self._settings.subscriptions or ["#"])  # refuses bad ones
+
+    # The caller's thread.
+
+    def start(self) -> None:
+        """Begin to connect; how that goes is told by `poll` and `trouble`."""
+        assert self._thread is None, "a link is started once"
+        self._past_trouble = "connecting"
+        self._start_thread()
+
+    def stop(self, flush_s: float = 2.0) -> None:
+        """Wait up to `flush_s` until what is in flight is confirmed, then say goodbye."""
+        ends_s = now_s() + flush_s
+        while self.connected and now_s() < ends_s:
+            self._progress.clear()
+            if not self.in_flight:
+                break
+            self._progress.wait(max(0.0, ends_s - now_s()))
+        self._stopping.set()
+        self._nudge()
+        if self._thread is not None:
+            self._thread.join(timeout=2.0)  # a daemon: a slow TCP connect holds nobody up
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Return what happened, in order, after a wait of up to `timeout_s` if nothing has yet.
+
+        While nobody polls, the inbox fills; when it is full the socket is left unread.
+        """
+        self._revive()
+        was_full = self._inbox.is_full()
+        events = self._inbox.take(timeout_s)
+        if not self._manual_acknowledgement:
+            for event in events:
+                if isinstance(event, Message):
+                    self.acknowledge(event)
+        if was_full:
+            self._nudge()
+        return events
+
+    def wake(self) -> None:
+        """Make a waiting `poll` return; allowed in any thread and in a signal handler."""
+        self._inbox.wake()
+
+    def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> bool:
+        """Send a message; False: not connected or too much in flight, and nothing was kept.
+
+        True is no proof of delivery: `counts.confirmed` says what the broker confirmed.
+
+        Raises:
+            ValueError: a topic or QoS that nothing can be published with.
+        """
+        self._revive()
+        connection = self._connection
+        if connection is None or not connection.publish(topic, payload, qos, retain=retain):
+            return False
+        self.counts.published += 1
+        self._nudge()
+        return True
+
+    def subscribe_again(self, topic: str) -> None:
+        """Have the broker send once more what `topic`, a subscription of ours, retains.
+
+        Nothing happens while offline: a new connection subscribes anyway.
+        """
+        connection = self._connection
+        if connection is not None and connection.ready:
+            connection.subscribe([topic])
+            self._nudge()
+
+    def acknowledge(self, message: Message) -> None:
+        """Let the broker forget a message; void if its connection is gone, for it comes again."""
+        connection = self._connection
+        if message.qos and connection is not None and connection.number == message.token[0]:
+            connection.acknowledge(message)
+            self._nudge()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker has taken us and our thread is alive to serve the connection."""
+        connection, thread = self._connection, self._thread
+        alive = thread is not None and thread.is_alive()
+        return alive and connection is not None and connection.ready
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing goes through, or not everything, in words for people; None if all is well."""
+        connection = self._connection
+        if connection is None or not connection.ready:
+            return self._past_trouble
+        refused = connection.refused_subscriptions
+        return f"the broker refuses the subscription {refused[0]}" if refused else None
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol in use, or tried next."""
+        return self._protocol
+
+    @property
+    def in_flight(self) -> int:
+        """How many messages are sent and not confirmed."""
+        connection = self._connection
+        return 0 if connection is None else connection.pending()
+
+    @property
+    def traffic(self) -> Traffic:
+        """Bytes through all of the link's sockets so far; zeros where the kernel does not count."""
+        connection, past = self._connection, self._past_traffic
+        return past if connection is None else past.plus(connection.traffic())
+
+    def _revive(self) -> None:
+        """Start the thread again if it died, which takes a fault outside of any connection."""
+        if self._thread is None or self._thread.is_alive() or self._stopping.is_set():
+            return
+        self.counts.faults += 1
+        self._start_thread()
+
+    def _start_thread(self) -> None:
+        name = f"link-{self._settings.client_id}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _nudge(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # full of nudges already
+            self._wake_writer.send(b"!")
+
+    # The network's thread.
+
+    def _run(self) -> None:
+        limits, tries = self._settings.limits, 0
+        while not self._stopping.is_set():
+            began_s = now_s()
+            connection, was_up = self._connect_and_serve()
+            if was_up and now_s() - began_s >= limits.steady_s:
+                tries = 0
+            if self._choose_protocol(connection, was_up=was_up):
+                continue
+            bound_s = min(limits.first_wait_s * 2.0 ** min(tries, 30), limits.longest_wait_s)
+            tries += 1
+            self._stopping.wait(self._jitter.uniform(0.0, bound_s))
+
+    def _connect_and_serve(self) -> tuple[Connection, bool]:
+        """Return the connection that ended, and whether it had been up."""
+        connection = self._new_connection()
+        was_up, reason = False, "the link's thread was killed"
+        try:
+            self._connection = connection
+            connection.open()
+            connection.serve(self._stopping, self._wake_reader)
+        except ConnectionEnded as ended:
+            reason = str(ended)
+        except OSError as error:
+            reason = f"cannot reach {self._settings.broker}: {error.strerror or error}"
+        except Exception as error:  # whatever it was, it ends this connection and not the link
+            self.counts.faults += 1
+            reason = f"a fault in the MQTT client ({type(error).__name__})"
+            log.exception("the connection to %s failed", self._settings.broker)
+        finally:
+            was_up = connection.ready
+            connection.close()
+            self._went_down(connection, reason, was_up=was_up)
+        return connection, was_up
+
+    def _new_connection(self) -> Connection:
+        self._number += 1
+        return Connection(
+            self._number, self._protocol, self._settings, self._inbox, self.counts, self._progress
+        )
+
+    def _went_down(self, connection: Connection, reason: str, *, was_up: bool) -> None:
+        self._past_trouble = reason
+        self._past_traffic = self._past_traffic.plus(connection.traffic())
+        self._connection = None
+        self._progress.set()
+        if was_up:
+            self._inbox.put(Disconnected(reason))
+
+    def _choose_protocol(self, ended: Connection, *, was_up: bool) -> bool:
+        """Fall back to 3.1.1 where MQTT 5 is refused or not answered, and the other way round.
+
+        What has worked is given up only if it is refused, or is not answered several times: a
+        broker that is killed during a handshake is silent, too. Returns whether to try at once.
+        """
+        if ended.answered and not ended.protocol_refused:
+            self._protocol_has_worked |= was_up
+            self._silent_tries = 0
+            return False
+        if not ended.opened or self._settings.broker.protocol is not None:
+            return False
+        self._silent_tries += 1
+        patience = _SILENT_TRIES if self._protocol_has_worked else 1
+        if not ended.protocol_refused and self._silent_tries < patience:
+            return False
+        self._protocol = "3.1.1" if ended.protocol == "5" else "5"
+        self._protocol_has_worked = False
+        self._silent_tries = 0
+        return self._protocol == "3.1.1"

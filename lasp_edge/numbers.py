@@ -1,0 +1,130 @@
+"""Exact numbers: a reading is quantised once, where it enters, and is an integer from then on.
+
+A reading of 21.57 °C at a resolution of 0.01 is the integer 2157. Sums of integers do not depend
+on their order, so devices, simulator and Spark agree to the last bit.
+
+    >>> hundredths = Resolution("0.01")
+    >>> hundredths.quantise(21.57), hundredths.real(2157)
+    (2157, 21.57)
+    >>> hundredths.quantise(0.125), hundredths.quantise(0.135)  # half to even, of the exact double
+    (12, 14)
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+LIMIT = 2**31
+"""A quantised reading lies strictly between -LIMIT and LIMIT."""
+
+# A product of two doubles below 2**31 is off by less than 2**-21, so a remainder that is further
+# than this from one half was rounded to the same side as the exact quotient.
+_SURE = 0.4999
+_INSIDE = LIMIT - 1
+LARGEST = 10**30
+"""Resolutions lie between 1/LARGEST and LARGEST."""
+_DIGITS = 80
+
+
+class Refused(ValueError):  # noqa: N818 - the field's word for a reading that is not accepted
+    """A reading cannot be accepted; the text is the reason it is counted under."""
+
+
+class Resolution:
+    """The step of an event's values, a positive decimal.
+
+    Args:
+        text: the step as decimal text, such as "0.01", "5" or "1e-3". Not a float: 0.1 is not
+            one tenth.
+
+    Raises:
+        ValueError: the text is not a positive decimal number.
+    """
+
+    __slots__ = ("_scale", "denominator", "exact", "numerator", "text")
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ValueError(  # noqa: TRY004 - one kind of error for every wrong resolution
+                f'resolution: decimal text such as "0.01" is needed, not {text!r}'
+            )
+        try:
+            step = Decimal(text.strip())
+            fits = Decimal(1) / LARGEST <= step <= LARGEST  # first: 1e-9999999 is a long fraction
+        except (ArithmeticError, ValueError):
+            raise ValueError(
+                f'resolution: decimal text such as "0.01" is needed, not {text!r}'
+            ) from None
+        if not fits:
+            raise ValueError(f"resolution: a step from 1e-30 to 1e30 is needed, not {text!r}")
+        exact = Fraction(step)
+        self.text = text.strip()
+        self.exact = exact
+        self.numerator, self.denominator = exact.numerator, exact.denominator
+        self._scale = exact.denominator / exact.numerator
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Resolution) and self.exact == other.exact
+
+    def __hash__(self) -> int:
+        return hash(self.exact)
+
+    def __repr__(self) -> str:
+        return f'Resolution("{self.text}")'
+
+    @property
+    def canonical(self) -> str:
+        """The step as `numerator/denominator`: equal steps, equal text."""
+        return f"{self.numerator}/{self.denominator}"
+
+    def real(self, quantised: int) -> float:
+        """Return the double nearest to `quantised` steps."""
+        return quantised * self.numerator / self.denominator
+
+    def quantise(self, value: Any) -> int:
+        """Return how many steps `value` is: round-half-even of the exact quotient.
+
+        Raises:
+            Refused: not a number, not finite, or 2**31 steps and more.
+        """
+        kind = type(value)
+        if kind is float or kind is int:
+            product = float(value) * self._scale if -LARGEST < value < LARGEST else LIMIT
+            if -_INSIDE < product < _INSIDE:
+                quantised = round(product)
+                if -_SURE < product - quantised < _SURE:
+                    return quantised
+        return self.quantise_exactly(value)
+
+    def quantise_exactly(self, value: Any) -> int:
+        """Return the same as `quantise`, by its definition over fractions."""
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+            raise Refused("missing value" if value is None else "not a number")
+        if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _DIGITS:
+            value = 0 if value.adjusted() < 0 else LARGEST**3  # as good, and no long fraction
+        try:
+            quantised = round(Fraction(value) / self.exact)
+        except (ValueError, OverflowError):
+            raise Refused("not finite") from None
+        if not -LIMIT < quantised < LIMIT:
+            raise Refused("out of range: choose a coarser resolution")
+        return quantised
+
+    def quantise_column(self, values: Iterable[Any]) -> list[int | Refused]:
+        """Return each value's steps, or the refusal in its place."""
+        column: list[int | Refused] = []
+        scale, append = self._scale, column.append
+        for value in values:
+            if type(value) is float:
+                product = value * scale
+                if -_INSIDE < product < _INSIDE:
+                    quantised = round(product)
+                    if -_SURE < product - quantised < _SURE:
+                        append(quantised)
+                        continue
+            try:
+                append(self.quantise(value))
+            except Refused as refused:
+                append(refused)
+        return column

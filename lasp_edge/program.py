@@ -1,0 +1,605 @@
+"""What a user writes: events, variables, folds and windows, as a pure description.
+
+A `Program` holds no state and starts nothing. The same description runs on a device, in a
+simulated fleet and in Spark. Defining it wrongly raises ValueError at once; what can be known only
+when all of it is there (which event a variable measures) is checked by `validate`, which every
+command calls first.
+
+    >>> from crdts import BoundedLWWSet
+    >>> from lasp_edge import folds
+    >>> program = Program("greenhouse")
+    >>> temperature = program.event("temperature", resolution="0.01", unit="°C")
+    >>> samples = program.declare_dynamic(BoundedLWWSet(bound=100), "samples")
+    >>> @program.on_event(temperature)
+    ... def sampled(event, update):
+    ...     update(samples, BoundedLWWSet.add, event.value, event.time_us)
+    >>> local_average = program.fold(samples, folds.mean(), "local_average")
+    >>> global_average = program.fold_dynamic(local_average, "global_average")
+    >>> program.validate().dynamic_folds["global_average"].resolution
+    Resolution("0.01")
+
+Source: Meiklejohn, Haeri and Van Roy, "Declarative, Sliding Window Aggregations for Computations
+at the Edge", EdgeCom 2016.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Signature, isfunction, signature
+from math import gcd
+from types import CellType, CodeType
+from typing import Any, NamedTuple
+
+from crdts import BoundedLWWSet, GCounter, Lattice, PNCounter, Product
+from lasp_edge.fold import Fold, Op
+from lasp_edge.folds import as_fold
+from lasp_edge.numbers import Resolution
+from lasp_edge.streams import stream_id
+
+NAME_BYTES = 64
+SPAN_LIMIT_US = 2**53
+"""Windows are shorter than this, some 285 years."""
+WINDOWS_PER_INSTANT = 10_000
+"""At most this many windows of one definition hold one instant."""
+
+
+class Event(NamedTuple):
+    """One accepted reading, as handlers and keys see it.
+
+    Attributes:
+        name: the event's name.
+        value: the quantised reading in the event's unit, as the nearest double.
+        time_us: its own time, microseconds since the epoch; the acceptance where it had none.
+        device: the device that read it.
+        tags: what it was labelled with, such as {"room": "kitchen"}.
+    """
+
+    name: str
+    value: float
+    time_us: int
+    device: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A kind of reading: its name, the step of its values and their unit."""
+
+    name: str
+    resolution: Resolution
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A named state.
+
+    Attributes:
+        name: unique in its program.
+        bottom: the state it starts with.
+        dynamic: each device keeps its own value; the fleet sees them side by side.
+        measures: the event whose resolution its values have, where it was named.
+    """
+
+    name: str
+    bottom: Lattice | None
+    dynamic: bool
+    measures: EventType | None = None
+
+
+Key = Callable[[Event], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A sliding window over an event's readings, by their own time.
+
+    Attributes:
+        stream: signed 64-bit id; panes of different streams never meet.
+        span_us: length of a pane, the greatest that no window boundary cuts.
+    """
+
+    name: str
+    source: EventType
+    fold: Fold
+    size_us: int
+    slide_us: int
+    key: Key | None
+    version: int
+    stream: int
+
+    @property
+    def span_us(self) -> int:
+        return gcd(self.size_us, self.slide_us)
+
+    @property
+    def resolution(self) -> Resolution:
+        """The step of the values that were folded."""
+        return self.source.resolution
+
+    def end_of_last(self, time_us: int) -> int:
+        """Return the end of the last window that holds `time_us`."""
+        return time_us // self.slide_us * self.slide_us + self.size_us
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFold:
+    """A fold over one device's own state of a dynamic variable: one partial a device."""
+
+    name: str
+    source: Variable
+    fold: Fold
+    resolution: Resolution
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicFold:
+    """The combination of all devices' partials of a local fold."""
+
+    name: str
+    source: LocalFold
+    stream: int
+
+    @property
+    def fold(self) -> Fold:
+        return self.source.fold
+
+    @property
+    def resolution(self) -> Resolution:
+        """The step of the values that were folded."""
+        return self.source.resolution
+
+
+class Change(NamedTuple):
+    """What a handler asked for: a mutator of a variable, by name, with its arguments."""
+
+    variable: str
+    mutator: str
+    arguments: tuple[Any, ...]
+
+
+class Update:
+    """What a handler is given: it collects changes, which are applied together or not at all."""
+
+    __slots__ = ("_program", "changes")
+
+    def __init__(self, program: "Program") -> None:
+        self._program = program
+        self.changes: list[Change] = []
+
+    def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
+        """Ask for a change: `update(samples, BoundedLWWSet.add, value, time_us)`.
+
+        Args:
+            variable: a declared variable of the program.
+            mutator: a mutator of its type, its name, or the whole change as a tuple
+                `("add", value, time_us)`.
+            *arguments: the mutator's arguments after the replica.
+
+        Raises:
+            ValueError: a derived or foreign variable, or no such mutator.
+        """
+        if isinstance(mutator, tuple):
+            mutator, *rest = mutator
+            arguments = (*rest, *arguments)
+        name = mutator if isinstance(mutator, str) else getattr(mutator, "__name__", "")
+        self.changes.append(self._program.change(variable, name, arguments))
+
+
+Handler = Callable[[Event, Update], None]
+
+
+class Program:
+    """A fleet's computation: events, variables, folds and windows under one name.
+
+    Args:
+        name: names the fleet on the broker and is part of every stream id.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = _named(name, "program")
+        self.events: dict[str, EventType] = {}
+        self.windows: dict[str, Window] = {}
+        self.variables: dict[str, Variable] = {}
+        self._handlers: dict[str, list[Handler]] = {}
+        self._folds: dict[str, tuple[Variable, Fold]] = {}
+        self._dynamic: dict[str, str] = {}
+        self._resolutions: dict[str, Resolution] = {}
+        self._mutators: set[tuple[str, str, int]] = set()
+
+    def event(self, name: str, *, resolution: str = "1", unit: str = "") -> EventType:
+        """Declare a kind of reading.
+
+        Args:
+            name: what sources call it.
+            resolution: the step of its values as decimal text; readings are rounded to it once.
+            unit: for people, such as "°C".
+
+        Raises:
+            ValueError: the name is taken or the resolution is not a positive decimal.
+        """
+        if _named(name, "event") in self.events:
+            raise ValueError(f"event {name!r} is declared twice")
+        self.events[name] = EventType(name, Resolution(resolution), unit)
+        self._resolutions.clear()
+        return self.events[name]
+
+    def declare(
+        self, bottom: Lattice, name: str, *, measures: EventType | str | None = None
+    ) -> Variable:
+        """Declare a variable that the whole fleet shares: every device's updates are joined.
+
+        Declaring the same variable again returns it.
+
+        Args:
+            bottom: the value it starts with, such as `Counter()`.
+            name: unique in the program.
+            measures: the event whose resolution its values have; needed only where the program's
+                handlers leave it open.
+
+        Raises:
+            ValueError: the name stands for something else already.
+        """
+        return self._declared(bottom, name, measures, dynamic=False)
+
+    def declare_dynamic(
+        self, bottom: Lattice, name: str, *, measures: EventType | str | None = None
+    ) -> Variable:
+        """Declare a variable that each device has for itself; it is never joined over devices.
+
+        Arguments and errors as for `declare`.
+        """
+        return self._declared(bottom, name, measures, dynamic=True)
+
+    def on_event(self, source: EventType | str) -> Callable[[Handler], Handler]:
+        """Decorate a handler `(event, update)` that runs for each accepted reading."""
+        event = self._event(source)
+
+        def register(handler: Handler) -> Handler:
+            if not callable(handler):
+                raise ValueError(  # noqa: TRY004 - one kind of error for every wrong definition
+                    f"on_event: a function (event, update) is needed, not {handler!r}"
+                )
+            self._handlers.setdefault(event.name, []).append(handler)
+            self._resolutions.clear()
+            return handler
+
+        return register
+
+    def fold(self, source: Variable, fold: Any, target: Variable | str) -> Variable:
+        """Derive `target` on each device: the fold of what `source` holds there now.
+
+        Args:
+            source: a dynamic `BoundedLWWSet` variable.
+            fold: a fold such as `folds.mean()`, or its factory.
+            target: a new name, or a declared variable whose shape fits the fold's partial.
+
+        Raises:
+            ValueError: something does not fit; nothing is declared then.
+        """
+        made = as_fold(fold)
+        source = self._own(source)
+        if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
+            raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
+        self._check_columns(made)
+        derived = self._target(target, made)
+        self._folds[derived.name] = (source, made)
+        return derived
+
+    def fold_dynamic(self, source: Variable, *rest: Any) -> Variable:
+        """Derive a fleet-wide value: the partials of all devices, combined.
+
+        Called as `fold_dynamic(local, target)`; the talk's `fold_dynamic(local, fold, target)`
+        means the same and checks that the fold is the one that made the partials.
+
+        Args:
+            source: the target of a `fold`.
+            *rest: the target (a new name or a declared variable), before it the fold if wanted.
+
+        Raises:
+            ValueError: something does not fit; nothing is declared then.
+        """
+        if self._own(source).name not in self._folds:
+            raise ValueError(f"fold_dynamic: {source.name!r} must be the target of a fold")
+        _, made = self._folds[source.name]
+        *given, target = rest or (None,)
+        if len(given) > 1 or not isinstance(target, Variable | str):
+            raise ValueError("fold_dynamic: needed are (local, target) or (local, fold, target)")
+        if given and as_fold(given[0]).fingerprint(_ONE) != made.fingerprint(_ONE):
+            raise ValueError(
+                f"fold_dynamic: {source.name!r} holds partials of {made}, not of {given[0]!r}"
+            )
+        derived = self._target(target, made)
+        self._dynamic[derived.name] = source.name
+        return derived
+
+    def window(  # noqa: PLR0913 - one keyword an idea, all but four optional
+        self,
+        name: str,
+        *,
+        source: EventType | str,
+        fold: Any,
+        size_s: float,
+        slide_s: float | None = None,
+        key: Key | None = None,
+        version: int = 1,
+    ) -> Window:
+        """Declare a sliding window over an event's readings by their own time.
+
+        Windows are [start, start + size) with every start a multiple of the slide since the
+        epoch; one exists where a reading lies in it.
+
+        Args:
+            name: names the window in the lake.
+            source: the event.
+            fold: a fold such as `folds.mean()`, or its factory.
+            size_s: length in seconds, to the microsecond.
+            slide_s: distance of the starts in seconds; the size where it is left out.
+            key: gives the text by which readings are grouped.
+            version: raise it when the meaning of `key` changes.
+
+        Raises:
+            ValueError: something does not fit; nothing is declared then.
+        """
+        if _named(name, "window") in self.windows or name in self.variables:
+            raise ValueError(f"window {name!r}: the name is taken")
+        event, made = self._event(source), as_fold(fold)
+        size_us, slide_us = _span(
+            f"window {name!r}", size_s, size_s if slide_s is None else slide_s
+        )
+        if key is not None and not callable(key):
+            raise ValueError(f"window {name!r}: key must be a function of the event, not {key!r}")
+        if type(version) is not int or version < 1:
+            raise ValueError(
+                f"window {name!r}: version must be a whole number from 1, not {version!r}"
+            )
+        self._check_columns(made)
+        span_us = gcd(size_us, slide_us)
+        meaning = (name, event.name, span_us, version, made.fingerprint(event.resolution))
+        stream = stream_id(self.name, "window", *meaning)
+        window = Window(name, event, made, size_us, slide_us, key, version, stream)
+        self.windows[name] = window
+        return window
+
+    @property
+    def local_folds(self) -> dict[str, LocalFold]:
+        """The local folds by target name."""
+        return {name: self._local_fold(name) for name in self._folds}
+
+    @property
+    def dynamic_folds(self) -> dict[str, DynamicFold]:
+        """The dynamic folds by target name."""
+        folds = {}
+        for name, source_name in self._dynamic.items():
+            source = self._local_fold(source_name)
+            stream = stream_id(self.name, "fold_dynamic", name, source.stream)
+            folds[name] = DynamicFold(name, source, stream)
+        return folds
+
+    @property
+    def published_folds(self) -> dict[str, LocalFold]:
+        """The local folds that some dynamic fold reads: only these travel."""
+        wanted = set(self._dynamic.values())
+        return {name: fold for name, fold in self.local_folds.items() if name in wanted}
+
+    @property
+    def shared_variables(self) -> dict[str, Variable]:
+        """The variables that are joined over the fleet."""
+        derived = self._folds.keys() | self._dynamic.keys()
+        return {n: v for n, v in self.variables.items() if not v.dynamic and n not in derived}
+
+    def columns(self) -> dict[str, Op]:
+        """Return every column of the program's partials with its op, sorted by name."""
+        folds = [window.fold for window in self.windows.values()]
+        folds += [fold for _, fold in self._folds.values()]
+        ops = {column.name: column.op for fold in folds for column in fold.columns}
+        return dict(sorted(ops.items()))
+
+    def validate(self) -> "Program":
+        """Return the program itself.
+
+        Raises:
+            ValueError: it cannot be run as it stands; the text says what is needed.
+        """
+        if not self.events:
+            raise ValueError(f"program {self.name!r} declares no event")
+        for variable in self.variables.values():
+            if isinstance(variable.bottom, BoundedLWWSet):
+                self.resolution_of(variable)
+        return self
+
+    def resolution_of(self, variable: Variable) -> Resolution:
+        """Return the resolution of a variable's values.
+
+        It is that of the event it `measures`, else of the events whose handlers name it, else of
+        the program's only event.
+
+        Raises:
+            ValueError: that leaves several.
+        """
+        if variable.name not in self._resolutions:
+            self._resolutions[variable.name] = self._find_resolution(variable)
+        return self._resolutions[variable.name]
+
+    def run_handlers(self, event: Event) -> list[Change]:
+        """Return what the event's handlers ask for."""
+        update = Update(self)
+        for handler in self._handlers.get(event.name, ()):
+            handler(event, update)
+        return update.changes
+
+    def has_handlers(self, event_name: str) -> bool:
+        """Return whether some handler wants this event."""
+        return event_name in self._handlers
+
+    def handlers(self, event_name: str) -> tuple[Handler, ...]:
+        """Return the event's handlers, in the order in which they were declared."""
+        return tuple(self._handlers.get(event_name, ()))
+
+    def change(self, variable: Variable, mutator: str, arguments: tuple[Any, ...]) -> Change:
+        """Return a checked change; measured values in it become quantised integers.
+
+        Raises:
+            ValueError: as `Update.__call__`; `numbers.Refused` for a value that is no number.
+        """
+        name = self._own(variable).name
+        if variable.bottom is None or name in self._folds or name in self._dynamic:
+            raise ValueError(f"update: {name!r} is derived by a fold and cannot be updated")
+        asked = (name, mutator, len(arguments))
+        if asked not in self._mutators:
+            _check_mutator(name, type(variable.bottom), mutator, len(arguments))
+            self._mutators.add(asked)
+        if isinstance(variable.bottom, BoundedLWWSet):
+            value = self.resolution_of(variable).quantise(arguments[0])
+            arguments = (value, *arguments[1:])
+        return Change(name, mutator, arguments)
+
+    def _declared(self, bottom: Any, name: str, measures: Any, *, dynamic: bool) -> Variable:
+        if _named(name, "variable") in self.windows:
+            raise ValueError(f"variable {name!r}: the name is taken by a window")
+        if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
+            raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
+        event = None if measures is None else self._event(measures)
+        known = self.variables.setdefault(name, Variable(name, bottom.bottom(), dynamic, event))
+        if (known.dynamic, known.bottom, known.measures) != (dynamic, bottom, event):
+            raise ValueError(f"variable {name!r} is declared twice, differently")
+        return known
+
+    def _own(self, variable: Any) -> Variable:
+        if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
+            raise ValueError(f"{variable!r} is not a variable of program {self.name!r}")
+        return variable
+
+    def _event(self, source: Any) -> EventType:
+        name = source.name if isinstance(source, EventType) else source
+        known = self.events.get(name) if isinstance(name, str) else None
+        if known is None or (isinstance(source, EventType) and known != source):
+            raise ValueError(f"program {self.name!r} declares no event {name!r}")
+        return known
+
+    def _target(self, target: Variable | str, fold: Fold) -> Variable:
+        if isinstance(target, str):
+            if _named(target, "variable") in self.windows:
+                raise ValueError(f"variable {target!r}: the name is taken by a window")
+            if target not in self.variables:
+                self.variables[target] = Variable(target, None, dynamic=True)
+            target = self.variables[target]
+        name = self._own(target).name
+        if name in self._folds or name in self._dynamic:
+            raise ValueError(f"{name!r} is the target of a fold already")
+        needed = [column.op for column in fold.columns]
+        if target.bottom is not None and _shape(target.bottom) != needed:
+            raise ValueError(
+                f"{name!r}: {fold} gives the columns {fold.columns_named}, a declared "
+                f"{target.bottom!r} does not; a Counter holds one sum, Pair and Product several"
+            )
+        return target
+
+    def _check_columns(self, fold: Fold) -> None:
+        known = {name.casefold(): (name, op) for name, op in self.columns().items()}
+        for column in fold.columns:
+            name, op = known.get(column.name.casefold(), column[:2])
+            if (name, op) != column[:2]:
+                raise ValueError(
+                    f"column {name!r} is a {op} elsewhere in the program, and {column.name!r} "
+                    f"a {column.op} here; rename a part"
+                )
+
+    def _local_fold(self, name: str) -> LocalFold:
+        source, fold = self._folds[name]
+        resolution = self.resolution_of(source)
+        fingerprint = fold.fingerprint(resolution)
+        stream = stream_id(self.name, "fold", name, source.name, 1, fingerprint)
+        return LocalFold(name, source, fold, resolution, stream)
+
+    def _find_resolution(self, variable: Variable) -> Resolution:
+        if variable.measures is not None:
+            return variable.measures.resolution
+        named = {
+            self.events[event].resolution
+            for event, handlers in self._handlers.items()
+            if any(named is variable for handler in handlers for named in _mentioned(handler))
+        }
+        found = named or {event.resolution for event in self.events.values()}
+        if len(found) != 1:
+            raise ValueError(
+                f"variable {variable.name!r}: which event does it measure? "
+                f"Declare it with measures=..., one of {sorted(self.events)}"
+            )
+        return found.pop()
+
+
+_ONE = Resolution("1")
+_NOT_FOR_HANDLERS = frozenset({"adopt", "add_many"})
+
+
+def _named(name: Any, what: str) -> str:
+    if (
+        not isinstance(name, str)
+        or not name.isprintable()
+        or not 0 < len(name.encode()) <= NAME_BYTES
+    ):
+        raise ValueError(
+            f"{what}: a printable name of 1 to {NAME_BYTES} bytes is needed, not {name!r}"
+        )
+    return name
+
+
+def _span(window: str, size_s: float, slide_s: float) -> tuple[int, int]:
+    """Return a window's size and slide in microseconds."""
+    size_us, slide_us = _microseconds(size_s, window), _microseconds(slide_s, window)
+    if slide_us > size_us or size_us > slide_us * WINDOWS_PER_INSTANT:
+        raise ValueError(
+            f"{window}: a slide from size / {WINDOWS_PER_INSTANT} to the size "
+            f"({size_s} s) is needed, not {slide_s} s"
+        )
+    return size_us, slide_us
+
+
+def _microseconds(seconds: Any, what: str) -> int:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not 0 < seconds < SPAN_LIMIT_US / 1_000_000:
+        raise ValueError(f"{what}: a size and slide in seconds above 0 are needed, not {seconds!r}")
+    span_us: int = round(seconds * 1_000_000)
+    if not span_us:
+        raise ValueError(f"{what}: a microsecond is the least size and slide, not {seconds!r} s")
+    return span_us
+
+
+def _shape(bottom: Lattice) -> list[Op] | None:
+    """Return the columns that a declared state can stand for, None where it can for none."""
+    if isinstance(bottom, GCounter | PNCounter):
+        return [Op.SUM]
+    if not isinstance(bottom, Product):
+        return None
+    shapes = [_shape(part) for part in bottom.parts]
+    return None if None in shapes else [op for shape in shapes for op in shape or ()]
+
+
+def _check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> None:
+    """Raise ValueError unless `kind` has such a mutator and it takes so many arguments."""
+    method = getattr(kind, mutator, None)
+    takes = signature(method) if isfunction(method) else Signature()
+    internal = mutator.startswith("_") or mutator in _NOT_FOR_HANDLERS
+    if internal or list(takes.parameters)[1:2] != ["replica"]:
+        raise ValueError(f"update: {name!r} is a {kind.__name__}, which has no mutator {mutator!r}")
+    try:
+        takes.bind(*[None] * (2 + count))
+    except TypeError as error:
+        raise ValueError(f"update: {kind.__name__}.{mutator} of {name!r}: {error}") from None
+
+
+def _mentioned(handler: Handler) -> list[Any]:
+    """Return what the handler's code can name: globals and closed-over variables it uses."""
+    code = getattr(handler, "__code__", None)
+    if code is None:
+        return []
+    cells = getattr(handler, "__closure__", None) or ()
+    closed = [cell.cell_contents for cell in cells if cell != CellType()]  # else not yet assigned
+    names = _names(code)
+    return closed + [value for name, value in handler.__globals__.items() if name in names]
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [_names(const) for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(*inner)

@@ -1,0 +1,118 @@
+"""Topics of a fleet, sharded from the start.
+
+`lasp/v1/<fleet>/<shard>/<kind>/<device>...`: the shard of a device is a hash of its name, so that
+several landers can share a large fleet. A topic level holds `[a-z0-9-]`; every other byte of a
+name is escaped as `_` and two hexadecimal digits, which can be undone.
+
+    >>> level("0e:9c:00"), name_of("0e_3a9c_3a00")
+    ('0e_3a9c_3a00', '0e:9c:00')
+    >>> Topics("greenhouse").pane("pi-1")
+    'lasp/v1/greenhouse/0a/pane/pi-1'
+"""
+
+import re
+from hashlib import sha256
+from typing import NamedTuple
+
+SHARDS = 16
+PREFIX = "lasp/v1"
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def level(name: str) -> str:
+    """Return a name as one topic level.
+
+    Raises:
+        ValueError: it is empty, or not text that has a UTF-8.
+    """
+    if not name:
+        raise ValueError("a name of a fleet, device or variable must not be empty")
+    return "".join(chr(byte) if byte in _PLAIN else f"_{byte:02x}" for byte in name.encode())
+
+
+def name_of(text: str) -> str:
+    """Return the name that `level` gave.
+
+    Raises:
+        ValueError: `level` gives no such text.
+    """
+    unescaped = re.sub(r"_([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), text)
+    try:
+        name = unescaped.encode("latin-1").decode()
+    except UnicodeError:
+        name = ""
+    if not name or level(name) != text:
+        raise ValueError(f"not an escaped name: {text!r}")
+    return name
+
+
+def shard_of(device: str) -> str:
+    """Return the shard of a device, two hexadecimal digits."""
+    return format(sha256(device.encode()).digest()[0] % SHARDS, "02x")
+
+
+class Address(NamedTuple):
+    """What a topic says: the kind of its frames and whose they are."""
+
+    kind: str
+    device: str
+
+
+class Topics:
+    """The topics of one fleet.
+
+    Args:
+        fleet: the fleet's name.
+    """
+
+    def __init__(self, fleet: str) -> None:
+        self.root = f"{PREFIX}/{level(fleet)}"
+
+    def pane(self, device: str) -> str:
+        """Where a device sends its pane entries."""
+        return self._of("pane", device)
+
+    def variable(self, device: str, variable: str, shard: int = 0) -> str:
+        """Where a device's entry of a variable is retained."""
+        return f"{self._of('var', device)}/{level(variable)}/{shard:02x}"
+
+    def beat(self, device: str) -> str:
+        """Where a device says periodically what it holds and promises."""
+        return self._of("beat", device)
+
+    def presence(self, device: str) -> str:
+        """Where it is retained whether a device is connected."""
+        return self._of("presence", device)
+
+    def acknowledgement(self, device: str) -> str:
+        """Where a device hears which of its frames have landed."""
+        return self._of("ack", device)
+
+    def inbox(self, device: str) -> str:
+        """Where peers ask a device for its entries."""
+        return self._of("inbox", device)
+
+    def result(self, name: str, device: str) -> str:
+        """Where a device's results are retained as JSON, for people."""
+        return f"{self.root}/out/{level(name)}/{level(device)}"
+
+    def every(self, kind: str) -> str:
+        """The filter for all devices' topics of one kind."""
+        return f"{self.root}/+/{kind}/#"
+
+    def address(self, topic: str) -> Address:
+        """Return what a topic of this fleet says.
+
+        Raises:
+            ValueError: it is none, or its shard is not the device's.
+        """
+        levels = topic.removeprefix(self.root + "/").split("/")
+        if len(levels) < 3 or not topic.startswith(self.root + "/"):  # noqa: PLR2004
+            raise ValueError("not a topic of this fleet")
+        shard, kind, device = levels[0], levels[1], name_of(levels[2])
+        if shard != shard_of(device):
+            raise ValueError("not the shard of this device")
+        return Address(kind, device)
+
+    def _of(self, kind: str, device: str) -> str:
+        return f"{self.root}/{shard_of(device)}/{kind}/{level(device)}"

@@ -1,0 +1,173 @@
+"""One device of the demo: an agent process, its own wire to the broker, and what it last said."""
+
+import json
+import signal
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from simulations.demo.broker import PrivateBroker
+from simulations.demo.processes import Child, Children
+from simulations.demo.relay import Relay
+
+REPORT_S = 0.5
+
+
+class Value(NamedTuple):
+    """What a device holds of one fold's target.
+
+    Attributes:
+        parts: for people, such as {"mean": 21.5}.
+        columns: the integers they were read off.
+        inputs: digest of what it was made from; empty where the value is the device's own.
+        settled: every device that is connected told that it holds the same.
+        absent: devices that are offline and did not.
+    """
+
+    parts: Mapping[str, float | int | None]
+    columns: Mapping[str, int | None]
+    inputs: str
+    settled: bool
+    absent: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the value that a report tells of."""
+        told = {"parts", "inputs", "settled", "except", "devices"}
+        columns = {name: value for name, value in plain.items() if name not in told}
+        absent = tuple(plain.get("except", ()))
+        parts = plain.get("parts", {})
+        return cls(parts, columns, plain.get("inputs", ""), plain.get("settled", False), absent)
+
+
+class Report(NamedTuple):
+    """A line of an agent's `--report`. Counts go on over restarts."""
+
+    accepted: int
+    repeated: int
+    late: int
+    too_late: int
+    refused: Mapping[str, int]
+    dirty: int
+    connected: bool
+    done: bool
+    values: Mapping[str, Value]
+
+    @classmethod
+    def of(cls, line: str) -> Self | None:
+        """Return the report that a line holds; None where it holds something else."""
+        try:
+            plain = json.loads(line)
+            values = {name: Value.of(value) for name, value in plain["values"].items()}
+            counts = [plain[name] for name in ("accepted", "repeated", "late", "too_late")]
+            state = [plain[name] for name in ("dirty", "connected", "done")]
+            return cls(*counts, _by_reason(plain["refused"]), *state, values)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+def _by_reason(refused: Any) -> Mapping[str, int]:
+    return refused if isinstance(refused, dict) else {"refused": refused} if refused else {}
+
+
+class Condition(StrEnum):
+    """What the demo did to a device."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    KILLED = "killed"
+    CUT_OFF = "cut off"
+    STOPPED = "stopped"
+
+
+class Device:
+    """A device: it can be started, killed, cut off and let in again.
+
+    Args:
+        name: the device's name.
+        words: the agent's command line, without device, broker, data directory and report.
+        children: starts its process.
+        broker: what its wire leads to.
+        data_dir: a folder of its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        words: Sequence[str],
+        children: Children,
+        broker: PrivateBroker,
+        data_dir: Path,
+    ) -> None:
+        self.name = name
+        self.relay = Relay(broker.port)
+        self.data_dir = data_dir
+        self.report: Report | None = None
+        self.condition = Condition.STARTING
+        self._words = words
+        self._children = children
+        self._broker = broker
+        self._child: Child | None = None
+
+    @property
+    def child(self) -> Child | None:
+        """Its process, if it has one."""
+        return self._child
+
+    async def start(self) -> None:
+        """Start the agent, for the first time or again, on the same data directory."""
+        if self._child is None:
+            await self.relay.start()
+        broker = self._broker.url.replace(f":{self._broker.port}", f":{self.relay.port}")
+        place = ["--device", self.name, "--broker", broker, "--data-dir", str(self.data_dir)]
+        words = [*self._words, *place, "--report", str(REPORT_S)]
+        self.condition = Condition.STARTING
+        self._child = await self._children.start(self.name, words, self._heard)
+
+    async def kill(self) -> None:
+        """End the agent without warning, as a power failure would."""
+        assert self._child is not None
+        self.condition = Condition.KILLED
+        await self._child.kill()
+        self._children.forget(self._child)
+
+    def cut_off(self) -> None:
+        """Take the device off the network."""
+        self.condition = Condition.CUT_OFF
+        self.relay.cut()
+
+    def let_in(self) -> None:
+        """Put the device on the network again."""
+        self.condition = Condition.RUNNING
+        self.relay.restore()
+
+    def stop_sources(self) -> None:
+        """Have it measure no more, but go on talking."""
+        assert self._child is not None
+        self._child.signal(signal.SIGUSR1)
+
+    async def stop(self) -> None:
+        """End the agent in order."""
+        self.condition = Condition.STOPPED
+        if self._child is not None:
+            await self._children.stop([self._child])
+        await self.relay.close()
+
+    def is_done(self) -> bool:
+        """Whether its sources are finished and all that it has to send has landed."""
+        report = self.report
+        return (
+            self.condition is Condition.RUNNING
+            and report is not None
+            and report.done
+            and report.dirty == 0
+            and report.connected
+        )
+
+    def _heard(self, line: str) -> None:
+        report = Report.of(line)
+        if report is not None:
+            self.report = report
+            if self.condition is Condition.STARTING:
+                self.condition = Condition.RUNNING

@@ -1,0 +1,199 @@
+"""The processes that the demo starts, and their end, whatever happens.
+
+Each child is the leader of its own process group, so Ctrl-C in a terminal reaches the demo alone,
+which then ends its children in order: SIGTERM, a while to finish, SIGKILL to the whole group. A
+second process, `watchdog`, does the same with less courtesy where the demo itself was killed.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from simulations.demo import watchdog
+
+GRACE_S = 10.0
+_LONGEST_LINE_BYTES = 1 << 22
+_TAIL_LINES = 12
+
+
+class Child:
+    """One process of the demo.
+
+    Attributes:
+        name: what the demo calls it.
+        log: the file that holds what it wrote and nobody read.
+    """
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
+        self.name = name
+        self.log = log
+        self._process = process
+        self._asked_to_end = False
+        self._reader: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its process group's too."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it ended with; negative for a signal; None while it runs."""
+        return self._process.returncode
+
+    @property
+    def ended_unasked(self) -> bool:
+        """Whether it is over though nobody told it to end."""
+        return self.exit_code is not None and not self._asked_to_end
+
+    def read_lines(self, on_line: Callable[[str], None]) -> None:
+        """Give each line that it prints to `on_line` from now on."""
+        self._reader = asyncio.create_task(self._read(on_line))
+
+    async def _read(self, on_line: Callable[[str], None]) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        while line := await stream.readline():
+            on_line(line.decode(errors="replace").rstrip("\n"))
+
+    def signal(self, number: int) -> None:
+        """Send it a signal; nothing happens if it is over."""
+        if self.exit_code is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    async def kill(self) -> None:
+        """End its whole group with SIGKILL and wait until it is gone."""
+        self._asked_to_end = True
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        await self.wait()
+
+    async def stop(self, grace_s: float = GRACE_S) -> None:
+        """End it with SIGTERM; with SIGKILL what is left of its group after `grace_s`."""
+        self._asked_to_end = True
+        self.signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), grace_s)
+        await self.kill()
+
+    async def wait(self) -> int:
+        """Return its exit code once it is over and all that it printed was read."""
+        code = await self._process.wait()
+        if self._reader is not None:
+            await self._reader
+        return code
+
+    def last_words(self) -> list[str]:
+        """Return the last lines of its log."""
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return text.splitlines()[-_TAIL_LINES:]
+
+
+class Children:
+    """Everything that the demo started, in a folder of its own that is removed at the end.
+
+    Attributes:
+        folder: a new folder for whatever the processes write.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="lasp-edge-demo-"))
+        self._children: list[Child] = []
+        self._started = 0
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-ISu", watchdog.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            cwd="/",
+        )
+        self._tell(f"made {self.folder}")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def start(
+        self, name: str, words: Sequence[str], on_line: Callable[[str], None] | None = None
+    ) -> Child:
+        """Start a process.
+
+        Args:
+            name: what to call it, in any letters.
+            words: the command line.
+            on_line: takes each line of its standard output; without it they go to the log.
+        """
+        log = self.folder / f"{self._started}.log"
+        self._started += 1
+        with log.open("ab") as file:
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE if on_line else file,
+                stderr=file,
+                start_new_session=True,
+                limit=_LONGEST_LINE_BYTES,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+        self.guard(process.pid)
+        child = Child(name, process, log)
+        self._children.append(child)
+        if on_line:
+            child.read_lines(on_line)
+        return child
+
+    def guard(self, pid: int) -> None:
+        """Have a process that was started elsewhere, in its own group, killed with the demo."""
+        self._tell(f"started {pid}")
+
+    def release(self, pid: int) -> None:
+        """Note that a guarded process is over."""
+        self._tell(f"ended {pid}")
+
+    def forget(self, child: Child) -> None:
+        """Note that a child is over, so that its id is never signalled again."""
+        if child in self._children:
+            self._children.remove(child)
+            self.release(child.pid)
+
+    async def stop(self, children: Iterable[Child], grace_s: float = GRACE_S) -> None:
+        """End some children side by side."""
+        ending = list(children)
+        await asyncio.gather(*(child.stop(grace_s) for child in ending))
+        for child in ending:
+            self.forget(child)
+
+    async def close(self) -> None:
+        """End everything, the last started first, and remove the folder."""
+        try:
+            await self.stop(reversed(self._children))
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not self.folder.exists():
+                self._tell(f"removed {self.folder}")
+            assert self._watchdog.stdin is not None
+            self._watchdog.stdin.close()
+            self._watchdog.wait()
+
+    def _tell(self, line: str) -> None:
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.write(f"{line}\n")
+        self._watchdog.stdin.flush()

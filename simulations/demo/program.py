@@ -1,0 +1,37 @@
+"""What the demo's devices compute unless told otherwise: how busy this machine is.
+
+Five devices on one machine read the same processor, each at its own moments, so their averages
+are close and still differ in their last digits. That makes agreeing on one fleet-wide average to
+the last digit worth seeing.
+"""
+
+from crdts import BoundedLWWSet
+from lasp_edge import Event, Program, Update, folds
+
+SAMPLES = 50
+"""The fleet's average is over the last so many readings of each device."""
+
+program = Program("demo")
+cpu = program.event("cpu_percent", resolution="0.01", unit="%")
+memory = program.event("memory_percent", resolution="0.01", unit="%")
+
+samples = program.declare_dynamic(BoundedLWWSet(bound=SAMPLES), "samples")
+
+
+@program.on_event(cpu)
+def sampled(event: Event, update: Update) -> None:
+    """Keep the reading among the last ones of its device."""
+    update(samples, BoundedLWWSet.add, event.value, event.time_us)
+
+
+local_average = program.fold(samples, folds.mean(), "local_average")
+global_average = program.fold_dynamic(local_average, "global_average")
+
+program.window(
+    "cpu_10s",
+    source=cpu,
+    fold=folds.struct(mean=folds.mean(), min=folds.min(), max=folds.max()),
+    size_s=10,
+    slide_s=5,
+)
+program.window("memory_by_device", source=memory, fold=folds.mean(), size_s=10, key=lambda e: e.device)

@@ -1,0 +1,215 @@
+"""Who takes part: the private broker, the cloud job, and the devices, each on its own wire."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from lasp_edge.program import Program
+from simulations.demo.broker import PrivateBroker
+from simulations.demo.devices import Condition, Device, Report
+from simulations.demo.lake import COMMAND, Commands, trouble_with
+from simulations.demo.live import Measure, Screen, aligned, rows
+from simulations.demo.processes import Child, Children
+from simulations.demo.trouble import Trouble
+
+_LOOK_S = 0.2
+IDLE_S = 5
+TELL_S = 15.0
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who is to take part.
+
+    Attributes:
+        spec: the program, as MODULE:ATTRIBUTE.
+        program: the same, loaded.
+        devices: names.
+        words: arguments of every agent: its sources.
+        lake: where the tables are kept; None for a folder that goes with the demo.
+        command: the words that run `lasp-edge`.
+    """
+
+    spec: str
+    program: Program
+    devices: Sequence[str]
+    words: Sequence[str]
+    lake: Path | None = None
+    command: Sequence[str] = COMMAND
+
+
+class Stage:
+    """Everything that runs during a demo; leaving the block ends all of it.
+
+    Args:
+        cast: who takes part.
+        screen: where progress is shown.
+
+    Attributes:
+        broker: the private broker, from the block's beginning.
+        devices: by name, from the block's beginning.
+        lake: the folder of the tables.
+    """
+
+    def __init__(self, cast: Cast, screen: Screen) -> None:
+        self.cast = cast
+        self.screen = screen
+        self.measure = Measure.of(cast.program)
+        self.children = Children()
+        self.lake = cast.lake or self.children.folder / "lake"
+        self.commands = Commands(self.children, cast.command)
+        self.devices: dict[str, Device] = {}
+        self._clock = asyncio.get_running_loop().time
+        self._said_s = self._clock()
+        self._closing = AsyncExitStack()
+        self._cloud: Child | None = None
+
+    async def __aenter__(self) -> Self:
+        self._closing.push_async_callback(self.children.close)
+        try:
+            self.broker = PrivateBroker(self.children.folder / "broker")
+            self._closing.callback(self._stop_broker)
+            self.broker.start()
+            assert self.broker.pid is not None
+            self.children.guard(self.broker.pid)
+        except BaseException:
+            await self._closing.aclose()
+            raise
+        words = [*self.cast.command, "agent", self.cast.spec, *self.cast.words, "--keep-readings"]
+        for number, name in enumerate(self.cast.devices, 1):
+            place = self.children.folder / f"device-{number}"
+            self.devices[name] = Device(name, words, self.children, self.broker, place)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._closing.aclose()
+
+    def _stop_broker(self) -> None:
+        pid = self.broker.pid
+        self.broker.stop()
+        if pid is not None:
+            self.children.release(pid)
+
+    async def start_cloud(self) -> None:
+        """Start the job that merges everything into the lake, in Spark."""
+        words = [*self.cast.command, "cloud", self.cast.spec, "--broker", self.broker.url]
+        words += ["--lake", str(self.lake), "--until-idle", str(IDLE_S)]
+        self._cloud = await self.children.start("cloud", words)
+
+    async def start_devices(self) -> None:
+        """Start every agent."""
+        for device in self.devices.values():
+            await device.start()
+
+    def has_windows(self) -> bool:
+        """Whether Spark has made the lake's tables."""
+        return (self.lake / "windows" / "_delta_log").is_dir()
+
+    async def until(
+        self,
+        condition: Callable[[], bool],
+        most_s: float,
+        what: str,
+        moving: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Wait for a condition.
+
+        Args:
+            condition: is looked at several times a second.
+            most_s: how long to wait.
+            what: the condition in words, for when it does not come true.
+            moving: the time counts from the last change of what this returns.
+
+        Raises:
+            Trouble: it did not come true, or a process ended by itself.
+        """
+        ends, before = self._clock() + most_s, moving()
+        while not condition():
+            if moving() != before:
+                ends, before = self._clock() + most_s, moving()
+            if self._clock() > ends:
+                raise Trouble(f"after {most_s:.0f} s still not {what}")
+            await self._look_around()
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let the fleet run for a while."""
+        ends = self._clock() + seconds
+        while self._clock() < ends:
+            await self._look_around()
+
+    async def _look_around(self) -> None:
+        self.screen.show(self.table())
+        if not self.screen.is_terminal and self._clock() > self._said_s + TELL_S:
+            self.say(self._summary())
+        for child in self._running():
+            if child.ended_unasked:
+                raise trouble_with(child)
+        await asyncio.sleep(_LOOK_S)
+
+    def say(self, *lines: str) -> None:
+        """Write lines that stay."""
+        self.screen.say(*lines)
+        self._said_s = self._clock()
+
+    def _summary(self) -> str:
+        reports = [d.report for d in self.devices.values() if d.report is not None]
+        accepted, dirty = sum(r.accepted for r in reports), sum(r.dirty for r in reports)
+        return f"  ... {accepted:,} readings accepted so far, {dirty:,} entries still to send"
+
+    def progress(self) -> list[Report | None]:
+        """Return what changes as long as something moves."""
+        return [device.report for device in self.devices.values()]
+
+    def _running(self) -> list[Child]:
+        children = [device.child for device in self.devices.values()]
+        return [child for child in (*children, self._cloud) if child is not None]
+
+    def table(self) -> list[str]:
+        """Return the live table's lines."""
+        return ["", *aligned(rows(self.devices.values(), self.measure))]
+
+    def all_report(self) -> bool:
+        """Whether every agent runs and has told something."""
+        return all(d.condition is Condition.RUNNING for d in self.devices.values())
+
+    def is_settled(self) -> bool:
+        """Whether every reading has landed and every device knows that all hold the same."""
+        return all(device.is_done() for device in self.devices.values()) and all(
+            self._agreed(name) for name in self.cast.program.dynamic_folds
+        )
+
+    def _agreed(self, name: str) -> bool:
+        reports = [device.report for device in self.devices.values()]
+        held = [report.values.get(name) for report in reports if report is not None]
+        values = [value for value in held if value is not None]
+        return (
+            len(values) == len(self.devices)
+            and len({value.inputs for value in values}) == 1
+            and all(value.settled and not value.absent for value in values)
+        )
+
+    async def wait_for_cloud(self, most_s: float) -> None:
+        """Wait until the job has merged everything and ended by itself.
+
+        Raises:
+            Trouble: it did not, or not well.
+        """
+        assert self._cloud is not None
+        cloud, self._cloud = self._cloud, None
+        await self.until(lambda: cloud.exit_code is not None, most_s, "all merged by Spark")
+        if cloud.exit_code != 0:
+            raise trouble_with(cloud)
+        self.children.forget(cloud)
+
+    async def stop_devices(self) -> None:
+        """End every agent in order."""
+        await asyncio.gather(*(device.stop() for device in self.devices.values()))

@@ -1,0 +1,121 @@
+"""What happens in the demo, in order: live, or from a recorded file."""
+
+import asyncio
+from itertools import islice
+
+from simulations.demo.chaos import Kind, accidents_of
+from simulations.demo.devices import Condition, Device
+from simulations.demo.stage import Stage
+
+START_S = 60.0
+SPARK_S = 90.0
+SETTLE_S = 60.0
+MEASURE_S = 8.0
+KILLED_S = 2.0
+BETWEEN_S = 4.0
+CUT_OFF_S = 8.0
+STALLED_S = 90.0
+ACCIDENTS = 8
+
+
+async def open_stage(stage: Stage) -> None:
+    """Start everything and say what was started."""
+    say = stage.say
+    lacks = f"; {stage.broker.lacks}" if stage.broker.lacks else ""
+    say(f"Broker: {stage.broker.kind} on 127.0.0.1:{stage.broker.port}, for this demo alone{lacks}.")
+    await stage.start_cloud()
+    say("Cloud: Spark is starting; that takes a while, and the devices do not wait for it.")
+    await stage.start_devices()
+    await stage.until(stage.all_report, START_S, "all agents running")
+
+
+async def live(stage: Stage) -> float:
+    """Measure this machine; kill one device, cut another off; then stop measuring.
+
+    Returns:
+        For how long was measured, in seconds.
+    """
+    clock = asyncio.get_running_loop().time
+    say = stage.say
+    await open_stage(stage)
+    began = clock()
+    _, second, _, fourth, *_ = stage.devices.values()
+    say(f"Devices: {len(stage.devices)} processes, {', '.join(stage.devices)}, measure this machine.")
+    await stage.pass_time(MEASURE_S)
+    await stage.until(stage.has_windows, SPARK_S, "a first table from Spark")
+    say("Cloud: Spark runs and keeps the tables.")
+    await _kill(stage, second)
+    await stage.pass_time(BETWEEN_S)
+    await _cut_off(stage, fourth)
+    await stage.pass_time(BETWEEN_S)
+    for device in stage.devices.values():
+        device.stop_sources()
+    measured_s = clock() - began
+    say("Measuring stops. The devices go on talking until all of them hold the same.")
+    await stage.until(stage.is_settled, SETTLE_S, "agreed")
+    return measured_s
+
+
+async def _kill(stage: Stage, device: Device) -> None:
+    before = device.report.accepted if device.report else 0
+    await device.kill()
+    stage.say(f"{device.name} is killed (SIGKILL), as by a power failure ...")
+    await stage.pass_time(KILLED_S)
+    await device.start()
+    await stage.until(lambda: device.condition is Condition.RUNNING, START_S, f"{device.name} back")
+    after = device.report.accepted if device.report else 0
+    stage.say(
+        f"... and started again: it had told of {before} readings and goes on from {after}."
+    )
+
+
+async def _cut_off(stage: Stage, device: Device) -> None:
+    device.cut_off()
+    stage.say(f"{device.name} is cut off the network and goes on measuring ...")
+    await stage.pass_time(CUT_OFF_S)
+    device.let_in()
+    await stage.until(
+        lambda: device.report is not None and device.report.connected,
+        START_S,
+        f"{device.name} connected again",
+    )
+    waiting = device.report.dirty if device.report else 0
+    stage.say(f"... and is back after {CUT_OFF_S:.0f} s, with {waiting} entries to send.")
+
+
+async def replay(stage: Stage, chaos_seed: int | None) -> None:
+    """Have each device read its part of a file, with accidents where they are asked for.
+
+    Args:
+        stage: who takes part.
+        chaos_seed: the accidents' seed; None for none.
+    """
+    await open_stage(stage)
+    stage.say(f"Devices: {len(stage.devices)} agents, each reads its part of the file.")
+    if chaos_seed is not None:
+        stage.say(f"Accidents: {ACCIDENTS}, by chance; again with --chaos --seed {chaos_seed}")
+    accidents = asyncio.create_task(_accidents(stage, chaos_seed))
+    try:
+        what = "all read, sent and agreed on, and nothing moves"
+        await stage.until(stage.is_settled, STALLED_S, what, moving=stage.progress)
+    finally:
+        accidents.cancel()
+        await asyncio.gather(accidents, return_exceptions=True)
+    stage.say("Everything is read, and all that it gave has landed.")
+
+
+async def _accidents(stage: Stage, seed: int | None) -> None:
+    if seed is None:
+        return
+    for accident in islice(accidents_of(seed, list(stage.devices)), ACCIDENTS):
+        await asyncio.sleep(accident.after_s)
+        device = stage.devices[accident.device]
+        stage.say(f"{device.name} is {accident.kind} for {accident.lasts_s:.1f} s.")
+        if accident.kind is Kind.KILL:
+            await device.kill()
+            await asyncio.sleep(accident.lasts_s)
+            await device.start()
+        else:
+            device.cut_off()
+            await asyncio.sleep(accident.lasts_s)
+            device.let_in()

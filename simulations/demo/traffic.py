@@ -1,0 +1,77 @@
+"""Check (e): the bytes of the devices' sockets beside those of shipping every reading as JSON.
+
+Shipped one by one, a reading would be one MQTT 3.1.1 PUBLISH of quality 1, as the devices use it,
+and its PUBACK:
+
+    1 B type + 1..4 B remaining length + 2 B + topic `PROGRAM/DEVICE/EVENT` + 2 B packet id
+    + payload {"device":...,"event":...,"time_us":...,"value":...}, compact, and "tags" if any
+    + 4 B PUBACK
+
+Its connection is left out, and so is what TCP and IP add on either side.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from simulations.oracle import Reading
+
+_TYPE, _LENGTH_OF_TOPIC, _PACKET_ID, _PUBACK = 1, 2, 2, 4
+_SEVEN_BITS = 7
+
+
+class Traffic(NamedTuple):
+    """What was sent and received, and what JSON would have cost.
+
+    Attributes:
+        sent_bytes: by the devices, over all sockets.
+        received_bytes: by the devices.
+        json_bytes: for every accepted reading, one by one.
+        readings: how many readings that were.
+    """
+
+    sent_bytes: int
+    received_bytes: int
+    json_bytes: int
+    readings: int
+
+    @property
+    def socket_bytes(self) -> int:
+        """All bytes of the devices' sockets."""
+        return self.sent_bytes + self.received_bytes
+
+    def break_even_readings(self) -> float:
+        """Return how many times as many readings would have cost the same either way."""
+        return self.socket_bytes / self.json_bytes if self.json_bytes else float("inf")
+
+
+def json_bytes(program: str, readings: Iterable[Reading]) -> int:
+    """Return what shipping every reading as JSON would cost.
+
+    Args:
+        program: the program's name, the first level of the topic.
+        readings: all that were accepted.
+    """
+    return sum(_publish_bytes(program, reading) for reading in readings)
+
+
+def _publish_bytes(program: str, reading: Reading) -> int:
+    plain = {
+        "device": reading.device,
+        "event": reading.event,
+        "time_us": reading.time_us,
+        "value": reading.value,
+    } | ({"tags": reading.tags} if reading.tags else {})
+    payload = json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()
+    topic = f"{program}/{reading.device}/{reading.event}".encode()
+    remaining = _LENGTH_OF_TOPIC + len(topic) + _PACKET_ID + len(payload)
+    return _TYPE + _length_bytes(remaining) + remaining + _PUBACK
+
+
+def _length_bytes(remaining: int) -> int:
+    """Return how many bytes MQTT takes to say a length: seven bits each.
+
+    >>> [_length_bytes(length) for length in (0, 127, 128, 16_383, 16_384)]
+    [1, 1, 2, 2, 3]
+    """
+    return max(1, -(-remaining.bit_length() // _SEVEN_BITS))

@@ -1,0 +1,337 @@
+"""A fleet on virtual time: real cores and stores, a modelled network, one seed.
+
+Problem: a history that loses or doubles a reading shows up once in a million messages on a real
+broker. Sketch: run the agent's pure core and its real SQLite store against a network that loses,
+doubles, delays and reorders messages, forgets what it retained and kills agents between two
+commits, all drawn from one seed; then heal, settle, and compare with the oracle. The same seed
+gives the same run.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> fleet = Fleet(program, size=2, seed=7)
+    >>> fleet.read("pi-0", "temperature", 21.5, {"room": "kitchen"})
+    >>> fleet.read("pi-1", "temperature", 22.5, {"room": "cellar"})
+    >>> fleet.settle()
+    >>> fleet.values("global_average")
+    {'pi-0': (2, 4400), 'pi-1': (2, 4400)}
+    >>> fleet.close()
+"""
+
+import heapq
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from device_agent.batch import Batch
+from device_agent.core import Core, Publication
+from device_agent.durable import Durable
+from device_agent.settings import SECOND_US, Settings
+from device_agent.store import Store
+from lasp_edge.fold import Partial
+from lasp_edge.messages import AckFrame, BeatFrame, Frame, PaneFrame, decode
+from lasp_edge.program import Program
+from lasp_edge.topics import Topics
+
+STEP_US = SECOND_US
+START_US = 1_700_000_000 * SECOND_US
+
+
+class Faults(NamedTuple):
+    """What may go wrong.
+
+    Attributes:
+        loss: probability that a message is lost on one leg of its way.
+        doubled: probability that it arrives twice.
+        delay_us: it arrives after up to this long, so later ones overtake it.
+        kill: probability, per agent and step, of a SIGKILL and restart.
+        cut: probability, per agent and step, that its connection breaks for some steps.
+        broker_reset: probability, per step, that the broker restarts empty.
+        lander_forgets: probability, per frame, that the lander takes it but its word is lost.
+    """
+
+    loss: float = 0.0
+    doubled: float = 0.0
+    delay_us: int = 0
+    kill: float = 0.0
+    cut: float = 0.0
+    broker_reset: float = 0.0
+    lander_forgets: float = 0.0
+
+
+GENTLE = Faults()
+ROUGH = Faults(0.2, 0.2, 5 * SECOND_US, 0.05, 0.05, 0.02, 0.2)
+
+PaneKey = tuple[int, str, int, str, int, int]
+"""(stream, key, pane start, device, incarnation, nonce)."""
+
+
+class Landed:
+    """What a lander has taken: the lattice of pane entries and of promises."""
+
+    def __init__(self, lake: str) -> None:
+        self.lake = lake
+        self.panes: dict[PaneKey, tuple[int, Partial]] = {}
+        self.promises: dict[str, tuple[tuple[int, int, int], int | None]] = {}
+
+    def take(self, frame: Frame) -> AckFrame | None:
+        """Join a frame; return the acknowledgement of a pane frame."""
+        if isinstance(frame, BeatFrame):
+            version = (frame.replica.incarnation, frame.replica.nonce, frame.number)
+            device = frame.replica.device
+            if device not in self.promises or self.promises[device][0] < version:
+                self.promises[device] = (version, frame.low_us)
+        if not isinstance(frame, PaneFrame):
+            return None
+        for block in frame.blocks:
+            replica = (frame.replica.device, block.incarnation, block.nonce)
+            partials = zip(*block.columns, strict=True)
+            for key, pane_us, seq, partial in zip(
+                block.keys, block.panes_us, block.seqs, partials, strict=True
+            ):
+                pane = (block.stream, key, pane_us, *replica)
+                if pane not in self.panes or self.panes[pane][0] < seq:
+                    self.panes[pane] = (seq, partial)
+        return AckFrame(frame.replica, 0, self.lake, (frame.number,))
+
+    def windows(self, program: Program, name: str) -> dict[tuple[str, int], Partial]:
+        """Return (key, start_us) -> partial of every window, combined from the panes."""
+        window = program.windows[name]
+        found: dict[tuple[str, int], Partial] = {}
+        for (stream, key, pane_us, *_), (_, partial) in self.panes.items():
+            if stream != window.stream:
+                continue
+            start_us = -((window.size_us - window.span_us - pane_us) // window.slide_us)
+            start_us *= window.slide_us
+            while start_us <= pane_us:
+                before = found.get((key, start_us), window.fold.zero)
+                found[key, start_us] = window.fold.combine(before, partial)
+                start_us += window.slide_us
+        return found
+
+
+class _Agent:
+    """One simulated device: a directory that outlives its process."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self.name = name
+        self.directory = directory
+        self.durable: Durable | None = None
+        self.cut_steps = 0
+
+    @property
+    def core(self) -> Core:
+        assert self.durable is not None
+        return self.durable.core
+
+
+class Fleet:
+    """Agents, a broker and a lander, on virtual time.
+
+    Args:
+        program: what they compute.
+        size: how many agents: `pi-0`, `pi-1`, ...
+        seed: of everything that is drawn.
+        faults: what may go wrong until `settle`.
+        settings: of every agent.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        size: int,
+        seed: int,
+        faults: Faults = GENTLE,
+        settings: Settings | None = None,
+    ) -> None:
+        self.program = program
+        self.now_us = START_US
+        self.faults = faults
+        self.landed = Landed("lake-1")
+        self._settings = settings or Settings()
+        self._random = Random(seed)
+        self._topics = Topics(program.name)
+        self._files = TemporaryDirectory(prefix="fleet-")
+        self._retained: dict[str, bytes] = {}
+        self._flying: list[tuple[int, int, str, str, bytes, bool]] = []
+        self._count = 0
+        self.kills = 0
+        self.agents = {
+            name: _Agent(name, Path(self._files.name) / name)
+            for name in (f"pi-{number}" for number in range(size))
+        }
+        for agent in self.agents.values():
+            self._start(agent)
+
+    def close(self) -> None:
+        """Remove the stores."""
+        for agent in self.agents.values():
+            self._kill(agent)
+        self._files.cleanup()
+
+    def read(
+        self,
+        device: str,
+        event: str,
+        value: Any,
+        tags: Mapping[str, str] | None = None,
+        time_us: int | None = None,
+    ) -> None:
+        """Let one device read one value, now or at an own time."""
+        batch = Batch("simulated", [event], [time_us], [value], [tags or {}])
+        agent = self.agents[device]
+        assert agent.durable is not None
+        agent.durable.read(batch, self.now_us)
+
+    def read_batch(self, device: str, batch: Batch) -> None:
+        """Let one device read a batch."""
+        agent = self.agents[device]
+        assert agent.durable is not None
+        agent.durable.read(batch, self.now_us)
+
+    def kill(self, device: str) -> None:
+        """SIGKILL an agent, and start it again."""
+        self._kill(self.agents[device])
+        self._start(self.agents[device])
+        self.kills += 1
+
+    def cut(self, device: str, steps: int) -> None:
+        """Break an agent's connection for some steps."""
+        self.agents[device].cut_steps = steps
+        self.agents[device].core.handle_disconnected()
+
+    def reset_broker(self) -> None:
+        """The broker restarts and has lost everything."""
+        self._retained.clear()
+        self._flying.clear()
+        for agent in self.agents.values():
+            if agent.cut_steps == 0:
+                self._connect(agent)
+
+    def new_lake(self, name: str) -> None:
+        """The lake is lost; an empty one with another id takes its place."""
+        self.landed = Landed(name)
+
+    def step(self, steps: int = 1) -> None:
+        """Let time pass: faults, ticks, messages."""
+        for _ in range(steps):
+            self.now_us += STEP_US
+            self._misfortunes()
+            for agent in self.agents.values():
+                self._reconnect(agent)
+                assert agent.durable is not None
+                for publication in agent.durable.tick(self.now_us):
+                    self._publish(agent.name, publication)
+            self._deliver()
+
+    def settle(self, steps: int = 600) -> None:
+        """End all faults and run until everything landed and every agent agrees.
+
+        Raises:
+            AssertionError: that did not happen within so many steps.
+        """
+        self.faults = GENTLE
+        for agent in self.agents.values():
+            agent.cut_steps = 0
+            self._connect(agent)
+            agent.core.handle_end()
+        for _ in range(steps):
+            if self._is_settled():
+                return
+            self.step()
+        states = {name: agent.core.report() for name, agent in self.agents.items()}
+        raise AssertionError(f"not settled after {steps} steps: {states}")
+
+    def values(self, name: str) -> dict[str, Partial]:
+        """Return device -> partial of a dynamic fold, as each device holds it."""
+        return {n: a.core.variables.fleet()[name].partial for n, a in self.agents.items()}
+
+    def inputs(self, name: str) -> set[str]:
+        """Return the `inputs` of a dynamic fold on all devices."""
+        return {agent.core.variables.fleet()[name].inputs for agent in self.agents.values()}
+
+    def _is_settled(self) -> bool:
+        return all(
+            agent.core.done
+            and all(result.settled and not result.offline for result in fleet.values())
+            for agent in self.agents.values()
+            for fleet in [agent.core.variables.fleet()]
+        )
+
+    def _start(self, agent: _Agent) -> None:
+        store = Store(agent.directory)
+        nonce = self._random.getrandbits(32)
+        core = Core(self.program, agent.name, nonce, store.restored(), self._settings)
+        core.cursor("simulated")
+        agent.durable = Durable(core, store)
+        if agent.cut_steps == 0:
+            self._connect(agent)
+
+    def _kill(self, agent: _Agent) -> None:
+        if agent.durable is not None:
+            agent.durable.store.close()
+            agent.durable = None
+
+    def _connect(self, agent: _Agent) -> None:
+        agent.core.handle_connected(self.now_us)
+        for topic, payload in sorted(self._retained.items()):
+            if self._topics.address(topic).kind in {"var", "presence"}:
+                self._fly(agent.name, topic, payload)
+
+    def _reconnect(self, agent: _Agent) -> None:
+        if agent.cut_steps:
+            agent.cut_steps -= 1
+            if not agent.cut_steps:
+                self._connect(agent)
+
+    def _misfortunes(self) -> None:
+        draw, faults = self._random.random, self.faults
+        if draw() < faults.broker_reset:
+            self.reset_broker()
+        for name, agent in self.agents.items():
+            if draw() < faults.kill:
+                self.kill(name)
+            if draw() < faults.cut and not agent.cut_steps:
+                self.cut(name, self._random.randint(1, 20))
+
+    def _publish(self, sender: str, publication: Publication) -> None:
+        topic, payload, retain = publication
+        if not topic.startswith(f"{self._topics.root}/out/"):
+            self._fly("broker", topic, payload, retain=retain)
+
+    def _fly(self, to: str, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        """Put a message on one leg of its way, with that leg's faults."""
+        if self._random.random() < self.faults.loss:
+            return
+        copies = 1 + (self._random.random() < self.faults.doubled)
+        for _ in range(copies):
+            at_us = self.now_us + self._random.randint(0, self.faults.delay_us)
+            self._count += 1
+            heapq.heappush(self._flying, (at_us, self._count, to, topic, payload, retain))
+
+    def _deliver(self) -> None:
+        while self._flying and self._flying[0][0] <= self.now_us:
+            _, _, to, topic, payload, retain = heapq.heappop(self._flying)
+            if to == "broker":
+                self._route(topic, payload, retain=retain)
+            elif not self.agents[to].cut_steps:
+                agent = self.agents[to].durable
+                assert agent is not None
+                agent.hear(topic, payload, self.now_us)
+
+    def _route(self, topic: str, payload: bytes, *, retain: bool) -> None:
+        if retain:
+            self._retained[topic] = payload
+        kind, device = self._topics.address(topic)
+        if kind in {"pane", "beat"}:
+            self._land(payload)
+        for name in [device] if kind in {"ack", "inbox"} else self.agents:
+            if kind != "pane":
+                self._fly(name, topic, payload)
+
+    def _land(self, payload: bytes) -> None:
+        answer = self.landed.take(decode(payload))
+        if answer is not None and self._random.random() >= self.faults.lander_forgets:
+            topic = self._topics.acknowledgement(answer.replica.device)
+            self._fly("broker", topic, answer.encode())

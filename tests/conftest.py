@@ -1,0 +1,29 @@
+"""What all tests share: deterministic Hypothesis profiles, and where real data is found.
+
+Profiles, chosen by the environment variable HYPOTHESIS_PROFILE: `dev` (the default) is quick, `ci`
+tries more. Both are deterministic, so a failure is one for everybody.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.lacking import lacks
+
+settings.register_profile("dev", derandomize=True, database=None, deadline=None, max_examples=60)
+settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+CHECKOUT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The directory of real data: LASP_EDGE_TEST_DATA, else ../shared/data beside the checkout."""
+    named = os.environ.get("LASP_EDGE_TEST_DATA")
+    found = Path(named) if named else CHECKOUT.parent / "shared" / "data"
+    if not found.is_dir():
+        lacks(f"no real data in {found}; say where it is in LASP_EDGE_TEST_DATA")
+    return found

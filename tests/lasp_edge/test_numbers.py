@@ -1,0 +1,167 @@
+"""Quantising: the fast ways give what the definition says, and nothing else gets in."""
+
+from decimal import Decimal
+from fractions import Fraction
+from math import inf, nextafter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lasp_edge.numbers import LIMIT, Refused, Resolution
+
+STEPS = ("0.01", "0.1", "5", "0.3", "1e-6", "1", "1e30", "1e-30")
+resolutions = st.sampled_from(STEPS).map(Resolution)
+quantised = st.integers(-LIMIT + 1, LIMIT - 1)
+
+
+@st.composite
+def near_halves(draw):
+    """A double beside the middle of two steps, where rounding is decided."""
+    step = draw(resolutions)
+    exact = (draw(quantised) + Fraction(1, 2)) * step.exact
+    ulps = draw(st.integers(-3, 3))
+    near = float(exact)
+    for _ in range(abs(ulps)):
+        near = next_double(near, up=ulps > 0)
+    return step, near
+
+
+def next_double(value, *, up):
+    return nextafter(value, inf if up else -inf)
+
+
+values = st.one_of(
+    st.floats(),
+    st.floats(-1e4, 1e4),
+    st.floats(-3e9, 3e9),
+    st.integers(),
+    st.integers(-(10**12), 10**12),
+    st.booleans(),
+    st.none(),
+    st.fractions(),
+    st.decimals(),
+    st.text(max_size=3),
+)
+
+
+def outcome(quantise, value):
+    try:
+        return quantise(value)
+    except Refused as refused:
+        return f"refused: {refused}"
+
+
+@given(resolutions, values)
+@example(Resolution("0.01"), 0.125)
+@example(Resolution("0.01"), float(LIMIT) / 100)
+@example(Resolution("1"), LIMIT - 0.5)
+@example(Resolution("1"), LIMIT - 0.500001)
+@example(Resolution("1"), -LIMIT + 1)
+@example(Resolution("1"), 10**400)
+@example(Resolution("1"), float("inf"))
+@example(Resolution("1"), float("nan"))
+@example(Resolution("1"), Decimal("sNaN"))
+@example(Resolution("0.01"), -0.0)
+def test_fast_way_equals_the_definition(resolution, value):
+    fast, defined = (
+        outcome(way, value) for way in (resolution.quantise, resolution.quantise_exactly)
+    )
+    assert fast == defined
+    assert type(fast) in {int, str}
+
+
+@given(near_halves())
+def test_rounding_is_right_beside_every_half(drawn):
+    resolution, value = drawn
+    expected = round(Fraction(value) / resolution.exact)
+    got = outcome(resolution.quantise, value)
+    assert got == (
+        expected if abs(expected) < LIMIT else outcome(resolution.quantise_exactly, value)
+    )
+
+
+@given(resolutions, st.lists(values, max_size=20))
+def test_column_equals_one_by_one(resolution, column):
+    together = [
+        f"refused: {item}" if isinstance(item, Refused) else item
+        for item in resolution.quantise_column(column)
+    ]
+    assert together == [outcome(resolution.quantise, value) for value in column]
+
+
+@given(resolutions, quantised)
+@example(Resolution("0.3"), LIMIT - 1)
+@example(Resolution("1e-6"), 1 - LIMIT)
+def test_real_value_quantises_back(resolution, steps):
+    assert resolution.quantise(resolution.real(steps)) == steps
+
+
+@given(resolutions, st.integers(-(2**80), 2**80))
+def test_real_value_is_the_nearest_double(resolution, steps):
+    assert resolution.real(steps) == float(steps * resolution.exact)
+
+
+def test_half_goes_to_even():
+    whole = Resolution("1")
+    assert [whole.quantise(x) for x in (0.5, 1.5, 2.5, -0.5, -1.5)] == [0, 2, 2, 0, -2]
+
+
+def test_real_readings_lose_their_float_noise():
+    assert Resolution("0.01").quantise(18.899999618530273) == 1890
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "missing value"),
+        (True, "not a number"),
+        ("21.5", "not a number"),
+        ([1], "not a number"),
+        (1 + 0j, "not a number"),
+        (float("nan"), "not finite"),
+        (float("-inf"), "not finite"),
+        (Decimal("NaN"), "not finite"),
+        (Decimal("-Infinity"), "not finite"),
+        (2**31, "coarser resolution"),
+        (-(2**31), "coarser resolution"),
+        (1e300, "coarser resolution"),
+        (Decimal("1e999999999"), "coarser resolution"),
+    ],
+)
+def test_what_is_no_reading_is_refused_with_its_reason(value, reason):
+    with pytest.raises(Refused, match=reason):
+        Resolution("1").quantise(value)
+    (refused,) = Resolution("1").quantise_column([value])
+    assert isinstance(refused, Refused)
+    assert reason in str(refused)
+
+
+def test_tiny_decimal_is_zero_at_once():
+    assert Resolution("1e-30").quantise(Decimal("1e-999999999")) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "-1", "0.0", "abc", "nan", "sNaN", "inf", "1e31", "1e-31", "1/3", "1e999999999"],
+)
+def test_a_step_that_is_no_positive_decimal_is_a_value_error(text):
+    with pytest.raises(ValueError, match=r"resolution: .* is needed, not"):
+        Resolution(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e-999999999", 0.01, 1, None, b"1"],
+    ids=["tiny", "float", "int", "none", "bytes"],
+)
+def test_a_tiny_step_or_one_that_is_no_text_is_a_value_error(text):
+    with pytest.raises(ValueError, match=r"resolution: .* is needed, not"):
+        Resolution(text)
+
+
+def test_resolutions_are_equal_by_what_they_are():
+    assert Resolution("0.10") == Resolution("1e-1")
+    assert Resolution("0.10").canonical == "1/10" == Resolution(" 1e-1 ").canonical
+    assert len({Resolution("5"), Resolution("5.0"), Resolution("0.5")}) == 2
+    assert Resolution("1") != 1
