@@ -101,9 +101,7 @@ def plan_of(
         for window in program.windows.values()
     ]
     folds = [
-        FoldPlan(
-            fold.name, fold.stream, fold.source.stream, _parts(fold.fold.columns_named, ops)
-        )
+        FoldPlan(fold.name, fold.stream, fold.source.stream, _parts(fold.fold.columns_named, ops))
         for fold in program.dynamic_folds.values()
     ]
     return Plan(

@@ -150,7 +150,9 @@ def recorded_frontier(spark: SparkSession, plan: Plan) -> int | None:
 def _touched(joined: DataFrame) -> Touched:
     panes_us: dict[int, set[int]] = {}
     rows: dict[str, int] = {}
-    for kind, stream, pane_us, count in joined.groupBy("kind", "stream", "pane_us").count().collect():
+    for kind, stream, pane_us, count in (
+        joined.groupBy("kind", "stream", "pane_us").count().collect()
+    ):
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
             panes_us.setdefault(stream, set()).add(pane_us)

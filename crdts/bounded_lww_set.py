@@ -277,8 +277,10 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         return known and not self._news_to(other)
 
     def __sub__(self, other: Self) -> Self:
-        if self.replica != other.replica:
-            return self.copy() if self.replica > other.replica else self.bottom()
+        if self.limits > other.limits or self.replica > other.replica:
+            return self.copy()  # every part of this state carries the news
+        if self.replica < other.replica:
+            return self.bottom()
         items = self._news_to(other)
         lo = self.lo if self.lo > other.lo else 0
         hi = self.hi if self.hi > other.hi else max(items, default=lo)

@@ -12,6 +12,7 @@ like. They agree as soon as each has heard everything, if their states form a *j
   they join to the state, and none can be left out.
 - `b | (a - b) == a | b`, and nothing in `a - b` is known to `b`: the **delta** `a - b` is the least
   message that brings `b` up to date.
+- `b.digest()` tells in few bytes what `b` knows: `b | a.delta_against(b.digest()) == a | b`.
 
 A type defines `|=`, `irreducibles`, `==` (which a dataclass has, and which is exact because states
 are kept canonical) and its plain form. The rest is derived here, and is the oracle for every type
@@ -42,8 +43,11 @@ Synchronization of State-based CRDTs", ICDE 2019, section III (irreducibles, min
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import reduce
+from hashlib import sha256
 from operator import or_
 from typing import Any, Self
+
+from crdts.plain import encoded, need_column
 
 
 class Lattice(ABC):
@@ -106,3 +110,21 @@ class Lattice(ABC):
         """Return the least state that brings `other` up to `self | other`."""
         missing = (part for part in self.irreducibles() if not part <= other)
         return reduce(or_, missing, self.bottom())
+
+    def digest(self) -> tuple[Any, ...]:
+        """Return plain data that tells a peer what is known here: 9 B an irreducible."""
+        return tuple(sorted(part.fingerprint() for part in self.irreducibles()))
+
+    def delta_against(self, digest: Any) -> Self:
+        """Return a delta that brings the state that gave `digest` up to this one.
+
+        Raises:
+            ValueError: `digest` came from a peer and is no digest of such a state.
+        """
+        known = set(need_column(digest, "a digest"))
+        missing = (part for part in self.irreducibles() if part.fingerprint() not in known)
+        return reduce(or_, missing, self.bottom())
+
+    def fingerprint(self) -> int:
+        """Return 63 bits that tell this state from any other."""
+        return int.from_bytes(sha256(encoded(self)).digest()[:8]) >> 1

@@ -26,12 +26,20 @@ MAX_DEPTH = 8  # of tuples in tuples: deeper ones break `==` and `repr` far belo
 
 
 def encoded(value: Any) -> bytes:
-    """Return bytes that tell any two plain values apart, the same on every Python version.
+    """Return bytes that tell any two plain values or states apart, on every Python version alike.
 
     They order what nothing else orders: elements on the wire, and the two values that only a cloned
     device can have written under one id, of which the greater wins everywhere.
     """
-    return ascii(value).encode()
+    return ascii(_spelt_out(value)).encode()
+
+
+def _spelt_out(value: Any) -> Any:
+    if hasattr(value, "to_plain"):
+        return (type(value).__name__, _spelt_out(value.to_plain()))
+    if type(value) is dict:
+        return tuple((key, _spelt_out(item)) for key, item in value.items())
+    return tuple(map(_spelt_out, value)) if type(value) is tuple else value
 
 
 def _is_plain(value: Any, *, exact: bool, depth: int = MAX_DEPTH) -> bool:

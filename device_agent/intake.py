@@ -24,6 +24,7 @@ KEY_BYTES = 255
 KEPT_TAGS = 1_000
 _NO_TIME = -(2**62)
 
+
 class Counters:
     """Totals by name, written through to the changes."""
 

@@ -145,9 +145,7 @@ class Panes:
         """Take a page of the oldest dirty entries; a short page is the last."""
         self.more_stored = self.restore(rows, now_us) >= PAGE
 
-    def fold_in(
-        self, pane: PaneId, samples: Samples, now_us: int, changes: Changes
-    ) -> bool:
+    def fold_in(self, pane: PaneId, samples: Samples, now_us: int, changes: Changes) -> bool:
         """Fold samples into this replica's entry.
 
         Returns:
@@ -282,9 +280,7 @@ class Panes:
         self._flights[self._number] = _Flight(self._replica, sent, due_us)
         return PaneFrame(self._replica, self._number, blocks)
 
-    def _block(
-        self, stream: int, incarnation: int, nonce: int, panes: list[PaneId]
-    ) -> PaneEntries:
+    def _block(self, stream: int, incarnation: int, nonce: int, panes: list[PaneId]) -> PaneEntries:
         entries = [self._entries[pane] for pane in panes]
         return PaneEntries(
             stream,

@@ -14,38 +14,17 @@ import time
 from collections.abc import Callable, Sequence
 from random import Random, SystemRandom
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
-from device_agent.batch import Batch
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
+from device_agent.sources import Source
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Will
 
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
-
-
-class Source(Protocol):
-    """Where readings come from; see `device_agent.sources`."""
-
-    name: str
-
-    def open(self, cursor: str | None) -> None:
-        """Start, after the reading that the cursor names."""
-
-    def poll(self, now_us: int) -> Batch | None:
-        """Return what is there now; never wait."""
-
-    def due_us(self, now_us: int) -> int | None:
-        """Return when to poll next; None where the source is finished or wakes the agent."""
-
-    def acknowledge(self, cursor: str | None) -> None:
-        """The readings up to this cursor are durable."""
-
-    def close(self) -> None:
-        """Stop."""
 
 
 def now_us() -> int:

@@ -134,9 +134,7 @@ class Store:
         for variable, state in changes.states.items():
             self._db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (variable, state))
             self._db.execute("DELETE FROM delta WHERE variable = ?", (variable,))
-        self._db.executemany(
-            "INSERT INTO delta (variable, delta) VALUES (?, ?)", changes.deltas
-        )
+        self._db.executemany("INSERT INTO delta (variable, delta) VALUES (?, ?)", changes.deltas)
 
     def _write_readings(self, changes: Changes) -> None:
         self._db.executemany(
@@ -179,9 +177,7 @@ class Store:
     def prune(self, floor_us: int) -> None:
         """Delete what lies wholly below the floor; panes only once acknowledged."""
         self._db.execute("DELETE FROM pane WHERE end_us <= ? AND dirty = 0", (floor_us,))
-        self._db.execute(
-            "DELETE FROM identity WHERE block < ?", (floor_us // BLOCK_US,)
-        )
+        self._db.execute("DELETE FROM identity WHERE block < ?", (floor_us // BLOCK_US,))
 
     def count_dirty(self) -> int:
         """Return how many pane entries are dirty."""

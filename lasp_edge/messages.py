@@ -240,15 +240,22 @@ def _envelope(payload: bytes) -> tuple[int, Replica, int, list[Any]]:
     version, kind, device, incarnation, nonce, number, body, extras = fields
     if type(version) is not int or version != FORMAT:
         raise FrameError(f"not format {FORMAT}")  # its repr may be as deep as a stranger likes
-    try:
-        replica = Replica.checked(incarnation, nonce, device)
-    except ValueError:
-        raise FrameError("bad replica") from None
+    replica = _replica(incarnation, nonce, device)
     if not isinstance(body, list) or not isinstance(extras, dict):
         raise FrameError("not an envelope")
     if type(kind) is not int:
         raise FrameError("bad kind")
     return kind, replica, _integer(number, 0, SEQS), body
+
+
+def _replica(incarnation: Any, nonce: Any, device: Any) -> Replica:
+    try:
+        replica = Replica.checked(incarnation, nonce, device)
+    except ValueError:
+        raise FrameError("bad replica") from None
+    if not device:
+        raise FrameError("bad replica")
+    return replica
 
 
 def _integer(value: Any, least: int = -_INT64, below: int = _INT64) -> int:

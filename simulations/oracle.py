@@ -72,7 +72,7 @@ def quantised(value: Any, resolution: Resolution) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
         return None
     try:
-        steps = round(Fraction(value) / Fraction(resolution.text))  # half to even
+        steps = round(Fraction(value) / resolution.exact)  # half to even
     except (ValueError, OverflowError):  # NaN, infinity
         return None
     return steps if abs(steps) < LIMIT else None
@@ -98,7 +98,7 @@ def accepted(program: Program, readings: Iterable[Reading]) -> list[Sample]:
             continue
         if not reading.stamped:
             known.add(identity)
-        value = float(steps * Fraction(event.resolution.text))
+        value = float(steps * event.resolution.exact)
         seen = Event(reading.event, value, reading.time_us, reading.device, reading.tags)
         samples.append(Sample(steps, seen))
     return samples

@@ -74,5 +74,7 @@ def _plainly(status: dict[str, Any]) -> str:
         for name, settled in status["last_settled"].items()
     ]
     if status["clone_alarms"]:
-        lines.append(f"  ALARM          another live agent has this name ({status['clone_alarms']})")
+        lines.append(
+            f"  ALARM          another live agent has this name ({status['clone_alarms']})"
+        )
     return "\n".join(lines)

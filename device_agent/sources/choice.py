@@ -1,7 +1,7 @@
 """From `--source KIND:WHERE`, and the options beside it, to a source."""
 
 import random
-from collections.abc import Callable, Mapping as MappingOf, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from typing import NamedTuple
 from device_agent.sources.csv_file import CsvRows
 from device_agent.sources.host import Host
 from device_agent.sources.jsonl_file import JsonLines
-from device_agent.sources.mapping import Mapping
+from device_agent.sources.mapping import FieldMapping
 from device_agent.sources.mqtt_topic import MqttTopic
-from device_agent.sources.replay import Replay
+from device_agent.sources.replay import Replay, Rows
 from device_agent.sources.source import Source
 from device_agent.sources.times import UNITS, Unit
 from lasp_edge.link import BrokerUrl
@@ -25,7 +25,7 @@ class SourceOptions(NamedTuple):
         device: the device's id.
         jitter: seeded; for the waits of an MQTT source between tries to connect.
         broker: of an MQTT source.
-        time, unit, device_field, fields, tags, constant_tags: see `mapping.Mapping`; `fields`
+        time, unit, device_field, fields, tags, constant_tags: see `mapping.FieldMapping`; `fields`
             are event names and fields, none: each event under its own name.
         speed: times as fast as recorded; None: as fast as the agent takes it.
         host_period_us: time between two readings of the machine.
@@ -39,9 +39,9 @@ class SourceOptions(NamedTuple):
     time: str | None = None
     unit: Unit | None = None
     device_field: str | None = None
-    fields: MappingOf[str, str] = {}
-    tags: MappingOf[str, str] = {}
-    constant_tags: MappingOf[str, str] = {}
+    fields: Mapping[str, str] = {}
+    tags: Mapping[str, str] = {}
+    constant_tags: Mapping[str, str] = {}
     speed: float | None = None
     host_period_us: int = 1_000_000
     wake: Callable[[], None] | None = None
@@ -58,7 +58,8 @@ def source_from_spec(spec: str, options: SourceOptions) -> Source:
         return Host(options.events, options.host_period_us, tags=options.constant_tags)
     if kind not in ("jsonl", "csv", "mqtt") or not where:
         raise ValueError(
-            f"--source is host, jsonl:PATH, csv:PATH or mqtt:TOPIC (PATH may end in .gz), not {spec!r}"
+            "--source is host, jsonl:PATH, csv:PATH or mqtt:TOPIC (a PATH may end in .gz), "
+            f"not {spec!r}"
         )
     mapping = _mapping(options, of_text=kind == "csv")
     if kind == "mqtt":
@@ -66,11 +67,13 @@ def source_from_spec(spec: str, options: SourceOptions) -> Source:
     path = Path(where)
     if not path.is_file():
         raise ValueError(f"--source {spec}: there is no file {where}")
-    open_rows = partial(CsvRows, needed=mapping.needed) if kind == "csv" else JsonLines
+    open_rows: Callable[[Path, int, int], Rows] = JsonLines
+    if kind == "csv":
+        open_rows = partial(CsvRows, needed=mapping.needed)
     return Replay(spec, path, open_rows, mapping, options.speed)
 
 
-def _mapping(options: SourceOptions, *, of_text: bool) -> Mapping:
+def _mapping(options: SourceOptions, *, of_text: bool) -> FieldMapping:
     unknown = [name for name in options.fields if name not in options.events]
     if unknown:
         raise ValueError(
@@ -80,7 +83,7 @@ def _mapping(options: SourceOptions, *, of_text: bool) -> Mapping:
         raise ValueError(f"--time-unit is one of {', '.join(UNITS)}, not {options.unit!r}")
     if options.unit is not None and options.time is None:
         raise ValueError("--time-unit needs --time, the field that it is the unit of")
-    return Mapping(
+    return FieldMapping(
         options.fields or options.events,
         time=options.time,
         unit=options.unit,
@@ -92,7 +95,7 @@ def _mapping(options: SourceOptions, *, of_text: bool) -> Mapping:
     )
 
 
-def _mqtt_topic(spec: str, topic: str, mapping: Mapping, options: SourceOptions) -> MqttTopic:
+def _mqtt_topic(spec: str, topic: str, mapping: FieldMapping, options: SourceOptions) -> MqttTopic:
     if options.broker is None:
         raise ValueError(f"--source {spec} needs --broker")
     return MqttTopic(

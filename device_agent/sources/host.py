@@ -42,7 +42,7 @@ class Host:
         period_us: int = SECOND_US,
         *,
         tags: Mapping[str, str] | None = None,
-        root: Path = Path("/"),  # noqa: B008 a constant
+        root: Path = Path("/"),
     ) -> None:
         declared = set(events)
         self._events = [name for name in EVENTS if name in declared]

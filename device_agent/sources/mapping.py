@@ -4,13 +4,13 @@ A field is a path of keys with dots (`data.temp`); a key that itself contains th
 first. Without any `--event`, each event of the program is looked up under its own name at the top
 level, and a record may hold some of them only; an event that was mapped to a field must be there.
 
-    >>> mapping = Mapping({"temperature": "data.temp"}, time="ts", tags={"room": "room"})
+    >>> mapping = FieldMapping({"temperature": "data.temp"}, time="ts", tags={"room": "room"})
     >>> batch = mapping.batch("demo", [{"ts": 12, "data": {"temp": 21.5}, "room": "kitchen"}])
     >>> batch.names, batch.times_us, batch.values, batch.tags
     (['temperature'], [12000000], [21.5], [{'room': 'kitchen'}])
 """
 
-from collections.abc import Iterable, Mapping as MappingOf
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from device_agent.batch import Batch
@@ -53,7 +53,7 @@ class Field:
         return found
 
 
-class Mapping:
+class FieldMapping:
     """How records become readings.
 
     Args:
@@ -72,18 +72,18 @@ class Mapping:
 
     def __init__(  # noqa: PLR0913 the command line's options, one by one
         self,
-        events: MappingOf[str, str] | Iterable[str],
+        events: Mapping[str, str] | Iterable[str],
         *,
         time: str | None = None,
         unit: Unit | None = None,
-        tags: MappingOf[str, str] | None = None,
-        constant_tags: MappingOf[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+        constant_tags: Mapping[str, str] | None = None,
         device_field: str | None = None,
         device: str = "",
         of_text: bool = False,
     ) -> None:
-        absent = None if isinstance(events, MappingOf) else _ABSENT
-        fields = events if isinstance(events, MappingOf) else {name: name for name in events}
+        absent = None if isinstance(events, Mapping) else _ABSENT
+        fields = events if isinstance(events, Mapping) else {name: name for name in events}
         self._absent = absent
         self._events = [(name, Field(field)) for name, field in fields.items()]
         self._time = None if time is None else Field(time)
@@ -93,7 +93,7 @@ class Mapping:
         self._device_field = None if device_field is None else Field(device_field)
         self._device = device
         self._of_text = of_text
-        self._known_tags: dict[tuple[str | None, ...], MappingOf[str, str]] = {}
+        self._known_tags: dict[tuple[str | None, ...], Mapping[str, str]] = {}
 
     @property
     def needed(self) -> list[str]:
@@ -129,19 +129,19 @@ class Mapping:
         """
         return None if self._time is None else time_us(self._time.of(record), self._unit)
 
-    def batch(  # noqa: C901 the path that every replayed row takes
+    def batch(  # noqa: C901, PLR0915 the path that every replayed row takes
         self, source: str, records: Iterable[Record | str]
     ) -> Batch:
         """Return the readings of records by column; a text among them is refused as such."""
         names: list[str] = []
         times_us: list[int | None] = []
         values: list[Any] = []
-        tags: list[MappingOf[str, str]] = []
+        tags: list[Mapping[str, str]] = []
         refused: dict[str, int] = {}
         events, absent, time, unit = self._events, self._absent, self._time, self._unit
         device_field, device, of_text = self._device_field, self._device, self._of_text
         for record in records:
-            if type(record) is str:
+            if isinstance(record, str):
                 refused[record] = refused.get(record, 0) + 1
                 continue
             if device_field is not None:
@@ -172,7 +172,7 @@ class Mapping:
                 refused[NO_EVENT] = refused.get(NO_EVENT, 0) + 1
         return Batch(source, names, times_us, values, tags, refused=refused)
 
-    def _tags_of(self, record: Record) -> MappingOf[str, str]:
+    def _tags_of(self, record: Record) -> Mapping[str, str]:
         if not self._tags:
             return self._constant_tags
         texts = tuple(plain_text(field.of(record)) for _, field in self._tags)

@@ -19,7 +19,7 @@ from typing import Any
 
 from device_agent.batch import Batch
 from device_agent.sources.jsonl_file import NOT_JSON
-from device_agent.sources.mapping import Mapping, Record
+from device_agent.sources.mapping import FieldMapping, Record
 from lasp_edge.link import BrokerUrl, Event, Link, Message
 
 ROWS = 2_000
@@ -45,7 +45,7 @@ class MqttTopic:
         self,
         name: str,
         topic: str,
-        mapping: Mapping,
+        mapping: FieldMapping,
         *,
         broker: BrokerUrl,
         device: str,
@@ -69,11 +69,11 @@ class MqttTopic:
         self._unacknowledged: deque[tuple[int, Message]] = deque()
         self._taken = 0
 
-    def open(self, cursor: str | None) -> None:
+    def open(self, cursor: str | None) -> None:  # noqa: ARG002
         """Connect; where to resume is the broker's knowledge, not the cursor's."""
         self.link.start()
 
-    def poll(self, now_us: int) -> Batch | None:
+    def poll(self, now_us: int) -> Batch | None:  # noqa: ARG002
         if not self._waiting:
             self._waiting.extend(self.link.poll(0.0))
         records: list[Record | str] = []

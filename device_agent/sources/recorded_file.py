@@ -30,7 +30,8 @@ class RecordedFile:
         self.ended = False
         self.damaged = False
         compressed = path.suffix == ".gz"
-        self._file = cast("BinaryIO", gzip.open(path) if compressed else path.open("rb"))
+        opened = gzip.open(path) if compressed else path.open("rb")  # noqa: SIM115 see `close`
+        self._file = cast("BinaryIO", opened)
         reached = self._file.seek(offset)
         if reached < offset or (not compressed and path.stat().st_size < offset):
             raise ValueError(f"{path} is shorter than the {offset} bytes that were read of it")

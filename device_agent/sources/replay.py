@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from device_agent.batch import Batch
-from device_agent.sources.mapping import Mapping, Record
+from device_agent.sources.mapping import FieldMapping, Record
 from lasp_edge.numbers import Refused
 
 ROWS = 2_000
@@ -32,19 +32,23 @@ class Row(NamedTuple):
 
 
 class Rows(Protocol):
-    """A file of rows.
+    """A file of rows."""
 
-    Attributes:
-        offset: bytes before the next row.
-        line: lines before the next row.
-        ended: nothing more was there when it was read last.
-        retry_us: when to look for the rest of a last row that is incomplete; None: never.
-    """
+    @property
+    def offset(self) -> int:
+        """Bytes before the next row."""
 
-    offset: int
-    line: int
-    ended: bool
-    retry_us: int | None
+    @property
+    def line(self) -> int:
+        """Lines before the next row."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more was there when it was read last."""
+
+    @property
+    def retry_us(self) -> int | None:
+        """When to look for the rest of a last row that is incomplete; None: never."""
 
     def records(self, limit: int, now_us: int) -> list[Record | str]:
         """Return up to `limit` rows, or reasons why one is none."""
@@ -75,7 +79,7 @@ class Replay:
         name: str,
         path: Path,
         open_rows: Callable[[Path, int, int], Rows],
-        mapping: Mapping,
+        mapping: FieldMapping,
         speed: float | None = None,
     ) -> None:
         if speed is not None and not speed > 0:
@@ -108,7 +112,7 @@ class Replay:
             records = file.records(ROWS, now_us)
             self._place = (file.offset, file.line)
         else:
-            rows = self._due_rows(file, self._speed, now_us)
+            rows = self._due_rows(file, now_us)
             records = [row.record for row in rows]
             self._place = rows[-1][1:] if rows else self._place
         self._done = file.ended and not self._ahead and file.retry_us is None
@@ -134,7 +138,7 @@ class Replay:
             self._file.close()
             self._file = None
 
-    def _due_rows(self, file: Rows, speed: float, now_us: int) -> list[Row]:
+    def _due_rows(self, file: Rows, now_us: int) -> list[Row]:
         due: list[Row] = []
         while len(due) < ROWS:
             if not self._ahead:

@@ -1,8 +1,8 @@
 """Seeded accidents: devices that are killed or cut off at random moments.
 
-    >>> accidents = accidents_of(7, ["a", "b"])
-    >>> next(accidents) == next(accidents_of(7, ["a", "b"]))
-    True
+>>> accidents = accidents_of(7, ["a", "b"])
+>>> next(accidents) == next(accidents_of(7, ["a", "b"]))
+True
 """
 
 import random

@@ -136,9 +136,14 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
     missing, extra = right.keys() - stored.keys(), stored.keys() - right.keys()
     wrong = {where for where in right.keys() & stored.keys() if right[where] != stored[where]}
     if not (missing or extra or wrong) and len(rows) == len(stored):
-        return True, f"{told} equal the recomputation from {count:,} readings, none missing or extra"
+        return (
+            True,
+            f"{told} equal the recomputation from {count:,} readings, none missing or extra",
+        )
     kinds = {"missing": missing, "extra": extra, "with other integers": wrong}
-    parts = [f"{len(places):,} {kind}{_examples(places)}" for kind, places in kinds.items() if places]
+    parts = [
+        f"{len(places):,} {kind}{_examples(places)}" for kind, places in kinds.items() if places
+    ]
     parts += [f"{len(rows) - len(stored):,} doubled"] if len(rows) > len(stored) else []
     return False, f"{told}: {', '.join(parts)}"
 

@@ -48,7 +48,7 @@ class Report(NamedTuple):
     repeated: int
     late: int
     too_late: int
-    refused: Mapping[str, int]
+    refused: int
     dirty: int
     connected: bool
     done: bool
@@ -60,15 +60,19 @@ class Report(NamedTuple):
         try:
             plain = json.loads(line)
             values = {name: Value.of(value) for name, value in plain["values"].items()}
-            counts = [plain[name] for name in ("accepted", "repeated", "late", "too_late")]
-            state = [plain[name] for name in ("dirty", "connected", "done")]
-            return cls(*counts, _by_reason(plain["refused"]), *state, values)
+            return cls(
+                accepted=plain["accepted"],
+                repeated=plain["repeated"],
+                late=plain["late"],
+                too_late=plain["too_late"],
+                refused=plain["refused"],
+                dirty=plain["dirty"],
+                connected=plain["connected"],
+                done=plain["done"],
+                values=values,
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
-
-
-def _by_reason(refused: Any) -> Mapping[str, int]:
-    return refused if isinstance(refused, dict) else {"refused": refused} if refused else {}
 
 
 class Condition(StrEnum):

@@ -25,7 +25,7 @@ class Commands:
         command: the words before the sub-command.
     """
 
-    def __init__(self, children: Children, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self, children: Children, command: Sequence[str]) -> None:
         self._children = children
         self._command = command
 

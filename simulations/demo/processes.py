@@ -21,6 +21,7 @@ from typing import Self
 from simulations.demo import watchdog
 
 GRACE_S = 10.0
+_LOOK_S = 0.02
 _LONGEST_LINE_BYTES = 1 << 22
 _TAIL_LINES = 12
 
@@ -82,8 +83,11 @@ class Child:
         """End it with SIGTERM; with SIGKILL what is left of its group after `grace_s`."""
         self._asked_to_end = True
         self.signal(signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), grace_s)
+        clock = asyncio.get_running_loop().time
+        ends = clock() + grace_s
+        # `Process.wait` would also wait for grandchildren that hold the child's output open.
+        while self.exit_code is None and clock() < ends:
+            await asyncio.sleep(_LOOK_S)
         await self.kill()
 
     async def wait(self) -> int:
@@ -110,7 +114,7 @@ class Children:
         self.folder = Path(tempfile.mkdtemp(prefix="lasp-edge-demo-"))
         self._children: list[Child] = []
         self._started = 0
-        self._watchdog = subprocess.Popen(
+        self._watchdog = subprocess.Popen(  # noqa: S603 - our own file
             [sys.executable, "-ISu", watchdog.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

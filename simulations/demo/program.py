@@ -8,14 +8,14 @@ the last digit worth seeing.
 from crdts import BoundedLWWSet
 from lasp_edge import Event, Program, Update, folds
 
-SAMPLES = 50
+SAMPLES = 20
 """The fleet's average is over the last so many readings of each device."""
 
 program = Program("demo")
-cpu = program.event("cpu_percent", resolution="0.01", unit="%")
-memory = program.event("memory_percent", resolution="0.01", unit="%")
+cpu = program.event("cpu", resolution="0.01", unit="%")
+memory = program.event("memory", resolution="0.01", unit="%")
 
-samples = program.declare_dynamic(BoundedLWWSet(bound=SAMPLES), "samples")
+samples = program.declare_dynamic(BoundedLWWSet(bound=SAMPLES), "samples", measures=cpu)
 
 
 @program.on_event(cpu)
@@ -28,10 +28,16 @@ local_average = program.fold(samples, folds.mean(), "local_average")
 global_average = program.fold_dynamic(local_average, "global_average")
 
 program.window(
-    "cpu_10s",
+    "cpu",
     source=cpu,
     fold=folds.struct(mean=folds.mean(), min=folds.min(), max=folds.max()),
     size_s=10,
     slide_s=5,
 )
-program.window("memory_by_device", source=memory, fold=folds.mean(), size_s=10, key=lambda e: e.device)
+program.window(
+    "memory_by_device",
+    source=memory,
+    fold=folds.mean(),
+    size_s=20,
+    key=lambda event: event.device,
+)

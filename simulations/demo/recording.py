@@ -116,6 +116,6 @@ def name_in(line: Any, path: str) -> str:
         value = line
         for step in path.split("."):
             value = value.get(step) if isinstance(value, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return ""
-    return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else ""

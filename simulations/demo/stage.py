@@ -11,7 +11,7 @@ from typing import Self
 from lasp_edge.program import Program
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.devices import Condition, Device, Report
-from simulations.demo.lake import COMMAND, Commands, trouble_with
+from simulations.demo.lake import Commands, trouble_with
 from simulations.demo.live import Measure, Screen, aligned, rows
 from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
@@ -31,15 +31,15 @@ class Cast:
         devices: names.
         words: arguments of every agent: its sources.
         lake: where the tables are kept; None for a folder that goes with the demo.
-        command: the words that run `lasp-edge`.
+        command: the words before a sub-command of `lasp-edge`.
     """
 
     spec: str
     program: Program
     devices: Sequence[str]
     words: Sequence[str]
-    lake: Path | None = None
-    command: Sequence[str] = COMMAND
+    lake: Path | None
+    command: Sequence[str]
 
 
 class Stage:
@@ -160,10 +160,13 @@ class Stage:
         self.screen.say(*lines)
         self._said_s = self._clock()
 
+    def accepted(self) -> int:
+        """Return how many readings all devices have told of."""
+        return sum(d.report.accepted for d in self.devices.values() if d.report is not None)
+
     def _summary(self) -> str:
-        reports = [d.report for d in self.devices.values() if d.report is not None]
-        accepted, dirty = sum(r.accepted for r in reports), sum(r.dirty for r in reports)
-        return f"  ... {accepted:,} readings accepted so far, {dirty:,} entries still to send"
+        dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
+        return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"
 
     def progress(self) -> list[Report | None]:
         """Return what changes as long as something moves."""

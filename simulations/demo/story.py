@@ -22,7 +22,9 @@ async def open_stage(stage: Stage) -> None:
     """Start everything and say what was started."""
     say = stage.say
     lacks = f"; {stage.broker.lacks}" if stage.broker.lacks else ""
-    say(f"Broker: {stage.broker.kind} on 127.0.0.1:{stage.broker.port}, for this demo alone{lacks}.")
+    say(
+        f"Broker: {stage.broker.kind} on 127.0.0.1:{stage.broker.port}, for this demo alone{lacks}."
+    )
     await stage.start_cloud()
     say("Cloud: Spark is starting; that takes a while, and the devices do not wait for it.")
     await stage.start_devices()
@@ -40,7 +42,7 @@ async def live(stage: Stage) -> float:
     await open_stage(stage)
     began = clock()
     _, second, _, fourth, *_ = stage.devices.values()
-    say(f"Devices: {len(stage.devices)} processes, {', '.join(stage.devices)}, measure this machine.")
+    say(f"Devices: {len(stage.devices)} agents measure this machine, each a process of its own.")
     await stage.pass_time(MEASURE_S)
     await stage.until(stage.has_windows, SPARK_S, "a first table from Spark")
     say("Cloud: Spark runs and keeps the tables.")
@@ -64,9 +66,7 @@ async def _kill(stage: Stage, device: Device) -> None:
     await device.start()
     await stage.until(lambda: device.condition is Condition.RUNNING, START_S, f"{device.name} back")
     after = device.report.accepted if device.report else 0
-    stage.say(
-        f"... and started again: it had told of {before} readings and goes on from {after}."
-    )
+    stage.say(f"... and started again: it had told of {before} readings and goes on from {after}.")
 
 
 async def _cut_off(stage: Stage, device: Device) -> None:

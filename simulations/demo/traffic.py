@@ -28,21 +28,42 @@ class Traffic(NamedTuple):
         received_bytes: by the devices.
         json_bytes: for every accepted reading, one by one.
         readings: how many readings that were.
+        per_second: how often each device measured; None for a recording.
     """
 
     sent_bytes: int
     received_bytes: int
     json_bytes: int
     readings: int
+    per_second: float | None = None
 
     @property
     def socket_bytes(self) -> int:
         """All bytes of the devices' sockets."""
         return self.sent_bytes + self.received_bytes
 
-    def break_even_readings(self) -> float:
-        """Return how many times as many readings would have cost the same either way."""
-        return self.socket_bytes / self.json_bytes if self.json_bytes else float("inf")
+    @property
+    def ratio(self) -> float:
+        """What was carried, as a multiple of the JSON's bytes."""
+        return self.socket_bytes / self.json_bytes if self.json_bytes else 0.0
+
+
+def traffic_lines(traffic: Traffic) -> list[str]:
+    """Return finding (e): all bytes beside those of JSON, at the rate that was measured."""
+    rate, indent = traffic.per_second, " " * 12
+    how = "read as fast as possible" if rate is None else f"{rate:.1f} a second on each device"
+    sent, received = f"{traffic.sent_bytes:,} sent", f"{traffic.received_bytes:,} received"
+    lines = [
+        f"(e) bytes   {traffic.socket_bytes:,} over the devices' sockets ({sent}, {received})",
+        f"{indent}{traffic.json_bytes:,} if each reading went as JSON over MQTT, headers included",
+        f"{indent}so {traffic.ratio:.2f} times JSON's, for {traffic.readings:,} readings, {how}",
+    ]
+    if rate is not None and traffic.ratio:
+        lines += [
+            f"{indent}This fleet sends about as much however often it measures, so it is cheaper",
+            f"{indent}from about {rate * traffic.ratio:.0f} readings a second on each device on.",
+        ]
+    return lines
 
 
 def json_bytes(program: str, readings: Iterable[Reading]) -> int:

@@ -64,8 +64,8 @@ HOLDS_A_SESSION = """
 import signal, sys
 from cloud_tier.session import spark_session
 spark = spark_session(app_name="holds", master="local[1]", short_run=True)
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     signal.pause()
 except KeyboardInterrupt:
     print(spark.range(7).count(), flush=True)

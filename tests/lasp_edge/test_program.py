@@ -4,7 +4,7 @@ from math import gcd
 
 import pytest
 
-from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product
+from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
 from lasp_edge import Event, Program, folds
 from lasp_edge.examples import greenhouse, talk
 from lasp_edge.fold import Column, Fold, Op
@@ -242,8 +242,9 @@ def test_resolution_that_several_events_leave_open_must_be_said():
         def sampled(event, update):
             update(samples, "add", event.value, event.time_us)
 
+    program.fold(samples, folds.sum(), "local")
     with pytest.raises(ValueError, match=r"one of \['humidity', 'temperature'\]"):
-        program.local_folds if program.fold(samples, folds.sum(), "s") else None  # noqa: B018
+        _ = program.local_folds
 
 
 def test_an_event_declared_later_reopens_the_question():
@@ -432,51 +433,132 @@ def test_a_wrong_window_is_refused_and_leaves_nothing(changed, why):
     assert program.columns() == before
 
 
-@pytest.mark.parametrize(
-    ("define", "why"),
-    [
-        (lambda p: p.event("temperature"), "declared twice"),
-        (lambda p: p.event(""), "a printable name"),
-        (lambda p: p.event("x", resolution=0.01), "decimal text"),
-        (lambda p: p.event("x", resolution="-1"), "from 1e-30"),
-        (lambda p: p.declare(5, "x"), "a CRDT's bottom value is needed, not 5"),
-        (lambda p: p.declare(Counter, "x"), "a CRDT's bottom value is needed"),
-        (lambda p: p.declare(counted(), "x"), "a CRDT's bottom value is needed"),
-        (lambda p: p.declare(Counter(), ""), "a printable name"),
-        (lambda p: p.declare(Counter(), "samples"), "declared twice, differently"),
-        (lambda p: p.declare(BoundedLWWSet(bound=100), "samples"), "declared twice, differently"),
-        (lambda p: p.declare_dynamic(BoundedLWWSet(bound=9), "samples"), "twice, differently"),
-        (lambda p: p.declare(Counter(), "w"), "taken by a window"),
-        (lambda p: p.declare(Counter(), "x", measures="humidity"), "no event 'humidity'"),
-        (lambda p: p.on_event("humidity"), "declares no event 'humidity'"),
-        (lambda p: p.on_event(Program("q").event("temperature")), "declares no event"),
-        (lambda p: p.on_event(lambda event, update: None), "declares no event"),
-        (lambda p: p.on_event("temperature")(5), "a function .* is needed, not 5"),
-        (lambda p: p.fold("samples", folds.mean(), "x"), "not a variable of program"),
-        (lambda p: p.fold(p.variables["n"], folds.mean(), "x"), "a dynamic BoundedLWWSet"),
-        (lambda p: p.fold(p.variables["local"], folds.mean(), "x"), "a dynamic BoundedLWWSet"),
-        (lambda p: p.fold(p.variables["shared"], folds.mean(), "x"), "a dynamic BoundedLWWSet"),
-        (lambda p: p.fold(p.variables["samples"], "mean", "x"), "a fold such as"),
-        (lambda p: p.fold(p.variables["samples"], folds.mean(), ""), "a printable name"),
-        (lambda p: p.fold(p.variables["samples"], folds.mean(), "w"), "taken by a window"),
-        (lambda p: p.fold(p.variables["samples"], folds.mean(), "local"), "a fold already"),
-        (lambda p: p.fold(p.variables["samples"], folds.mean(), 5), "not a variable"),
-        (lambda p: p.fold(p.variables["samples"], folds.mean(), "n"), "gives the columns"),
-        (lambda p: p.fold(p.variables["samples"], folds.count(), "samples"), "gives the columns"),
-        (lambda p: p.fold(p.variables["samples"], folds.min(), "n"), "gives the columns"),
-        (lambda p: p.fold(p.variables["samples"], folds.mean(), "flat"), "gives the columns"),
-        (lambda p: p.fold_dynamic(p.variables["samples"], "x"), "must be the target of a fold"),
-        (lambda p: p.fold_dynamic("local", "x"), "not a variable of program"),
-        (lambda p: p.fold_dynamic(p.variables["local"]), "needed are"),
-        (lambda p: p.fold_dynamic(p.variables["local"], folds.mean()), "needed are"),
-        (lambda p: p.fold_dynamic(p.variables["local"], 1, 2, 3), "needed are"),
-        (lambda p: p.fold_dynamic(p.variables["local"], folds.sum(), "x"), "holds partials of"),
-        (lambda p: p.fold_dynamic(p.variables["local"], "local"), "a fold already"),
-        (lambda p: p.fold_dynamic(p.variables["local"], "n"), "gives the columns"),
-    ],
-)
+WRONG = {
+    "event twice": (lambda p: p.event("temperature"), "declared twice"),
+    "event without a name": (lambda p: p.event(""), "a printable name"),
+    "a float as resolution": (lambda p: p.event("x", resolution=0.01), "decimal text"),
+    "a negative resolution": (lambda p: p.event("x", resolution="-1"), "from 1e-30"),
+    "declare a number": (lambda p: p.declare(5, "x"), "a CRDT's bottom value is needed, not 5"),
+    "declare a type": (lambda p: p.declare(Counter, "x"), "a CRDT's bottom value is needed"),
+    "declare a value above bottom": (
+        lambda p: p.declare(counted(), "x"),
+        "a CRDT's bottom value is needed",
+    ),
+    "variable without a name": (lambda p: p.declare(Counter(), ""), "a printable name"),
+    "shared after dynamic of another type": (
+        lambda p: p.declare(Counter(), "samples"),
+        "declared twice, differently",
+    ),
+    "shared after dynamic": (
+        lambda p: p.declare(BoundedLWWSet(bound=100), "samples"),
+        "declared twice, differently",
+    ),
+    "another bound": (
+        lambda p: p.declare_dynamic(BoundedLWWSet(bound=9), "samples"),
+        "twice, differently",
+    ),
+    "variable named as a window": (lambda p: p.declare(Counter(), "w"), "taken by a window"),
+    "measures an unknown event": (
+        lambda p: p.declare(Counter(), "x", measures="humidity"),
+        "no event 'humidity'",
+    ),
+    "handler of an unknown event": (
+        lambda p: p.on_event("humidity"),
+        "declares no event 'humidity'",
+    ),
+    "handler of another program's event": (
+        lambda p: p.on_event(Program("q").event("temperature")),
+        "declares no event",
+    ),
+    "on_event without an event": (
+        lambda p: p.on_event(lambda event, update: None),
+        "declares no event",
+    ),
+    "handler that is no function": (
+        lambda p: p.on_event("temperature")(5),
+        "a function .* is needed, not 5",
+    ),
+    "fold of a name": (lambda p: p.fold("samples", folds.mean(), "x"), "not a variable of program"),
+    "fold of a counter": (
+        lambda p: p.fold(p.variables["n"], folds.mean(), "x"),
+        "a dynamic BoundedLWWSet",
+    ),
+    "fold of a fold's target": (
+        lambda p: p.fold(p.variables["local"], folds.mean(), "x"),
+        "a dynamic BoundedLWWSet",
+    ),
+    "fold of a shared set": (
+        lambda p: p.fold(p.variables["shared"], folds.mean(), "x"),
+        "a dynamic BoundedLWWSet",
+    ),
+    "fold with a name as fold": (
+        lambda p: p.fold(p.variables["samples"], "mean", "x"),
+        "a fold such as",
+    ),
+    "target without a name": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), ""),
+        "a printable name",
+    ),
+    "target named as a window": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "w"),
+        "taken by a window",
+    ),
+    "target of another fold": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "local"),
+        "a fold already",
+    ),
+    "target that is a number": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), 5),
+        "not a variable",
+    ),
+    "mean into one counter": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "n"),
+        "gives the columns",
+    ),
+    "fold into its own source": (
+        lambda p: p.fold(p.variables["samples"], folds.count(), "samples"),
+        "gives the columns",
+    ),
+    "min into a counter": (
+        lambda p: p.fold(p.variables["samples"], folds.min(), "n"),
+        "gives the columns",
+    ),
+    "mean into a product of one": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "flat"),
+        "gives the columns",
+    ),
+    "fold_dynamic of a set": (
+        lambda p: p.fold_dynamic(p.variables["samples"], "x"),
+        "must be the target of a fold",
+    ),
+    "fold_dynamic of a name": (lambda p: p.fold_dynamic("local", "x"), "not a variable of program"),
+    "fold_dynamic without a target": (lambda p: p.fold_dynamic(p.variables["local"]), "needed are"),
+    "fold_dynamic with a fold as target": (
+        lambda p: p.fold_dynamic(p.variables["local"], folds.mean()),
+        "needed are",
+    ),
+    "fold_dynamic with too much": (
+        lambda p: p.fold_dynamic(p.variables["local"], 1, 2, 3),
+        "needed are",
+    ),
+    "fold_dynamic with another fold": (
+        lambda p: p.fold_dynamic(p.variables["local"], folds.sum(), "x"),
+        "holds partials of",
+    ),
+    "fold_dynamic into its source": (
+        lambda p: p.fold_dynamic(p.variables["local"], "local"),
+        "a fold already",
+    ),
+    "fold_dynamic into one counter": (
+        lambda p: p.fold_dynamic(p.variables["local"], "n"),
+        "gives the columns",
+    ),
+}
+
+
+@pytest.mark.parametrize(("define", "why"), WRONG.values(), ids=WRONG)
 def test_a_wrong_definition_is_refused_and_leaves_nothing(define, why):
-    program, temperature, samples = basics()
+    program, _, samples = basics()
     program.fold(samples, folds.mean(), "local")
     program.declare(Counter(), "n")
     program.declare(BoundedLWWSet(bound=3), "shared")
@@ -491,8 +573,6 @@ def test_a_wrong_definition_is_refused_and_leaves_nothing(define, why):
 
 
 def counted():
-    from crdts import Replica
-
     return Counter().increment(Replica(1, 1, "pi-1"))
 
 

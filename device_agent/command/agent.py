@@ -1,0 +1,181 @@
+"""Run a program on this device.
+
+Readings come from one or more sources, go through the program, and are gossiped over MQTT until
+the fleet agrees. SIGTERM stops the agent in order; after a crash it goes on where its data
+directory stands. SIGUSR1 stops only the sources: the agent goes on until everything has landed.
+
+  lasp-edge agent lasp_edge.examples.greenhouse:program --device kitchen \\
+      --broker mqtt://192.168.1.10 --data-dir /var/lib/lasp-edge --source host --with-tag room=kitchen
+"""
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from device_agent.core import Core
+from device_agent.durable import Durable
+from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
+from device_agent.settings import SECOND_US, Settings
+from device_agent.sources import Source, SourceOptions, source_from_spec
+from device_agent.store import Store
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.link import BrokerUrl
+from lasp_edge.loading import load_program
+from lasp_edge.program import Program
+
+PLAIN_EVERY_S = 10.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add = parser.add_argument
+    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
+    add("--device", required=True, help="this device's name, unique in the fleet")
+    add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
+    add("--data-dir", type=Path, required=True, help="where the agent keeps its state")
+    add(
+        "--source",
+        action="append",
+        required=True,
+        metavar="host|jsonl:PATH|csv:PATH|mqtt:TOPIC",
+        help="where readings come from; may be given several times",
+    )
+    _add_mapping(parser)
+    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add("--interval", type=float, default=1.0, metavar="S", help="publish at most this often")
+    add("--keep-readings", action="store_true", help="keep each accepted reading, as read")
+    add("--retain-days", type=float, default=7.0, metavar="D", help="refuse readings older than")
+    add("--lateness", type=float, default=5.0, metavar="S", help="readings may be out of order by")
+    add("--max-skew", type=float, default=300.0, metavar="S", help="refuse readings ahead by")
+    add("--report", type=float, metavar="S", help="print a JSON line this often, for programs")
+    add("--exit-when-done", action="store_true", help="end when a replay has landed")
+    add("--verbose", action="store_true", help="log what the link and the sources do")
+
+
+def _add_mapping(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how records become readings (jsonl, csv, mqtt)")
+    add = group.add_argument
+    add("--time", metavar="FIELD", help="field of the reading's own time; else stamped on arrival")
+    add("--time-unit", choices=("s", "ms", "us", "iso"), help="default: told apart by size")
+    add("--device-field", metavar="FIELD", help="take only records whose field is --device")
+    add("--event", action="append", default=[], metavar="NAME=FIELD", help="e.g. t=data.temp")
+    add("--tag", action="append", default=[], metavar="NAME=FIELD", help="e.g. room=data.location")
+    add("--with-tag", action="append", default=[], metavar="NAME=VALUE", help="on every reading")
+    add("--speed", default="max", metavar="N|max", help="replay at N times the recorded pace")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    logging.basicConfig(
+        format="%(asctime)s %(message)s",
+        stream=sys.stderr,
+        level=logging.INFO if arguments.verbose else logging.WARNING,
+    )
+    program = load_program(arguments.program)
+    try:
+        broker = BrokerUrl.parse(arguments.broker)
+        settings = _settings(arguments)
+        sources = _sources(arguments, program, broker)
+        runtime = Runtime(
+            _durable(arguments, program, settings),
+            broker,
+            sources,
+            _reporter(arguments),
+            exit_when_done=arguments.exit_when_done,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    stopped = runtime.run()
+    return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    for name in ("interval", "retain_days", "lateness", "max_skew"):
+        value = getattr(arguments, name)
+        if not 0 <= value < 1e9 or (value == 0 and name in {"interval", "retain_days"}):  # noqa: PLR2004
+            raise ValueError(f"--{name.replace('_', '-')}: seconds or days from 0, not {value}")
+    return Settings(
+        interval_us=round(arguments.interval * SECOND_US),
+        beat_us=round(arguments.interval * 2 * SECOND_US),
+        retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
+        lateness_us=round(arguments.lateness * SECOND_US),
+        max_skew_us=round(arguments.max_skew * SECOND_US),
+        keep_readings=arguments.keep_readings,
+    )
+
+
+def _sources(arguments: argparse.Namespace, program: Program, broker: BrokerUrl) -> list[Source]:
+    options = SourceOptions(
+        events=tuple(program.events),
+        device=arguments.device,
+        jitter=Random(fresh_nonce()),
+        broker=broker,
+        time=arguments.time,
+        unit=arguments.time_unit,
+        device_field=arguments.device_field,
+        fields=_pairs(arguments.event, "--event NAME=FIELD"),
+        tags=_pairs(arguments.tag, "--tag NAME=FIELD"),
+        constant_tags=_pairs(arguments.with_tag, "--with-tag NAME=VALUE"),
+        speed=_speed(arguments.speed),
+    )
+    return [source_from_spec(spec, options) for spec in dict.fromkeys(arguments.source)]
+
+
+def _durable(arguments: argparse.Namespace, program: Program, settings: Settings) -> Durable:
+    store = Store(arguments.data_dir)
+    if store.quarantined:
+        logging.warning("the store was damaged; it is kept as %s", store.quarantined)
+    restored = store.restored()
+    known = store.replica()
+    if known and known[2] != arguments.device:
+        raise ValueError(f"{arguments.data_dir} belongs to device {known[2]!r}")
+    core = Core(program, arguments.device, fresh_nonce(), restored, settings, arguments.fleet)
+    return Durable(core, store)
+
+
+def _pairs(texts: list[str], what: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name or not value:
+            raise ValueError(f"{what} is needed, not {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--speed: a number or max is needed, not {text!r}") from None
+
+
+def _reporter(arguments: argparse.Namespace) -> Reporter:
+    if arguments.report is not None:
+        return Reporter(round(arguments.report * SECOND_US), write_json)
+    return Reporter(round(PLAIN_EVERY_S * SECOND_US), _write_plainly)
+
+
+def _write_plainly(report: dict[str, Any]) -> None:
+    """Print a report for a person, on one line."""
+    words = [f"{report['device']}: {report['accepted']} readings"]
+    for name, value in report["values"].items():
+        parts = ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
+        agreed = ""
+        if "settled" in value:
+            agreed = f" over {value['devices']} devices"
+            agreed += " (agreed)" if value["settled"] and not value["except"] else ""
+            agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
+        words.append(f"{name}: {parts}{agreed}")
+    words.append("connected" if report["connected"] else "no connection")
+    print("; ".join(words), flush=True)  # noqa: T201
+
+
+def _short(number: float | None) -> str:
+    return "-" if number is None else f"{number:.6g}"

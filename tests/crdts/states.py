@@ -1,0 +1,148 @@
+"""The table that every law is run over: for each type, its states and its writes.
+
+`states` draws any state at all, reachable or not, those of cloned devices included; `writes` draws
+mutators with their arguments, as functions of a state and the replica that writes. A few replicas
+and small numbers suffice, and make states meet.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from crdts import (
+    NOBODY,
+    BoundedLWWSet,
+    Entry,
+    Frontier,
+    GCounter,
+    Lattice,
+    OwnedMap,
+    Pair,
+    PNCounter,
+    Product,
+    Replica,
+    Version,
+)
+from crdts.bounded_lww_set import Limits
+
+Write = Callable[[Any, Replica], Any]
+
+REPLICAS = (Replica(1, 7, "cellar"), Replica(1, 9, "kitchen"), Replica(2, 3, "kitchen"))
+replicas = st.sampled_from(REPLICAS)
+small = st.integers(0, 3)
+elements = st.sampled_from([0, 1, "a", "b", b"a", None, ("a", 1)])
+values = st.one_of(
+    elements, st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.text()
+)
+
+gcounters = st.dictionaries(replicas, st.integers(1, 4), max_size=3).map(GCounter)
+versions = st.builds(Version, st.integers(1, 2), small, st.integers(1, 3))
+devices = st.sampled_from(["cellar", "kitchen", "größe"])
+
+
+def owned_maps(kind, payloads):
+    entries = st.builds(Entry, versions, payloads)
+    return st.dictionaries(devices, entries, max_size=3).map(kind)
+
+
+@st.composite
+def bounded_lww_sets(draw):
+    state = BoundedLWWSet(bound=2)
+    state.limits = Limits(draw(st.integers(0, 1)), 2, draw(st.sampled_from([0, 5])))
+    state.replica = draw(st.sampled_from([NOBODY, *REPLICAS[1:]]))
+    if state.replica > NOBODY:
+        state.lo = draw(small)
+        state.hi = state.lo + draw(small)
+        samples = st.tuples(small, st.sampled_from([1, 2, "x"]), small)
+        for seq in range(state.lo + 1, state.hi + 1):
+            if draw(st.booleans()):
+                state.items[seq] = draw(samples)
+    return state
+
+
+def _add_samples(samples, accepted_us):
+    def write(state, me):
+        if me < state.replica:
+            return state.bottom()  # it has learnt of a later life of its device, and is silent
+        return state.add_many(me, *zip(*samples, strict=True), accepted_us)
+
+    return write
+
+
+def _resize(bound):
+    return lambda state, _me: state.resized(bound, state.control_version + 1)
+
+
+def counting(kind, *names):
+    return st.builds(
+        lambda name, by: lambda state, me: getattr(kind, name)(state, me, by),
+        st.sampled_from(names),
+        small,
+    )
+
+
+def part_of(position, writes):
+    """A write to one part of a product, with the others at bottom."""
+
+    def of_part(write):
+        def on_product(state, me):
+            parts = list(state.bottom().parts)
+            parts[position] = write(state.parts[position], me)
+            return state.of(tuple(parts))
+
+        return on_product
+
+    return writes.map(of_part)
+
+
+class Kind(NamedTuple):
+    """How to draw a type: any state, the state to start from, any write."""
+
+    states: st.SearchStrategy[Lattice]
+    bottom: Callable[[], Lattice]
+    writes: st.SearchStrategy[Write]
+
+
+gcounter_writes = counting(GCounter, "increment")
+pncounter_writes = counting(PNCounter, "increment", "decrement")
+
+KINDS: dict[type[Lattice], Kind] = {
+    GCounter: Kind(gcounters, GCounter, gcounter_writes),
+    PNCounter: Kind(st.builds(PNCounter, gcounters, gcounters), PNCounter, pncounter_writes),
+    OwnedMap: Kind(
+        owned_maps(OwnedMap, values),
+        OwnedMap,
+        st.builds(
+            lambda seq, payload: lambda s, me: s.put(me, seq, payload), st.integers(1, 9), values
+        ),
+    ),
+    Frontier: Kind(
+        owned_maps(Frontier, st.integers(-2, 20)),
+        Frontier,
+        st.builds(lambda seq, low: lambda s, me: s.promise(me, seq, low), st.integers(1, 9), small),
+    ),
+    BoundedLWWSet: Kind(
+        bounded_lww_sets(),
+        lambda: BoundedLWWSet(bound=2, max_age_s=0.000_003),
+        st.one_of(
+            st.builds(
+                _add_samples,
+                st.lists(st.tuples(values, small), min_size=1, max_size=4),
+                st.none() | small,
+            ),
+            st.integers(1, 3).map(_resize),
+            small.map(lambda now_us: lambda state, _me: state.expire(now_us)),
+        ),
+    ),
+    Pair: Kind(
+        st.builds(Pair, gcounters, owned_maps(OwnedMap, small)),
+        lambda: Pair(GCounter(), OwnedMap()),
+        part_of(0, gcounter_writes),
+    ),
+    Product: Kind(
+        st.builds(Product, gcounters, gcounters, st.builds(PNCounter, gcounters, gcounters)),
+        lambda: Product(GCounter(), GCounter(), PNCounter()),
+        part_of(0, gcounter_writes) | part_of(2, pncounter_writes),
+    ),
+}

@@ -1,0 +1,86 @@
+"""Every law for every type of the wire, over the table in `tests.crdts.states`."""
+
+from functools import reduce
+from operator import or_
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crdts.wire import TYPES
+from tests.crdts.states import KINDS, REPLICAS
+from tests.laws import LATTICE_LAWS
+
+# There are some hundred laws: each gets half the examples of the profile in force.
+lawful = settings(
+    max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
+)
+by_name = pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+
+
+def test_no_type_escapes_the_laws():
+    assert set(KINDS) == set(TYPES)
+
+
+@pytest.mark.parametrize("law", LATTICE_LAWS, ids=lambda law: law.__name__)
+@by_name
+def test_law(kind, law):
+    @lawful
+    @given(*[KINDS[kind].states] * 3)
+    def check(a, b, c):
+        law(a, b, c)
+
+    check()
+
+
+@st.composite
+def histories(draw, kind):
+    """Three replicas that write and hear of each other; every delta that was ever made."""
+    states = [kind.bottom() for _ in REPLICAS]
+    deltas = []
+    for _ in range(draw(st.integers(1, 8))):
+        writer, hearer = draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
+        if draw(st.booleans()):
+            states[hearer] |= states[writer]
+        delta = draw(kind.writes)(states[writer], REPLICAS[writer])
+        states[writer] |= delta
+        deltas.append(delta)
+    return states, deltas
+
+
+@by_name
+def test_deltas_lost_doubled_cut_and_shuffled_come_to_the_full_states(kind):
+    @lawful
+    @given(histories(KINDS[kind]), st.randoms(use_true_random=False))
+    def check(history, network):
+        states, deltas = history
+        truth = reduce(or_, states)
+        parts = [part for delta in deltas for part in delta.irreducibles()]
+        sent = deltas + parts + network.sample(deltas, len(deltas) // 2)
+        network.shuffle(sent)
+        for state in states:
+            heard = [delta for delta in sent if network.random() < 0.5]
+            reduce(or_, heard, state)  # a replica that hears only some of it must cope, too
+            for delta in heard:
+                state |= delta  # noqa: PLW2901  # in place
+                assert state <= truth
+        for state in states:
+            state |= truth - state  # noqa: PLW2901  # in place
+            assert state == truth
+        assert reduce(or_, sent, KINDS[kind].bottom()) == truth
+
+    check()
+
+
+@by_name
+def test_mutators_change_nothing_themselves(kind):
+    @lawful
+    @given(histories(KINDS[kind]), KINDS[kind].writes)
+    def check(history, write):
+        state = history[0][2]
+        before = state.copy()
+        delta = write(state, REPLICAS[2])
+        assert state == before
+        assert (state | delta) - state <= delta
+
+    check()

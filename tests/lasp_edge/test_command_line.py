@@ -1,0 +1,209 @@
+"""The `lasp-edge` command: exit codes, and one plain line where something is wrong."""
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from lasp_edge import command_line
+from lasp_edge.command_line import GROUP, ORDER, SUMMARY, main
+from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
+from tests.lacking import lacks
+
+CHECKOUT = Path(__file__).parents[2]
+REGISTERED = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["entry-points"][
+    GROUP
+]
+
+
+def exists(module):
+    package = module.rpartition(".")[0]
+    return find_spec(package) is not None and find_spec(module) is not None
+
+
+PRESENT = [name for name, module in REGISTERED.items() if exists(module)]
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """Register commands, as modules made from a `run` function."""
+
+    def register(**runs):
+        points = []
+        for name, run in runs.items():
+            module = type(sys)(f"command_{name}", f"The {name} command.")
+            module.add_arguments = lambda parser: parser.add_argument("--name", default="x")
+            module.run = run
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+            points.append(EntryPoint(name, module.__name__, GROUP))
+        monkeypatch.setattr(command_line, "entry_points", lambda group: points)
+
+    return register
+
+
+MISSING = "the Python package '{}' is not installed; to bring it, type: pip install 'lasp-edge[{}]'"
+
+
+def raising(error):
+    def run(arguments):
+        raise error
+
+    return run
+
+
+def test_the_commands_own_code_is_the_exit_code(commands):
+    commands(fine=lambda arguments: 0, differs=lambda arguments: Exit.DIFFERS)
+    assert main(["fine"]) == 0
+    assert main(["differs"]) == 1
+
+
+def test_arguments_reach_the_command(commands):
+    seen = []
+    commands(told=lambda arguments: seen.append(arguments.name) or 0)
+    assert main(["told", "--name", "y"]) == 0
+    assert seen == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (CommandError("values differ"), 1, "values differ"),
+        (UsageError("no such size"), 2, "no such size"),
+        (NotFound("no lake in ./lake"), 3, "no lake in ./lake"),
+        (
+            EnvironmentLacks("Java is not installed", "make setup"),
+            4,
+            "Java is not installed; to bring it, type: make setup",
+        ),
+        (
+            ModuleNotFoundError("no", name="pyspark.sql"),
+            4,
+            MISSING.format("pyspark", "cloud"),
+        ),
+        (
+            ModuleNotFoundError("no", name="amqtt"),
+            4,
+            MISSING.format("amqtt", "demo"),
+        ),
+    ],
+    ids=["differs", "usage", "not found", "environment", "cloud extra", "demo extra"],
+)
+def test_an_error_is_one_line_and_its_code(commands, capsys, error, code, line):
+    commands(works=raising(error))
+    assert main(["works"]) == code
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"lasp-edge works: {line}\n")
+
+
+def test_a_bug_of_our_own_is_not_called_a_missing_package(commands):
+    commands(works=raising(ModuleNotFoundError("no", name="cloud_tier.nothing")))
+    with pytest.raises(ModuleNotFoundError):
+        main(["works"])
+
+
+def test_an_interrupted_command_says_so(commands):
+    commands(works=raising(KeyboardInterrupt()))
+    assert main(["works"]) == 130
+
+
+def test_a_wrong_argument_is_a_usage_error(commands, capsys):
+    commands(works=lambda arguments: 0)
+    with pytest.raises(SystemExit, match="2"):
+        main(["works", "--no-such"])
+    assert "unrecognized arguments: --no-such" in capsys.readouterr().err
+
+
+def test_help_of_a_command_is_its_modules_docstring(commands, capsys):
+    commands(works=lambda arguments: 0)
+    with pytest.raises(SystemExit, match="0"):
+        main(["works", "--help"])
+    assert "The works command." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "help"])
+def test_help_lists_the_commands_in_the_order_of_use(commands, capsys, word):
+    commands(windows=None, zebra=None, demo=None, agent=None)
+    assert main([word]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:2] == "  "]
+    assert listed == ["demo", "agent", "windows", "zebra"]
+
+
+def test_no_command_and_an_unknown_one_are_usage_errors(commands, capsys):
+    commands(demo=None)
+    assert main([]) == 2
+    assert "usage: lasp-edge COMMAND" in capsys.readouterr().out
+    assert main(["dmeo"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("lasp-edge: no command 'dmeo'\n")
+
+
+def test_every_registered_command_has_a_line_in_the_overview():
+    assert set(REGISTERED) == set(ORDER) == set(SUMMARY)
+
+
+# As a user would
+
+
+def typed(*words, cwd, **more):
+    """Run the command in a process of its own, with this checkout's commands and `more`."""
+    registered = "".join(
+        f"EntryPoint({name!r}, {module!r}, {GROUP!r}),"
+        for name, module in (REGISTERED | more).items()
+    )
+    code = f"""
+import sys
+sys.path[:0] = [{str(CHECKOUT)!r}, {str(cwd)!r}]
+sys.dont_write_bytecode = True
+from importlib.metadata import EntryPoint
+from lasp_edge import command_line
+command_line.entry_points = lambda group: [{registered}]
+sys.exit(command_line.main())
+"""
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("where", ["when it is imported", "when it runs"])
+def test_a_missing_extra_gives_the_line_to_type(tmp_path, where):
+    top, inner = (
+        ("import pyspork", "pass") if where.endswith("imported") else ("", "import pyspork")
+    )
+    (tmp_path / "needing.py").write_text(
+        f"{top}\ndef add_arguments(parser): pass\ndef run(arguments):\n    {inner}\n"
+    )
+    done = typed("needs", cwd=tmp_path, needs="needing")
+    assert (done.returncode, done.stdout) == (Exit.ENVIRONMENT, "")
+    assert done.stderr == f"lasp-edge needs: {MISSING.format('pyspork', 'cloud')}\n"
+
+
+def run_present(name, *words, cwd):
+    done = typed(name, *words, cwd=cwd)
+    if done.returncode == Exit.ENVIRONMENT:
+        lacks(done.stderr.strip())
+    return done
+
+
+@pytest.mark.parametrize("name", PRESENT)
+def test_every_command_has_help(name, tmp_path):
+    done = run_present(name, "--help", cwd=tmp_path)
+    assert done.returncode == Exit.FINE, done.stderr
+    assert done.stdout.startswith(f"usage: lasp-edge {name}")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", PRESENT)
+def test_every_command_refuses_a_wrong_argument(name, tmp_path):
+    done = run_present(name, "--no-such-argument", cwd=tmp_path)
+    assert done.returncode == Exit.USAGE
+    assert "Traceback" not in done.stderr

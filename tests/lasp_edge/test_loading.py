@@ -1,0 +1,96 @@
+"""Finding MODULE:program: what is there is loaded, what is not says which line is wrong."""
+
+import sys
+from itertools import count
+
+import pytest
+
+from lasp_edge.errors import Exit, NotFound, UsageError
+from lasp_edge.loading import load_program
+
+fresh = count()
+GOOD = """
+from lasp_edge import Program
+program = Program("here")
+program.event("temperature")
+other = 5
+unfinished = Program("unfinished")
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A current directory with a way to write modules that were never imported before."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(text):
+        name = f"written_for_a_test_{next(fresh)}"
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+        return name
+
+    return write
+
+
+def test_a_program_of_the_current_directory_is_found(here):
+    module = here(GOOD)
+    assert load_program(f"{module}:program").name == "here"
+
+
+def test_the_attribute_is_program_where_none_is_named(here):
+    module = here(GOOD)
+    assert load_program(module) is load_program(f"{module}:") is load_program(f"{module}:program")
+
+
+def test_an_installed_program_is_found():
+    assert load_program("lasp_edge.examples.greenhouse:program").name == "greenhouse"
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("{}:missing", "a Program is needed in .*missing, found nothing"),
+        ("{}:other", "found a int"),
+        ("{}.inner:program", "no module"),
+        ("no_such_module_at_all:program", "no module 'no_such_module_at_all'"),
+        ("no_such_package.inner:program", "no module"),
+    ],
+)
+def test_what_is_not_there_is_not_found(here, spec, why):
+    with pytest.raises(NotFound, match=why) as raised:
+        load_program(spec.format(here(GOOD)))
+    assert raised.value.exit_code == Exit.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "spec", ["", ":program", "green-house:program", "a/b.py:program", ".a", "a."]
+)
+def test_what_names_no_module_is_a_usage_error(spec):
+    with pytest.raises(UsageError, match="MODULE:program is needed, such as"):
+        load_program(spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("\nimport no_such_package.inner", "imports 'no_such_package', which is missing"),
+        ("x = (", "SyntaxError"),
+        ("\n\n1 / 0", "line 3: ZeroDivisionError: division by zero"),
+        ("def f():\n    raise OSError('gone')\n\nf()", "line 4: OSError: gone"),
+        ("from lasp_edge import Programm", "ImportError: cannot import name 'Programm'"),
+        (GOOD + "program.event('temperature')", "line 7: ValueError: event 'temperature' is decl"),
+        ("from crdts import BoundedLWWSet\nBoundedLWWSet(0)", "test_.*.py line 2: ValueError"),
+    ],
+    ids=["import", "syntax", "arithmetic", "inner", "name", "program", "crdt"],
+)
+def test_a_module_that_fails_says_where(here, text, why):
+    with pytest.raises(UsageError, match=why) as raised:
+        load_program(here(text))
+    assert raised.value.exit_code == Exit.USAGE
+    assert "\n" not in str(raised.value)
+
+
+def test_a_program_that_cannot_run_is_a_usage_error(here):
+    with pytest.raises(UsageError, match="program 'unfinished' declares no event"):
+        load_program(f"{here(GOOD)}:unfinished")

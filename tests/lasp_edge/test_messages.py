@@ -1,0 +1,408 @@
+"""Frames: what was encoded is decoded, and what a stranger sends is refused and does no more."""
+
+from dataclasses import replace
+
+import msgpack
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crdts import Replica, Version
+from lasp_edge import messages
+from lasp_edge.messages import (
+    BLOCK_OVERHEAD_BYTES,
+    FORMAT,
+    FRAME_OVERHEAD_BYTES,
+    MAX_COLUMNS,
+    MAX_FRAME_BYTES,
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    FrameError,
+    PaneEntries,
+    PaneFrame,
+    PresenceFrame,
+    Report,
+    VariableFrame,
+    decode,
+    entry_bytes,
+)
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+names = texts.filter(bool)
+int64 = st.integers(-(2**63), 2**63 - 1)
+seqs = st.integers(0, 2**40 - 1)
+incarnations, nonces = st.integers(0, 2**30 - 1), st.integers(0, 2**32 - 1)
+replicas = st.builds(Replica, incarnations, nonces, names)
+parts = st.none() | int64
+
+
+@st.composite
+def blocks(draw, most=6):
+    length, width = draw(st.integers(1, most)), draw(st.integers(0, 5))
+    span_us = draw(st.sampled_from([1, 10_000_000, 60_000_000, 2**57]))
+    panes = st.integers(-(2**57) // span_us, 2**57 // span_us)
+
+    def column(values):
+        return tuple(draw(st.lists(values, min_size=length, max_size=length)))
+
+    return PaneEntries(
+        draw(int64),
+        span_us,
+        draw(incarnations),
+        draw(nonces),
+        tuple(column(parts) for _ in range(width)),
+        column(st.just("") if draw(st.booleans()) else texts),
+        tuple(index * span_us for index in column(panes)),
+        column(seqs),
+    )
+
+
+pane_frames = st.builds(PaneFrame, replicas, seqs, st.lists(blocks(), max_size=3).map(tuple))
+FRAMES = {
+    PaneFrame: pane_frames,
+    VariableFrame: st.builds(
+        VariableFrame,
+        replicas,
+        seqs,
+        texts,
+        int64,
+        st.lists(parts, max_size=5).map(tuple) | st.binary(max_size=40).map(lambda b: (b,)),
+    ),
+    BeatFrame: st.builds(
+        BeatFrame,
+        replicas,
+        seqs,
+        st.none() | st.integers(-(2**58), 2**58 - 1),
+        st.booleans(),
+        st.lists(st.builds(Report, texts, seqs, st.integers(0, 2**64 - 1)), max_size=4).map(tuple),
+    ),
+    PresenceFrame: st.builds(PresenceFrame, replicas, seqs, st.booleans()),
+    AckFrame: st.builds(AckFrame, replicas, seqs, texts, st.lists(seqs, max_size=5).map(tuple)),
+    AskFrame: st.builds(AskFrame, replicas, seqs, texts),
+}
+any_frame = st.one_of(*FRAMES.values())
+
+ME = Replica(1, 7, "pi-1")
+BLOCK = PaneEntries(5, 10, 1, 7, ((3, 2), (66, None)), ("attic", ""), (120, 100), (9, 4))
+FRAME = PaneFrame(ME, 1, (BLOCK,))
+
+
+def test_every_kind_of_frame_is_tested():
+    assert set(messages.Frame.__args__) == set(FRAMES)
+    assert len({kind.kind for kind in FRAMES}) == len(FRAMES)
+
+
+@pytest.mark.parametrize("kind", FRAMES, ids=lambda kind: kind.__name__)
+def test_decoding_undoes_encoding(kind):
+    @given(FRAMES[kind])
+    def check(frame):
+        again = decode(frame.encode())
+        assert again == frame
+        assert type(again) is kind
+
+    check()
+
+
+def test_frames_of_two_kinds_are_never_equal():
+    assert AskFrame(ME, 1, "x") != PresenceFrame(ME, 1, "x")
+
+
+def test_version_of_a_variable_frame_is_its_replicas():
+    assert VariableFrame(ME, 9, "x", 5, (1,)).version == Version(1, 7, 9)
+
+
+def test_a_mean_entry_takes_a_few_bytes():
+    length = 200
+    block = PaneEntries(
+        -(2**60),
+        10_000_000,
+        3,
+        2**31,
+        ((2,) * length, (4400,) * length),
+        ("",) * length,
+        tuple(range(1_594_598_370_000_000, 1_594_598_370_000_000 + length * 10**7, 10**7)),
+        tuple(range(70_000, 70_000 + length)),
+    )
+    frame = PaneFrame(ME, 70, (block,))
+    assert len(frame.encode()) < 10 * length
+    assert decode(frame.encode()) == frame
+
+
+# Size bounds
+
+
+def bound_of(frame):
+    entries = sum(
+        entry_bytes(key, len(block.columns)) for block in frame.blocks for key in block.keys
+    )
+    return FRAME_OVERHEAD_BYTES + len(frame.blocks) * BLOCK_OVERHEAD_BYTES + entries
+
+
+@given(pane_frames)
+def test_announced_sizes_are_upper_bounds(frame):
+    assert len(frame.encode()) <= bound_of(frame)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 15, 16, MAX_COLUMNS])
+@pytest.mark.parametrize("length", [1, 20, 300])
+def test_announced_sizes_are_upper_bounds_of_the_largest_frames(columns, length):
+    widest = PaneEntries(
+        -(2**63),
+        1,
+        2**30 - 1,
+        2**32 - 1,
+        ((-(2**63),) * length,) * columns,
+        tuple(f"\N{GRINNING FACE}{index:09}" for index in range(length)),
+        tuple(2**57 * (-1) ** index for index in range(length)),
+        tuple((2**40 - 1) * (index % 2) for index in range(length)),
+    )
+    frame = PaneFrame(Replica(2**30 - 1, 2**32 - 1, "\N{GRINNING FACE}" * 63), 2**40 - 1, ())
+    for several in (1, 3):
+        frame = replace(frame, blocks=(widest,) * several)
+        size = len(frame.encode())
+        assert size <= bound_of(frame)
+        if size <= MAX_FRAME_BYTES:
+            assert decode(frame.encode()) == frame
+
+
+def test_a_frame_that_is_too_large_is_refused_before_it_is_read():
+    with pytest.raises(FrameError, match="too large"):
+        decode(b"\xc1" * (MAX_FRAME_BYTES + 1))
+
+
+def test_more_columns_than_a_frame_takes_are_our_own_mistake():
+    with pytest.raises(ValueError, match="at most 64 columns"):
+        PaneFrame(ME, 1, (BLOCK._replace(columns=((1, 2),) * 65),)).encode()
+
+
+# Strangers
+
+
+def refused_or_decoded(payload):
+    """Decode; whatever comes out must encode again, and nothing but FrameError may come."""
+    try:
+        frame = decode(payload)
+    except FrameError as error:
+        assert 0 < len(str(error)) < 200  # noqa: PT017 - the reason is counted, so it stays short
+        return None
+    assert decode(frame.encode()) == frame
+    return frame
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.binary(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.text(max_size=3) | st.binary(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=300))
+@example(b"")
+@example(b"\xc1")
+@example(b"\xd6\xff\x00\x00\x00\x00")  # a timestamp
+@example(b"\xc7\x0c\xff" + b"\xff" * 12)  # a timestamp that is none
+@example(b"\xc7\x00\x05")  # an extension
+@example(b"\xdd\xff\xff\xff\xff")  # an array of four billion
+@example(b"\xdf\xff\xff\xff\xff")
+@example(b"\x91" * 60_000)
+@example(b"\x81\xa1a" * 20_000)
+@example(b"\x91" * 600 + b"\xc0")
+@example(b"\xa2\xff\xff")  # no UTF-8
+def test_random_bytes_are_refused(payload):
+    refused_or_decoded(payload)
+
+
+@given(any_frame, st.data())
+def test_truncated_frames_are_refused(frame, data):
+    payload = frame.encode()
+    cut = data.draw(st.integers(0, len(payload) - 1))
+    with pytest.raises(FrameError):
+        decode(payload[:cut])
+    with pytest.raises(FrameError):
+        decode(payload + b"\xc0")
+
+
+@given(any_frame, st.data())
+def test_mutated_frames_are_refused_or_are_frames(frame, data):
+    payload = bytearray(frame.encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
+    refused_or_decoded(bytes(payload))
+
+
+def envelope(kind, body, /, **changed):
+    fields = {"version": FORMAT, "kind": kind, "device": "pi-1", "incarnation": 1, "nonce": 7}
+    fields |= {"number": 1, "body": body, "extras": {}} | changed
+    return msgpack.packb(list(fields.values()))
+
+
+@given(st.integers(0, 8), anything)
+def test_any_body_is_refused_or_a_frame(kind, body):
+    refused_or_decoded(envelope(kind, body))
+
+
+@given(any_frame, st.data())
+def test_frames_with_a_foreign_value_somewhere_are_refused_or_are_frames(frame, data):
+    fields = msgpack.unpackb(frame.encode())
+    inside = fields
+    while True:
+        at = data.draw(st.integers(0, len(inside) - 1))
+        deeper = isinstance(inside[at], list) and inside[at] and data.draw(st.booleans())
+        if not deeper:
+            break
+        inside = inside[at]
+    inside[at] = data.draw(anything)
+    refused_or_decoded(msgpack.packb(fields))
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("depth", [1, 100, 500])
+@pytest.mark.parametrize("place", ["version", "kind", "device", "nonce", "number", "body"])
+def test_deep_nesting_is_refused_wherever_it_stands(place, depth):
+    assert refused_or_decoded(envelope(1, [], **{place: nested(depth)})) is None
+
+
+BLOCK_FIELDS = (
+    "stream",
+    "span_us",
+    "incarnation",
+    "nonce",
+    "columns",
+    "keys",
+    "panes",
+    "seqs",
+)
+
+
+def packed_block(**changed):
+    whole = {
+        "stream": 5,
+        "span_us": 10,
+        "incarnation": 1,
+        "nonce": 7,
+        "columns": [[3, 2]],
+        "keys": [],
+        "panes": [12, 1],
+        "seqs": [9, 1],
+    }
+    return envelope(1, [list((whole | changed).values())])
+
+
+def test_the_block_that_is_changed_below_is_a_good_one():
+    block = decode(packed_block()).blocks[0]
+    assert (block.panes_us, block.seqs, block.keys) == ((120, 130), (9, 10), ("", ""))
+
+
+@pytest.mark.parametrize("field", BLOCK_FIELDS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, -1, 2**63, 2**64 - 1, 1.5, float("nan"), "x", b"x", {}, {"a": 1}),
+        *([1], [[1]], [1, 2, 3], [None, None, None], ["a", [1, 2]], nested(300)),
+        *([1, float("nan")], [2**64 - 1, 1]),
+    ],
+    ids=range(19),
+)
+def test_a_wrong_field_of_a_block_is_refused(field, value):
+    payload = packed_block(**{field: value})
+    taken = {("stream", -1)}
+    if isinstance(value, int) and (field, value) in taken:
+        assert decode(payload).blocks[0].stream == value
+    else:
+        with pytest.raises(FrameError):
+            decode(payload)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (1, [[]]),
+        (1, ["abcdefgh"]),
+        (1, [{"a": 1}]),
+        (2, []),
+        (2, ["v", 0, "abc"]),
+        (2, ["v", 0, b"abc"]),
+        (2, ["v", 0, {"a": 1}]),
+        (2, ["v", 0, [1.5]]),
+        (2, ["v", 0, [True]]),
+        (2, ["v", 0, [b"a", b"b"]]),
+        (2, ["v", 0, [0] * 65]),
+        (2, ["v", 2**63, [1]]),
+        (2, ["x" * 256, 0, [1]]),
+        (2, [b"v", 0, [1]]),
+        (3, [None, 1, []]),
+        (3, [2**58, True, []]),
+        (3, [0.5, True, []]),
+        (3, [0, True, [["v", 1]]]),
+        (3, [0, True, ["abc"]]),
+        (3, [0, True, [["v", -1, 1]]]),
+        (3, [0, True, [["v", 1, -1]]]),
+        (4, [1]),
+        (4, [None]),
+        (4, []),
+        (5, ["lake", 5]),
+        (5, ["lake", [-1]]),
+        (5, ["lake", [2**40]]),
+        (5, ["lake", [True]]),
+        (5, [5, [1]]),
+        (6, [5]),
+        (6, ["a", "b"]),
+        (7, []),
+        (0, []),
+    ],
+    ids=range(33),
+)
+def test_a_wrong_body_is_refused(kind, body):
+    with pytest.raises(FrameError):
+        decode(envelope(kind, body))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"version": True},
+        {"version": 1.0},
+        {"kind": True},
+        {"kind": 2**63},
+        {"kind": "1"},
+        {"device": ""},
+        {"device": "x" * 256},
+        {"device": b"pi-1"},
+        {"incarnation": 2**30},
+        {"incarnation": -1},
+        {"nonce": 2**32},
+        {"nonce": None},
+        {"number": 2**40},
+        {"number": -1},
+        {"number": True},
+        {"body": {}},
+        {"body": None},
+        {"extras": []},
+        {"extras": None},
+        {"more": 1},
+    ],
+    ids=repr,
+)
+def test_a_wrong_envelope_is_refused(changed):
+    with pytest.raises(FrameError):
+        decode(envelope(6, ["v"], **changed))
+
+
+def test_extras_that_a_reader_does_not_know_are_ignored():
+    assert decode(envelope(6, ["v"], extras={"group": "east"})) == AskFrame(ME, 1, "v")

@@ -1,0 +1,127 @@
+"""What makes a type a lattice, stated once; `tests/crdts/test_laws.py` runs it for every type.
+
+A law takes three states and asserts. Where a type overrides what `Lattice` derives, the derived
+definition is the oracle.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+
+from crdts import Lattice, decode, encode
+
+Law = Callable[[Lattice, Lattice, Lattice], None]
+
+
+def join_is_associative(a: Lattice, b: Lattice, c: Lattice) -> None:
+    assert (a | b) | c == a | (b | c)
+
+
+def join_is_commutative(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert a | b == b | a
+
+
+def join_is_idempotent(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert a | a == a
+    assert (a | b) | b == a | b
+
+
+def join_in_place_is_the_join(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    joined = a.copy()
+    before = joined
+    joined |= b
+    assert joined is before
+    assert joined == a | b
+
+
+def join_leaves_its_arguments_alone(a: Lattice, b: Lattice, c: Lattice) -> None:
+    written = [encode(state) for state in (a, b, c)]
+    joined = a | b
+    joined |= c
+    joined |= a - b
+    copied = a.copy()
+    copied |= c
+    from_bottom = a.bottom()
+    from_bottom |= b
+    from_bottom |= c
+    assert [encode(state) for state in (a, b, c)] == written
+
+
+def bottom_is_below_everything(a: Lattice, _b: Lattice, _c: Lattice) -> None:
+    assert a | a.bottom() == a
+    assert a.bottom() | a == a
+    assert a.bottom() <= a
+    assert list(a.bottom().irreducibles()) == []
+
+
+def order_agrees_with_join(a: Lattice, b: Lattice, c: Lattice) -> None:
+    assert (a <= b) == Lattice.__le__(a, b)
+    assert (a < b) == (a | b == b != a)
+    assert a <= a | b
+    assert b <= a | b
+    assert a | b <= (a | b) | c
+
+
+def delta_brings_up_to_date(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert b | (a - b) == a | b
+
+
+def delta_is_minimal(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert a - b == Lattice.__sub__(a, b)
+    assert not any(part <= b for part in (a - b).irreducibles())
+    assert (a | b) - (a | b) == (a | b).bottom()
+
+
+def digest_stands_for_a_state(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert b | a.delta_against(b.digest()) == a | b
+    assert (a | b).delta_against((a | b).digest()) == (a | b).bottom()
+
+
+def irreducibles_join_to_the_state(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    for state in (a, a | b):
+        assert reduce(or_, state.irreducibles(), state.bottom()) == state
+
+
+def no_irreducible_can_be_dropped(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    for state in (a, a | b):
+        parts = list(state.irreducibles())
+        for at in range(len(parts)):
+            rest = reduce(or_, parts[:at] + parts[at + 1 :], state.bottom())
+            assert rest < state
+
+
+def irreducibles_are_irreducible(a: Lattice, _b: Lattice, _c: Lattice) -> None:
+    for part in a.irreducibles():
+        assert list(part.irreducibles()) == [part]
+        assert part != a.bottom()
+
+
+def decode_undoes_encode(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    for state in (a, a | b, a - b, a.bottom()):
+        assert decode(encode(state)) == state
+
+
+def equal_states_have_equal_bytes(a: Lattice, b: Lattice, c: Lattice) -> None:
+    assert encode((a | b) | c) == encode(c | (b | a))
+    assert [encode(p) for p in (a | b).irreducibles()] == [
+        encode(p) for p in (b | a).irreducibles()
+    ]
+
+
+LATTICE_LAWS: tuple[Law, ...] = (
+    join_is_associative,
+    join_is_commutative,
+    join_is_idempotent,
+    join_in_place_is_the_join,
+    join_leaves_its_arguments_alone,
+    bottom_is_below_everything,
+    order_agrees_with_join,
+    delta_brings_up_to_date,
+    delta_is_minimal,
+    digest_stands_for_a_state,
+    irreducibles_join_to_the_state,
+    no_irreducible_can_be_dropped,
+    irreducibles_are_irreducible,
+    decode_undoes_encode,
+    equal_states_have_equal_bytes,
+)

@@ -1,0 +1,170 @@
+"""A stand-in for `lasp-edge` that gossips over a folder: the demo's own parts, tested alone.
+
+Each agent connects to its broker's port with a bare MQTT CONNECT, measures 7, 8, 9, ... and writes
+its readings beside those of the others; the fleet's average is read off all of them. `cloud` ends
+once it is idle, `windows` and `globals` compute their rows anew. FAKE_LASP_EDGE=NAME breaks one
+thing, so that a check must see it.
+"""
+
+import csv
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from lasp_edge.loading import load_program
+from simulations.demo.program import program as demo_program
+from simulations.oracle import Reading, dynamic_partial, windows
+
+BROKEN = os.environ.get("FAKE_LASP_EDGE", "")
+CONNECT = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00"
+
+
+def option(name: str, otherwise: str = "") -> str:
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else otherwise
+
+
+def readings_of(data_dir: Path) -> list[dict]:
+    file = data_dir / "readings"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def fleet(folder: Path) -> dict[str, list[Reading]]:
+    found: dict[str, list[Reading]] = {}
+    for data_dir in sorted(folder.glob("device-*")):
+        for r in readings_of(data_dir):
+            reading = Reading(r["device"], r["event"], r["value"], r["time_us"], r["tags"])
+            found.setdefault(r["device"], []).append(reading)
+    return found
+
+
+def global_average(folder: Path) -> dict:
+    count, total = dynamic_partial(demo_program, "global_average", fleet(folder))
+    mean = total / count * 0.01 if count else None
+    return {"parts": {"mean": mean}, "count": count, "total_q": total, "inputs": f"{total:016x}"}
+
+
+class Agent:
+    """Measures every 50 ms until SIGUSR1; tells how things stand every 50 ms."""
+
+    def __init__(self) -> None:
+        self.data_dir = Path(option("--data-dir"))
+        self.data_dir.mkdir(exist_ok=True)
+        self.device = option("--device")
+        self.done = False
+        self.socket: socket.socket | None = None
+        signal.signal(signal.SIGUSR1, self.stop_sources)
+
+    def stop_sources(self, *_: object) -> None:
+        self.done = True
+
+    def run(self) -> None:
+        while True:
+            self.keep_connected()
+            if not self.done:
+                self.measure()
+            self.report()
+            time.sleep(0.05)
+
+    def keep_connected(self) -> None:
+        try:
+            if self.socket is None:
+                port = urlsplit(option("--broker")).port
+                self.socket = socket.create_connection(("127.0.0.1", port), timeout=1)
+                self.socket.sendall(CONNECT)
+            if select.select([self.socket], [], [], 0)[0] and not self.socket.recv(100):
+                self.socket = None
+        except OSError:
+            self.socket = None
+
+    def measure(self) -> None:
+        count = len(readings_of(self.data_dir))
+        with (self.data_dir / "readings").open("a") as file:
+            now_us = time.time_ns() // 1000  # noqa: TID251
+            reading = {"device": self.device, "event": "cpu", "value": 7.0 + count}
+            file.write(json.dumps(reading | {"time_us": now_us, "tags": {}}) + "\n")
+
+    def report(self) -> None:
+        held = readings_of(self.data_dir)
+        own = {"parts": {"mean": 7.0}, "count": 1, "total_q": 700}
+        every = global_average(self.data_dir.parent)
+        if BROKEN == "a" and self.device == "pi-3":
+            every |= {"total_q": every["total_q"] + 1}
+        if BROKEN == "crash" and self.device == "pi-3" and len(held) > 5:
+            raise SystemExit("the disk is full")
+        counts = {"accepted": len(held), "repeated": 0, "late": 0, "too_late": 0, "refused": 0}
+        every |= {"settled": self.done, "except": [], "devices": 5}
+        state = {"dirty": 0, "connected": self.socket is not None, "done": self.done}
+        values = {"local_average": own, "global_average": every}
+        print(json.dumps({"device": self.device, **counts, **state, "values": values}), flush=True)
+
+
+def cloud() -> None:
+    lake = Path(option("--lake"))
+    if BROKEN == "java":
+        sys.exit(_lacks_java())
+    (lake / "windows" / "_delta_log").mkdir(parents=True)
+    (lake / "folder").write_text(str(lake.parent if "demo-" in str(lake.parent) else ""))
+    before = None
+    while before != (before := {d: len(r) for d, r in fleet(lake.parent).items()}) or not before:
+        time.sleep(1.0)
+
+
+def _lacks_java() -> int:
+    print("lasp-edge cloud: there is no Java; to bring it, type: pip install x", file=sys.stderr)
+    return 4
+
+
+def table(rows: list[dict]) -> None:
+    if rows:
+        writer = csv.DictWriter(sys.stdout, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def print_windows() -> None:
+    name, folder = sys.argv[2], Path(option("--lake")).parent
+    window = demo_program.windows[name]
+    every = [reading for readings in fleet(folder).values() for reading in readings]
+    rows = []
+    for (key, start_us), truth in windows(demo_program, name, every).items():
+        columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
+        times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
+        parts = window.fold.lower(truth.partial, window.resolution)
+        counts = {"devices_in": truth.devices_in, "devices_expected": 5}
+        rows.append(times | parts | columns | counts | {"status": "final", "revision": 0})
+    table(rows[1:] if BROKEN == "d" else rows)
+
+
+def print_globals() -> None:
+    value = global_average(Path(option("--lake")).parent)
+    inputs = "0" * 16 if BROKEN == "c" else value["inputs"]
+    columns = {"count": value["count"], "total_q": value["total_q"]}
+    table([{"name": "global_average", "key": "", **columns, "inputs": inputs}])
+
+
+def main() -> None:
+    command, data_dir = sys.argv[1], Path(option("--data-dir", "."))
+    if command == "agent":
+        load_program(sys.argv[2])
+        Agent().run()
+    elif command == "cloud":
+        cloud()
+    elif command == "readings":
+        for reading in readings_of(data_dir)[BROKEN == "b" :]:
+            print(json.dumps(reading))
+    elif command == "status":
+        print(json.dumps({"accepted": len(readings_of(data_dir)), "repeated": 0}))
+    elif command == "windows":
+        print_windows()
+    elif command == "globals":
+        print_globals()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""The oracle: it gives the exact answers of real data, and what its definitions say."""
+
+import csv
+import gzip
+import json
+import random
+from collections import Counter as Tally
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+
+import pytest
+
+from crdts import BoundedLWWSet, Counter
+from lasp_edge import Program, folds
+from lasp_edge.numbers import Resolution
+from simulations.oracle import (
+    Reading,
+    WindowTruth,
+    accepted,
+    dynamic_partial,
+    local_partial,
+    quantised,
+    windows,
+)
+
+SUMMARY = {"count": folds.count(), "total": folds.sum(), "min": folds.min(), "max": folds.max()}
+
+
+def temperatures(bound=100):
+    """Return the program whose answers the reference files hold."""
+    program = Program("greenhouse")
+    temperature = program.event("temperature", resolution="0.01")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=bound), "samples")
+
+    @program.on_event(temperature)
+    def sampled(event, update):
+        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+
+    program.fold_dynamic(program.fold(samples, folds.struct(**SUMMARY), "last"), "fleet")
+    for name, size_s, slide_s in (("minute", 60, 10), ("uneven", 50, 20)):
+        program.window(
+            name,
+            source=temperature,
+            fold=folds.struct(**SUMMARY),
+            size_s=size_s,
+            slide_s=slide_s,
+        )
+    return program
+
+
+@pytest.fixture(scope="module")
+def messages(shared_data):
+    """Messages of three real devices, in the order of their arrival."""
+    with gzip.open(shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz", "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def readings(messages):
+    return [
+        Reading(m["device"], "temperature", m["data"]["temp"], round(m["ts"] * 1_000_000))
+        for m in messages
+    ]
+
+
+@pytest.fixture(scope="module")
+def minutes(readings):
+    return windows(temperatures(), "minute", readings)
+
+
+def test_windows_of_real_data_are_the_reference(shared_data, minutes):
+    path = shared_data / "rpi_mqtt_3dev" / "reference_windows_temp_60s.csv.gz"
+    with gzip.open(path, "rt", newline="") as lines:
+        rows = [{name: int(text) for name, text in row.items()} for row in csv.DictReader(lines)]
+    reference = {}
+    for row in rows:
+        assert row["end_us"] == row["start_us"] + 60_000_000
+        partial = (row["count"], row["total_q"], row["min_q"], row["max_q"])
+        reference["", row["start_us"]] = WindowTruth(partial, row["devices_in"])
+    assert len(reference) == 8_671
+    assert minutes == reference
+
+
+def test_last_hundred_of_real_data_are_the_reference(shared_data, readings):
+    path = shared_data / "rpi_mqtt_3dev" / "reference_last100_temp.csv"
+    with path.open(newline="") as lines:
+        reference = {row.pop("device"): row for row in csv.DictReader(lines)}
+    by_device = {d: [r for r in readings if r.device == d] for d in reference}
+    assert sum(map(len, by_device.values())) == len(readings) == 50_270
+    partials = []
+    for device, row in reference.items():
+        partials.append(local_partial(temperatures(), "last", by_device[device]))
+        assert partials[-1] == tuple(int(row[n]) for n in ("count", "total_q", "min_q", "max_q"))
+    counts, totals, least, greatest = zip(*partials, strict=True)
+    assert dynamic_partial(temperatures(), "fleet", by_device) == (
+        sum(counts),
+        sum(totals),
+        min(least),
+        max(greatest),
+    )
+
+
+def test_shuffled_and_repeated_messages_give_the_same_windows(readings, minutes):
+    chance = random.Random(3)
+    doubled = [*readings, *chance.sample(readings, 5_000)]
+    chance.shuffle(doubled)
+    assert windows(temperatures(), "minute", doubled) == minutes
+
+
+def brute_force(messages, size_us, slide_us, first_us, last_us):
+    """Compute windows another way: by decimals, and from each window to its readings."""
+    seen = {
+        (
+            message["device"],
+            round(Decimal(message["ts"]) * 1_000_000),
+            int((Decimal(message["data"]["temp"]) * 100).quantize(Decimal(1), ROUND_HALF_EVEN)),
+        )
+        for message in messages
+    }
+    found = {}
+    for start_us in range(first_us // slide_us * slide_us, last_us, slide_us):
+        inside = [row for row in seen if start_us <= row[1] < start_us + size_us]
+        if inside:
+            values = sorted(value for _, _, value in inside)
+            partial = (len(values), sum(values), values[0], values[-1])
+            found["", start_us] = WindowTruth(partial, len(Tally(row[0] for row in inside)))
+    return found
+
+
+@pytest.mark.parametrize(("name", "size_s", "slide_s"), [("minute", 60, 10), ("uneven", 50, 20)])
+def test_windows_equal_a_brute_force_on_a_slice(messages, readings, name, size_s, slide_s):
+    some, size_us, slide_us = messages[20_000:20_800], size_s * 1_000_000, slide_s * 1_000_000
+    truth = windows(temperatures(), name, readings[20_000:20_800])
+    times = [round(message["ts"] * 1_000_000) for message in some]
+    first_us, last_us = min(times) - size_us, max(times) + slide_us
+    assert truth == brute_force(some, size_us, slide_us, first_us, last_us)
+    assert len(truth) > 50
+
+
+# Definitions, on a few readings
+
+
+def reading(value, time_s, device="pi-1", **others):
+    return Reading(device, "temperature", value, round(time_s * 1_000_000), **others)
+
+
+def test_a_reading_is_in_every_window_that_spans_its_time():
+    truth = windows(temperatures(), "uneven", [reading(1, 40)])
+    assert [start_us for _, start_us in truth] == [0, 20_000_000, 40_000_000]
+    assert set(truth.values()) == {WindowTruth((1, 100, 100, 100), 1)}
+
+
+def test_a_window_holds_its_start_and_not_its_end():
+    truth = windows(temperatures(), "minute", [reading(1, 60)])
+    assert min(truth) == ("", 10_000_000)
+    assert max(truth) == ("", 60_000_000)
+
+
+def test_times_before_the_epoch_have_windows_too():
+    truth = windows(temperatures(), "minute", [reading(1, -0.000001)])
+    assert [start_us // 10_000_000 for _, start_us in truth] == [-6, -5, -4, -3, -2, -1]
+
+
+def test_readings_are_grouped_by_key():
+    program = temperatures()
+    program.window(
+        "by_room",
+        source="temperature",
+        fold=folds.mean(),
+        size_s=60,
+        key=lambda event: event.tags["room"],
+    )
+    rooms = [("attic", 21), ("cellar", 11), ("attic", 23)]
+    seen = [reading(value, 1, tags={"room": room}) for room, value in rooms]
+    assert windows(program, "by_room", seen) == {
+        ("attic", 0): WindowTruth((2, 4400), 1),
+        ("cellar", 0): WindowTruth((1, 1100), 1),
+    }
+
+
+def test_equal_readings_count_once_and_different_ones_each():
+    seen = [
+        reading(21.5, 1),
+        reading(21.5, 1),
+        reading(21.500000001, 1),  # equal once it is quantised
+        reading(21.5, 1, device="pi-2"),
+        reading(21.5, 1, tags={"room": "attic"}),
+        reading(21.6, 1),
+        reading(21.5, 2),
+    ]
+    (truth,) = {windows(temperatures(), "minute", order)["", 0] for order in (seen, seen[::-1])}
+    assert truth == WindowTruth((5, 10_760, 2150, 2160), 2)
+
+
+def test_readings_stamped_on_acceptance_are_never_repeats():
+    seen = [reading(21.5, 1, stamped=True)] * 2 + [reading(21.5, 1)]
+    assert windows(temperatures(), "minute", seen)["", 0].partial == (3, 6450, 2150, 2150)
+
+
+def test_tags_are_compared_without_their_order():
+    one, other = {"room": "attic", "floor": "2"}, {"floor": "2", "room": "attic"}
+    assert len(accepted(temperatures(), [reading(1, 1, tags=one), reading(1, 1, tags=other)])) == 1
+
+
+def test_what_cannot_be_accepted_is_left_out():
+    refused = [None, True, "1", float("nan"), float("inf"), 1e300, -(2.0**31) / 100]
+    seen = [reading(value, 1) for value in refused] + [Reading("pi-1", "humidity", 1, 1)]
+    assert accepted(temperatures(), seen) == []
+    assert windows(temperatures(), "minute", seen) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "resolution", "steps"),
+    [
+        (0.125, "0.01", 12),
+        (0.135, "0.01", 14),
+        (-2.5, "1", -2),
+        (7, "5", 1),
+        (Fraction(1, 3), "0.3", 1),
+        (Decimal("0.45"), "0.3", 2),
+        (2**31 - 1, "1", 2**31 - 1),
+        (2**31, "1", None),
+        (Decimal("sNaN"), "1", None),
+    ],
+)
+def test_quantising_is_by_definition(value, resolution, steps):
+    assert quantised(value, Resolution(resolution)) == steps
+
+
+def test_only_the_last_values_that_handlers_added_are_folded():
+    seen = [reading(value, value) for value in (5, 6, 1, 2)]
+    assert local_partial(temperatures(bound=2), "last", seen) == (2, 300, 100, 200)
+    assert local_partial(temperatures(bound=2), "last", seen[:3]) == (2, 700, 100, 600)
+    assert local_partial(temperatures(bound=2), "last", []) == (0, 0, None, None)
+
+
+def test_last_is_by_acceptance_and_a_repeat_adds_nothing():
+    seen = [reading(5, 9), reading(6, 1), reading(7, 5), reading(5, 9)]
+    assert local_partial(temperatures(bound=2), "last", seen) == (2, 1300, 600, 700)
+
+
+def test_handlers_are_run_as_they_are_written():
+    program = Program("p")
+    program.event("temperature", resolution="0.01")
+    program.event("humidity", resolution="0.5")
+    warm = program.declare_dynamic(BoundedLWWSet(bound=9), "warm", measures="temperature")
+    other = program.declare_dynamic(BoundedLWWSet(bound=9), "other", measures="humidity")
+    count = program.declare(Counter(), "count")
+
+    @program.on_event("temperature")
+    def sampled(event, update):
+        update(count, "increment")
+        if event.value > 20:
+            update(warm, ("add", event.value * 1.8 + 32, event.time_us))
+        update(other, "add", event.value, event.time_us)
+
+    program.fold(warm, folds.struct(**SUMMARY), "fahrenheit")
+    program.fold(other, folds.sum(), "halves")
+    seen = [reading(value, value) for value in (19, 21, 25.3)]
+    assert local_partial(program, "fahrenheit", seen) == (2, 6980 + 7754, 6980, 7754)
+    assert local_partial(program, "halves", seen) == (38 + 42 + 51,)
+
+
+def test_a_dynamic_fold_combines_what_each_device_holds():
+    one = [reading(value, value, "pi-1") for value in (1, 2, 3)]
+    other = [reading(value, value, "pi-2") for value in (9,)]
+    program = temperatures(bound=2)
+    fleet = {"pi-2": other, "pi-1": one, "pi-3": []}
+    assert dynamic_partial(program, "fleet", fleet) == (3, 1400, 200, 900)
+
+
+def test_a_set_bounded_by_age_cannot_be_recomputed_from_readings():
+    program = Program("p")
+    program.event("temperature")
+    recent = program.declare_dynamic(BoundedLWWSet(bound=9, max_age_s=60), "recent")
+    program.fold(recent, folds.sum(), "sum")
+    with pytest.raises(ValueError, match="'recent': a bound and no max_age_s"):
+        local_partial(program, "sum", [])
+
+
+def test_a_name_that_the_program_lacks_is_a_key_error():
+    for wrong in (
+        lambda: windows(temperatures(), "hour", []),
+        lambda: local_partial(temperatures(), "hour", []),
+        lambda: dynamic_partial(temperatures(), "last", {}),
+    ):
+        with pytest.raises(KeyError):
+            wrong()
