@@ -117,5 +117,5 @@ def need_states(plain: Any, what: str, *kinds: type[Any]) -> tuple[Lattice, ...]
     for part, kind in zip(parts, wanted, strict=True):
         if not isinstance(part, kind):
             came = type(part).__name__
-            raise ValueError(f"{what} needs a {kind.__name__}, got {came}")  # noqa: TRY004  # a peer's
+            raise ValueError(f"{what} needs a {kind.__name__}, got {came}")  # a peer sent it
     return parts

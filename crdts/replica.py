@@ -89,12 +89,12 @@ class Version(NamedTuple):
         return Replica(self.incarnation, self.nonce, device)
 
 
-def by_device(columns: dict[Replica, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+def by_device(columns: dict[Replica, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
     """Return replica -> integers as device -> (incarnation, nonce, *integers, ...), both sorted.
 
     A device's name is written once however often it was started, so that a start costs some 12 B.
     """
-    devices: dict[str, tuple[int, ...]] = {}
+    devices: dict[str, tuple[Any, ...]] = {}
     for replica in sorted(columns, key=lambda replica: (replica.device, replica)):
         row = (replica.incarnation, replica.nonce, *columns[replica])
         devices[replica.device] = devices.get(replica.device, ()) + row

@@ -25,7 +25,7 @@ Source: msgpack specification, https://github.com/msgpack/msgpack/blob/master/sp
 from functools import partial
 from typing import Any
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 from crdts.bounded_lww_set import BoundedLWWSet
 from crdts.frontier import Frontier

@@ -41,7 +41,7 @@ def tags_text(tags: Mapping[str, str]) -> str:
     """Return tags as canonical text; no tags are empty text."""
     if not tags:
         return ""
-    return json.dumps(dict(sorted(tags.items())), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
 
 
 class Intake:
@@ -227,8 +227,9 @@ class Intake:
             changes.facts.update(facts)
 
     def _refuse(self, reason: str, changes: Changes, count: int = 1) -> None:
+        storable = reason.encode("utf-8", "backslashreplace").decode()
         self._counters.add("refused", changes, count)
-        self._counters.add(f"refused: {reason}", changes, count)
+        self._counters.add(f"refused: {storable}", changes, count)
 
     def _text(self, tags: Mapping[str, str]) -> str:
         if not tags:

@@ -213,8 +213,8 @@ class Variables:
             assert isinstance(state, BoundedLWWSet)
             if not state.complete:
                 continue
-            values = state.values()
-            partial = fold.fold.lift_column(values, [0] * len(values))
+            kept = state.samples()
+            partial = fold.fold.lift_column([q for _, q, _ in kept], [t for t, _, _ in kept])
             if self._local.get(name) == partial:
                 continue
             self._local[name] = partial

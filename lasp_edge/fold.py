@@ -25,6 +25,7 @@ Source: lift, combine and lower after Tangwongsan, Hirzel, Schneider and Wu, "Ge
 Sliding-Window Aggregation", VLDB 2015; named columns after twitter/algebird's aggregators.
 """
 
+import json
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -202,9 +203,9 @@ class Fold(ABC):
 
     def fingerprint(self, resolution: Resolution) -> str:
         """Return canonical text that differs for partials that must not meet."""
-        columns = ",".join(f"{column.name}:{column.op}" for column in self.columns)
-        fields = (self.name, str(self.version), self.parameters, columns, resolution.canonical)
-        return "|".join(fields)
+        columns = [[column.name, column.op] for column in self.columns]
+        meaning = [self.name, self.version, self.parameters, columns, resolution.canonical]
+        return json.dumps(meaning)
 
     def description(self) -> dict[str, Any]:
         """Return plain data from which `folds.fold_of` makes a built-in fold again."""

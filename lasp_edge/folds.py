@@ -181,7 +181,7 @@ def as_fold(fold: Any) -> Fold:
     except TypeError as error:  # it wants arguments, or lacks an abstract method
         raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}: {error}") from None
     if not isinstance(made, Fold):
-        raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}")  # noqa: TRY004
+        raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}")
     if type(made) is not _BUILT_IN.get(made.name, type(made)):
         raise ValueError(f"fold {made.name}: that is a built-in fold's name; give yours another")
     return made.checked()

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-import msgpack  # type: ignore[import-untyped]  # it ships no types
+import msgpack
 
 from crdts import Replica, Version
 from crdts.replica import SEQS

@@ -46,7 +46,7 @@ class Resolution:
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
-            raise ValueError(  # noqa: TRY004 - one kind of error for every wrong resolution
+            raise ValueError(
                 f'resolution: decimal text such as "0.01" is needed, not {text!r}'
             )
         try:

@@ -257,7 +257,7 @@ class Program:
 
         def register(handler: Handler) -> Handler:
             if not callable(handler):
-                raise ValueError(  # noqa: TRY004 - one kind of error for every wrong definition
+                raise ValueError(
                     f"on_event: a function (event, update) is needed, not {handler!r}"
                 )
             self._handlers.setdefault(event.name, []).append(handler)

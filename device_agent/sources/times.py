@@ -24,6 +24,8 @@ _PER_UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LEAST_MS, _LEAST_US = 10**11, 10**14  # as seconds the year 5138; as milliseconds as well
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"[+-]?(\d+|(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?)", re.ASCII)
+# `fromisoformat` takes any character between date and time, and so any long row of digits.
+_ISO = re.compile(r"\d{4}-?[\dW]\d-?\d{1,2}([Tt ]\d\d.*)?", re.ASCII)
 _LONG_FRACTION = re.compile(r"[.,](\d{6})(\d+)", re.ASCII)
 _LONGEST = 64
 
@@ -72,7 +74,8 @@ def _in_range(microseconds: int) -> int:
 
 
 def _iso_us(text: str, unit: Unit | None) -> int:
-    if unit not in (None, "iso"):
+    text = text.strip()
+    if unit not in (None, "iso") or len(text) > _LONGEST or _ISO.fullmatch(text) is None:
         raise Refused("time not understood")
     # `fromisoformat` cuts what is finer than a microsecond; here it is rounded, half to even.
     extra = 0
@@ -81,7 +84,7 @@ def _iso_us(text: str, unit: Unit | None) -> int:
         text = text[: fraction.end(1)] + text[fraction.end(2) :]
         extra = round(int(fraction[1]) + float(f"0.{fraction[2]}")) - int(fraction[1])
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise Refused("time not understood") from None
     if moment.tzinfo is None:

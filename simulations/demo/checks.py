@@ -1,6 +1,7 @@
 """The demo's checks (a) to (d): each compares integers and says what it found in one line."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import NamedTuple
 
 from crdts import BoundedLWWSet
@@ -12,6 +13,8 @@ from simulations.oracle import Reading, WindowTruth, dynamic_partial, windows
 
 Row = Mapping[str, str]
 _SHOWN = 2
+_WIDTH = 98
+_INDENT = " " * 12
 
 
 class Verdict(NamedTuple):
@@ -27,9 +30,11 @@ class Verdict(NamedTuple):
     ok: bool | None
     text: str
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """Return it for people, on lines that fit a terminal."""
         word = {True: "ok", False: "DIFFERS", None: "-"}[self.ok]
-        return f"({self.letter}) {word:8}{self.text}"
+        text = f"({self.letter}) {word:8}{self.text}"
+        return wrap(text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False)
 
 
 class Evidence(NamedTuple):

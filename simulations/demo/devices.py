@@ -158,6 +158,15 @@ class Device:
             await self._children.stop([self._child])
         await self.relay.close()
 
+    def standing(self) -> str:
+        """Return how things stand with it, in words."""
+        report = self.report
+        if report is None or self.condition is not Condition.RUNNING:
+            return f"{self.name} {self.condition}"
+        connected = "connected" if report.connected else "not connected"
+        done = "sources finished" if report.done else "sources going on"
+        return f"{self.name} {connected}, {done}, {report.dirty} entries to send"
+
     def is_done(self) -> bool:
         """Whether its sources are finished and all that it has to send has landed."""
         report = self.report

@@ -60,7 +60,8 @@ async def finish(stage: Stage, per_second: float | None) -> int:
         sent, received, json_bytes(stage.cast.program.name, readings), len(readings), per_second
     )
     found = verdicts(evidence)
-    stage.say("", counts_line(statuses), *map(str, found), *traffic_lines(traffic))
+    checked = [line for verdict in found for line in verdict.lines()]
+    stage.say("", counts_line(statuses), *checked, *traffic_lines(traffic))
     return _result(stage, found)
 
 

@@ -86,7 +86,7 @@ class Child:
         clock = asyncio.get_running_loop().time
         ends = clock() + grace_s
         # `Process.wait` would also wait for grandchildren that hold the child's output open.
-        while self.exit_code is None and clock() < ends:
+        while self.exit_code is None and clock() < ends:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)
         await self.kill()
 

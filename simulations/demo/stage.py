@@ -137,7 +137,7 @@ class Stage:
             if moving() != before:
                 ends, before = self._clock() + most_s, moving()
             if self._clock() > ends:
-                raise Trouble(f"after {most_s:.0f} s still not {what}")
+                raise Trouble(f"after {most_s:.0f} s still not {what}{self._standing()}")
             await self._look_around()
 
     async def pass_time(self, seconds: float) -> None:
@@ -171,6 +171,11 @@ class Stage:
     def progress(self) -> list[Report | None]:
         """Return what changes as long as something moves."""
         return [device.report for device in self.devices.values()]
+
+    def _standing(self) -> str:
+        """Return how the devices stand that are not through, for a line that says what is wrong."""
+        words = [d.standing() for d in self.devices.values() if not d.is_done()]
+        return f" ({'; '.join(words)})" if words else ""
 
     def _running(self) -> list[Child]:
         children = [device.child for device in self.devices.values()]

@@ -17,6 +17,12 @@ CUT_OFF_S = 8.0
 STALLED_S = 90.0
 ACCIDENTS = 8
 
+INTRODUCTION = (
+    "Five devices, each a process of its own on this machine, measure how busy it is and agree on",
+    "one average, though one of them crashes and another loses its network. Spark confirms it.",
+    "",
+)
+
 
 async def open_stage(stage: Stage) -> None:
     """Start everything and say what was started."""
@@ -39,10 +45,11 @@ async def live(stage: Stage) -> float:
     """
     clock = asyncio.get_running_loop().time
     say = stage.say
+    say(*INTRODUCTION)
     await open_stage(stage)
     began = clock()
     _, second, _, fourth, *_ = stage.devices.values()
-    say(f"Devices: {len(stage.devices)} agents measure this machine, each a process of its own.")
+    say(f"Devices: {', '.join(stage.devices)} are measuring and talking to each other.")
     await stage.pass_time(MEASURE_S)
     await stage.until(stage.has_windows, SPARK_S, "a first table from Spark")
     say("Cloud: Spark runs and keeps the tables.")

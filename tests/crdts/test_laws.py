@@ -79,8 +79,7 @@ def test_mutators_change_nothing_themselves(kind):
     def check(history, write):
         state = history[0][2]
         before = state.copy()
-        delta = write(state, REPLICAS[2])
+        write(state, REPLICAS[2])
         assert state == before
-        assert (state | delta) - state <= delta
 
     check()

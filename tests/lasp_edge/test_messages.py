@@ -329,6 +329,26 @@ def test_a_wrong_field_of_a_block_is_refused(field, value):
 
 
 @pytest.mark.parametrize(
+    "keys",
+    [
+        [["a"], [0]],
+        [["a"], [0, 1]],
+        [["a"], [0, -1]],
+        [["a"], [0, 0.0]],
+        [["a"]],
+        [["a", 5], [0, 0]],
+        ["a", [0, 0]],
+        [[], [0, 0]],
+    ],
+    ids=repr,
+)
+def test_keys_that_do_not_fit_their_entries_are_refused(keys):
+    assert decode(packed_block(keys=[["a"], [0, 0]])).blocks[0].keys == ("a", "a")
+    with pytest.raises(FrameError):
+        decode(packed_block(keys=keys))
+
+
+@pytest.mark.parametrize(
     ("kind", "body"),
     [
         (1, [[]]),

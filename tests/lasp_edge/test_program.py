@@ -272,9 +272,13 @@ AWKWARD = Awkward()
 def test_resolution_is_found_beside_values_that_cannot_be_compared():
     program, samples = two_events()
 
+    @program.on_event("temperature")
+    def unrelated(event, update):
+        return AWKWARD if event else late
+
     @program.on_event("humidity")
     def sampled(event, update):
-        update(samples, "add", event.value if AWKWARD else late, event.time_us)
+        update(samples, "add", event.value, event.time_us)
 
     assert program.resolution_of(samples) == Resolution("0.5")
     late = 1

@@ -14,19 +14,20 @@ import pytest
 from simulations.demo.processes import Child, Children
 
 LONG = [sys.executable, "-c", "import time; time.sleep(600)"]
-DEAF = [
-    sys.executable,
-    "-c",
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-    "print('deaf', flush=True); time.sleep(600)",
-]
+IGNORE = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("deaf", flush=True)
+time.sleep(600)
+"""
+DEAF = [sys.executable, "-c", IGNORE]
 # Prints its own child's process id: two generations in one group.
-PARENT = [
-    sys.executable,
-    "-c",
-    "import subprocess, sys, time;"
-    f"print(subprocess.Popen({LONG!r}).pid, flush=True); time.sleep(600)",
-]
+START = f"""
+import subprocess, time
+print(subprocess.Popen({LONG!r}).pid, flush=True)
+time.sleep(600)
+"""
+PARENT = [sys.executable, "-c", START]
 PLAY = f"""
 import asyncio, sys
 from simulations.demo.processes import Children

@@ -1,15 +1,21 @@
 """The whole story on stand-ins for the commands: no Spark, real processes, wires and signals."""
 
 import argparse
+import contextlib
 import io
+import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from lasp_edge.errors import EnvironmentLacks, Exit
-from simulations.demo import command, ending, story
+from simulations.demo import command, story
 from simulations.demo.broker import find_broker
 from simulations.demo.live import Screen
 from simulations.demo.trouble import Trouble
@@ -64,3 +70,94 @@ def test_each_check_sees_what_it_is_there_for(letter, monkeypatch, quick):
     assert lines[-1].startswith("RESULT differs: "), lines
     assert f"({letter}) DIFFERS" in "\n".join(lines)
     assert list(quick.iterdir()) == []
+
+
+def test_a_lake_that_is_asked_for_is_kept_and_how_to_read_it_is_said(quick):
+    code, lines = play("--lake", str(quick / "kept"))
+    assert code == Exit.DIFFERS  # The stand-in looks for the readings beside the lake.
+    assert f"The tables stay: lasp-edge windows cpu --lake {quick / 'kept'}" in lines
+    assert [path.name for path in quick.iterdir()] == ["kept"]
+
+
+def test_an_agent_that_ends_by_itself_is_told_with_its_last_words(monkeypatch, quick):
+    monkeypatch.setenv("FAKE_LASP_EDGE", "crash")
+    code, lines = play()
+    assert code == Exit.DIFFERS
+    assert lines[-2:] == [
+        "  | the disk is full",
+        "RESULT differs: pi-3 ended by itself, with exit code 1",
+    ]
+    assert list(quick.iterdir()) == []
+
+
+def test_a_missing_part_ends_with_the_line_to_type(monkeypatch, quick):
+    monkeypatch.setenv("FAKE_LASP_EDGE", "java")
+    with pytest.raises(
+        Trouble, match="there is no Java; to bring it, type: pip install x"
+    ) as caught:
+        play()
+    assert caught.value.exit_code == Exit.ENVIRONMENT
+    assert list(quick.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_at_any_time_leaves_nothing_behind(number, quick):
+    demo = subprocess.Popen(
+        [sys.executable, "-c", PLAY],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(quick)},
+    )
+    assert demo.stdout is not None
+    wait_for_line(demo.stdout, "are measuring")
+    started = processes_of(quick)
+    assert len(started) >= 7, "a broker, a cloud job and five agents"
+    demo.send_signal(number)
+    code = demo.wait()
+    demo.stdout.close()
+    assert code == (-number if number == signal.SIGKILL else Exit.INTERRUPTED)
+    assert eventually(lambda: not any(map(runs, started)))
+    assert eventually(lambda: not list(quick.iterdir()))
+
+
+PLAY = f"""
+import sys
+from lasp_edge.command_line import main
+from simulations.demo import command
+command.COMMAND = ({sys.executable!r}, {FAKE!r})
+sys.exit(main(["demo"]))
+"""
+
+
+def wait_for_line(lines: Iterable[str], part: str) -> None:
+    for line in lines:
+        if part in line:
+            return
+    pytest.fail(f"it ended before it said {part!r}")
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Return the processes whose command line names a file in the folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(folder) in (entry / "cmdline").read_text():
+                found.append(int(entry.name))
+    return found
+
+
+def runs(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def eventually(condition, most_s: float = 10.0) -> bool:
+    ends = time.monotonic() + most_s  # noqa: TID251 - other processes take real time
+    while not condition():
+        if time.monotonic() > ends:  # noqa: TID251
+            return False
+        time.sleep(0.02)
+    return True

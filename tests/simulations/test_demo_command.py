@@ -1,0 +1,91 @@
+"""What is said before anything is started, and what becomes of signals."""
+
+import argparse
+import io
+import json
+
+import pytest
+
+from lasp_edge.errors import CommandError, Exit
+from simulations.demo import command
+from simulations.demo.ending import counts_line, window_lines
+from simulations.demo.live import Screen
+from simulations.demo.program import program
+
+REPLAY = ["--time", "ts", "--device", "id", "--event", "temperature=t"]
+
+
+def refused(*words: str) -> CommandError:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    with pytest.raises(CommandError) as caught:
+        command.play(parser.parse_args(words), Screen(io.StringIO()))
+    return caught.value
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    file = tmp_path / "f.jsonl"
+    file.write_text(
+        "".join(json.dumps({"id": f"pi-{n}", "ts": n, "t": n}) + "\n" for n in range(9))
+    )
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--event", "a=b"], "--event is about a recorded file: --replay FILE is needed too"),
+        (["--chaos"], "--chaos is about a recorded file"),
+        (["--replay", "f", "--time", "ts"], "--replay needs --device and --event too"),
+        (["--replay", "f", *REPLAY, "--tag", "room"], "NAME=FIELD is needed, not 'room'"),
+        (["--replay", "f", *REPLAY, "--event", "x=y"], "has the events temperature"),
+    ],
+)
+def test_arguments_that_cannot_work_are_refused_in_words(words, said):
+    error = refused(*words)
+    assert said in str(error)
+    assert error.exit_code == Exit.USAGE
+
+
+def test_what_is_not_there_is_not_found():
+    assert refused("--replay", "nowhere.jsonl", *REPLAY).exit_code == Exit.NOT_FOUND
+    assert refused("no_such_module:program").exit_code == Exit.NOT_FOUND
+
+
+def test_more_devices_than_agents_are_refused(recorded):
+    error = refused("--replay", recorded, *REPLAY, "--max-agents", "8")
+    assert "has 9 devices" in str(error)
+    assert error.exit_code == Exit.USAGE
+
+
+def test_a_lake_that_holds_something_is_refused(tmp_path):
+    (tmp_path / "something").touch()
+    error = refused("--lake", str(tmp_path))
+    assert "a new or empty folder is needed" in str(error)
+    assert error.exit_code == Exit.USAGE
+
+
+def test_counts_are_said_in_words_and_lines_of_nobody_count_once():
+    statuses = [
+        {"accepted": 1000, "repeated": 1, "refused_by_reason": {"not JSON": 2, "missing value": 3}},
+        {"accepted": 500, "late": 4, "refused_by_reason": {"not JSON": 2, "not a number": 1}},
+    ]
+    assert counts_line(statuses) == (
+        "Readings: 1,500 accepted; 1 seen before and dropped; 4 late, placed by their own time; "
+        "6 refused (3 missing value, 2 not JSON, 1 not a number)."
+    )
+
+
+def test_the_last_windows_are_shown_for_people():
+    row = {"key": "", "mean": "12.345", "min": "1.0", "max": "", "status": "tentative"}
+    rows = [
+        row | {"start_us": f"{n}0000000", "end_us": f"{n + 1}0000000"} for n in reversed(range(8))
+    ]
+    counts = {"devices_in": "4", "devices_expected": "5"}
+    title, head, first, *others = window_lines(program.windows["cpu"], [r | counts for r in rows])
+    assert title == "cpu: 8 windows of 10 s, one every 5 s; the last 5 (UTC):"
+    assert head.split() == ["from", "to", "average", "minimum", "maximum", "devices"]
+    expected = "1970-01-01 00:00:30 00:00:40 12.35 1.00 - 4 of 5 not final yet"
+    assert " ".join(first.split()) == expected
+    assert len(others) == 4
