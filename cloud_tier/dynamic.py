@@ -6,18 +6,16 @@ its own `sha2`. Equal `inputs`, equal value: a row is appended only where `input
 
 from collections.abc import Iterable
 from functools import reduce
-from operator import or_
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame
 
 from cloud_tier import merge
+from cloud_tier.merge import aggregates, any_of, quoted, text
 from cloud_tier.plan import FoldPlan
 from lasp_edge.inputs import MODULUS, text_hash
 
 _IDENTITY = ("name", "key")
 _RECORD = (*_IDENTITY, "inputs", "devices_in", "stream")
-_SEPARATOR = "\x1f"
 
 
 def values(entries: DataFrame, folds: Iterable[FoldPlan]) -> DataFrame:
@@ -34,61 +32,55 @@ def values(entries: DataFrame, folds: Iterable[FoldPlan]) -> DataFrame:
 
 
 def current(rows: DataFrame, folds: Iterable[FoldPlan]) -> DataFrame:
-    """Return the newest row of each of the folds: its revision, inputs and stream."""
-    wanted = reduce(or_, (sql.col("name") == fold.name for fold in folds))
-    inputs = sql.conv("inputs", 16, 10).cast("decimal(20,0)")
-    return (
-        rows.where(wanted)
-        .groupBy(*_IDENTITY)
-        .agg(
-            sql.max("revision").alias("revision"),
-            sql.max_by(inputs, "revision").alias("inputs"),
-            sql.max_by("stream", "revision").alias("stream"),
-        )
+    """Return the newest row of each of the folds: its revision, inputs (a decimal) and stream."""
+    wanted = any_of(f"name = {text(fold.name)}" for fold in folds)
+    newest = aggregates(
+        "max(revision) AS revision",
+        "max_by(CAST(conv(inputs, 16, 10) AS DECIMAL(20, 0)), revision) AS inputs",
+        "max_by(stream, revision) AS stream",
     )
+    return rows.where(wanted).groupBy(*_IDENTITY).agg(*newest)
 
 
 def revisions(values: DataFrame, current: DataFrame) -> DataFrame:
     """Return the rows to append: the values whose inputs differ from the current row's."""
     both = values.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
-    differs = reduce(
-        or_,
-        (~sql.col(f"new.{n}").eqNullSafe(sql.col(f"old.{n}")) for n in ("inputs", "stream")),
-    )
-    revision = sql.coalesce(sql.col("old.revision") + 1, sql.lit(0))
-    digits = sql.conv(sql.col("new.inputs").cast("string"), 10, 16)
-    return both.where(differs).select(
+    differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in ("inputs", "stream"))
+    return both.where(differs).selectExpr(
         *_IDENTITY,
-        *(f"new.{name}" for name in values.columns if name not in _RECORD),
-        sql.lower(sql.lpad(digits, 16, "0")).alias("inputs"),
+        *(f"new.{quoted(name)}" for name in values.columns if name not in _RECORD),
+        "lower(lpad(conv(CAST(new.inputs AS STRING), 10, 16), 16, '0')) AS inputs",
         "new.devices_in",
-        revision.cast("int").alias("revision"),
+        "coalesce(old.revision + 1, 0) AS revision",
         "new.stream",
     )
 
 
 def _value(entries: DataFrame, fold: FoldPlan) -> DataFrame:
-    names = [part.name for part in fold.parts]
     constant = (text_hash("") + text_hash(str(fold.stream))) % MODULUS
-    digest = (sql.sum(_entry_hash(names)) + _unsigned(constant)) % _unsigned(MODULUS)
-    grouped = entries.where(sql.col("stream") == fold.source_stream).groupBy("key")
-    combined = grouped.agg(
-        digest.cast("decimal(20,0)").alias("inputs"),
-        sql.count(sql.lit(1)).cast("int").alias("devices_in"),
-        *merge.combined(fold.parts),
+    digest = f"pmod(sum({_entry_hash(fold)}) + {_unsigned(constant)}, {_unsigned(MODULUS)})"
+    record = aggregates(
+        f"CAST({digest} AS DECIMAL(20, 0)) AS inputs", "CAST(count(1) AS INT) AS devices_in"
     )
-    own = (sql.lit(fold.name).alias("name"), "key", "inputs", "devices_in")
-    return combined.select(*own, sql.lit(fold.stream).alias("stream"), *names)
+    grouped = entries.where(f"stream = {fold.source_stream}L").groupBy("key")
+    return grouped.agg(*record, *merge.combined(fold.parts)).selectExpr(
+        f"{text(fold.name)} AS name",
+        "key",
+        "inputs",
+        "devices_in",
+        f"{fold.stream}L AS stream",
+        *(quoted(part.name) for part in fold.parts),
+    )
 
 
-def _entry_hash(names: Iterable[str]) -> Column:
+def _entry_hash(fold: FoldPlan) -> str:
     """Return `lasp_edge.inputs.entry_hash` of a row, as a decimal."""
-    version = ("incarnation", "nonce", "seq")
-    shown = [sql.coalesce(sql.col(n).cast("string"), sql.lit("")) for n in (*version, *names)]
-    text = sql.concat_ws(_SEPARATOR, "key", "device", *shown)
-    digits = sql.substring(sql.sha2(text.cast("binary"), 256), 1, 16)
-    return sql.conv(digits, 16, 10).cast("decimal(20,0)")
+    fields = ["incarnation", "nonce", "seq", *(quoted(part.name) for part in fold.parts)]
+    shown = ", ".join(f"coalesce(CAST({field} AS STRING), '')" for field in fields)
+    entry = f"concat_ws('\\u001f', key, device, {shown})"
+    digits = f"substring(sha2(CAST({entry} AS BINARY), 256), 1, 16)"
+    return f"CAST(conv({digits}, 16, 10) AS DECIMAL(20, 0))"
 
 
-def _unsigned(number: int) -> Column:
-    return sql.lit(str(number)).cast("decimal(38,0)")
+def _unsigned(number: int) -> str:
+    return f"CAST('{number}' AS DECIMAL(38, 0))"

@@ -19,11 +19,13 @@ first; with one, a device that was never heard is waited for just as long.
 Source: Akidau et al., "The Dataflow Model", VLDB 2015 (watermarks), with one source a device.
 """
 
-from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from crdts import Version
 
 
-_BOTTOM = -(2**63)
+_BOTTOM: Final = -(2**63)
 
 
 class Promise(NamedTuple):
@@ -35,10 +37,19 @@ class Promise(NamedTuple):
         heard_us: when this version was first heard.
     """
 
-    device: str
+    version: Version
     low_us: int | None
     done: bool
     heard_us: int
+
+    def joined(self, other: "Promise | None") -> "Promise":
+        """Return the newer word. A version that came again was heard when it first came."""
+        if other is None or other.version < self.version:
+            return self
+        if other.version > self.version:
+            return other
+        greater = max(self, other, key=lambda word: (_time(word.low_us), word.done))
+        return greater._replace(heard_us=min(self.heard_us, other.heard_us))
 
 
 class Listening(NamedTuple):
@@ -58,6 +69,38 @@ class Listening(NamedTuple):
         return self.now_us - max(heard_us, self.since_us)
 
 
+class Heard(NamedTuple):
+    """The join of all promises and ticks that were merged.
+
+    Attributes:
+        promises: the newest of each device.
+        ticks: the newest of each lander, behind its number.
+    """
+
+    promises: Mapping[str, Promise]
+    ticks: Mapping[str, tuple[int, Listening]]
+
+    def joined(self, other: "Heard") -> "Heard":
+        """Return what was heard by both."""
+        promises, ticks = dict(self.promises), dict(self.ticks)
+        for device, promise in other.promises.items():
+            promises[device] = promise.joined(promises.get(device))
+        for lander, tick in other.ticks.items():
+            ticks[lander] = max(tick, ticks.get(lander, tick))
+        return Heard(promises, ticks)
+
+    @property
+    def listening(self) -> Listening | None:
+        """The latest clock; who came latest to listening has to be waited for."""
+        if not self.ticks:
+            return None
+        clocks = [clock for _, clock in self.ticks.values()]
+        return Listening(max(c.now_us for c in clocks), max(c.since_us for c in clocks))
+
+
+NOTHING_HEARD: Final = Heard({}, {})
+
+
 class Coverage(NamedTuple):
     """How far results are final, and over whom.
 
@@ -73,23 +116,18 @@ class Coverage(NamedTuple):
 
 
 def advance(
-    before: int | None,
-    promises: Iterable[Promise],
-    listening: Listening | None,
-    roster: Collection[str] | None,
-    dead_after_us: int,
+    before: int | None, heard: Heard, roster: Collection[str] | None, dead_after_us: int
 ) -> Coverage:
     """Return the frontier that the merged promises and ticks allow.
 
     Args:
         before: F so far; None is bottom.
-        promises: one for each device that was ever heard.
-        listening: None where no lander has ticked yet.
+        heard: everything that was merged.
         roster: the devices that are expected; None for whoever was heard.
         dead_after_us: see above.
     """
-    said = {promise.device: promise for promise in promises}
-    expected = tuple(sorted(said if roster is None else roster))
+    expected = tuple(sorted(heard.promises if roster is None else roster))
+    listening = heard.listening
     if listening is None:
         return Coverage(before, expected, ())
     open_us: list[int] = []
@@ -97,7 +135,7 @@ def advance(
     excluded: list[str] = []
     waiting = before is None and roster is None and listening.lasted_us <= dead_after_us
     for device in expected:
-        promise = said.get(device)
+        promise = heard.promises.get(device)
         if promise is not None and promise.done:
             done_us.append(_time(promise.low_us))
         elif listening.silence_us(promise) > dead_after_us:
@@ -109,8 +147,8 @@ def advance(
         else:
             open_us.append(promise.low_us)
     allowed_us = min(open_us) if open_us else max(done_us, default=_BOTTOM)
-    frontier = before if waiting else max(_time(before), allowed_us)
-    return Coverage(None if frontier == _BOTTOM else frontier, expected, tuple(excluded))
+    after_us = _time(before) if waiting else max(_time(before), allowed_us)
+    return Coverage(None if after_us == _BOTTOM else after_us, expected, tuple(excluded))
 
 
 def _time(time_us: int | None) -> int:

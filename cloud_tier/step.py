@@ -1,112 +1,108 @@
 """One micro-batch: join, frontier, windows, globals. Each part is a join or appends what differs.
 
     1 join the batch in itself and append it to `lattice`           one commit
-    2 the frontier, from the merged promises and ticks
+    2 the frontier, from all promises and ticks that were merged
     3 windows: touched ones and those that F has passed; what
       differs is appended, with F in the same commit                at most one commit
     4 globals, where variables came in                              at most one commit
 
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
 joins to the same, touched are the panes of all input rows, new or not, and F is recorded by the
-commit that made windows final. Nothing here reads a clock or draws a random number, and all that
-is known of earlier steps is in the tables and the `before` that the caller hands in.
+commit that made windows final. Nothing here reads a clock or draws a random number. What a step
+must know of earlier ones is in the tables; `Known` is the small part of it that the driver keeps
+between steps, replaced only after the commits returned, and read back at every start of a query.
 """
 
 import json
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Observation, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from cloud_tier import dynamic, merge, windows
-from cloud_tier.frontier import Coverage, Listening, Promise, advance
+from cloud_tier.frontier import Coverage, Heard, Listening, Promise, advance
 from cloud_tier.plan import Plan
 from cloud_tier.tables import PANE, PANE_DATE, PROMISE, TENTATIVE, TICK, VARIABLE
+from crdts import Version
+
+
+class Known(NamedTuple):
+    """What is merged already, as far as the driver needs it.
+
+    Attributes:
+        frontier: F; None is bottom.
+        heard: every promise and tick.
+    """
+
+    frontier: int | None
+    heard: Heard
 
 
 class Outcome(NamedTuple):
     """What a step did.
 
     Attributes:
+        known: what the next step is given.
         coverage: the frontier now, and over whom.
-        heard: how many devices were ever heard.
         panes: how many pane rows came in, after the join inside the batch.
         variables: how many variable rows came in, likewise.
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
     """
 
+    known: Known
     coverage: Coverage
-    heard: int = 0
     panes: int = 0
     variables: int = 0
     windows: int = 0
     globals: int = 0
 
 
-class Touched(NamedTuple):
-    """What a batch brought: panes by stream, and the number of rows by kind."""
+class Brought(NamedTuple):
+    """What a batch brought: panes by stream, rows by kind, promises and ticks."""
 
     panes_us: dict[int, set[int]]
     rows: dict[str, int]
+    heard: Heard
 
 
-def step(batch: DataFrame, batch_id: int, plan: Plan, before: int | None) -> Outcome:
+def step(batch: DataFrame, batch_id: int, plan: Plan, known: Known) -> Outcome:
     """Merge a batch of landing rows into the lake.
 
     Args:
         batch: rows of `landing`, perhaps none, perhaps rows that were merged before.
         batch_id: the streaming query's number for it; it changes nothing.
         plan: the program over the lake.
-        before: the frontier that the last step returned, or `recorded_frontier` at a start.
-
-    Returns:
-        What was done. Its frontier is the next step's `before`.
+        known: what the last step returned, or `recalled` at a start.
     """
     del batch_id
-    touched = append_joined(batch, plan)
-    if not touched.rows:
-        return Outcome(Coverage(before, (), ()))
-    spark = batch.sparkSession
-    coverage = merged_coverage(spark, plan, before)
+    brought = append_joined(batch, plan)
+    heard = known.heard.joined(brought.heard)
+    coverage = advance(known.frontier, heard, plan.roster, plan.dead_after_us)
     starts = windows.affected(
-        plan.windows, touched.panes_us, before, coverage.frontier, plan.retain_us
+        plan.windows, brought.panes_us, known.frontier, coverage.frontier, plan.retain_us
     )
+    spark = batch.sparkSession
     return Outcome(
+        Known(coverage.frontier, heard),
         coverage,
-        len(coverage.expected),
-        touched.rows.get(PANE, 0),
-        touched.rows.get(VARIABLE, 0),
+        brought.rows.get(PANE, 0),
+        brought.rows.get(VARIABLE, 0),
         append_windows(spark, plan, starts, coverage),
-        append_globals(spark, plan) if VARIABLE in touched.rows else 0,
+        append_globals(spark, plan) if VARIABLE in brought.rows else 0,
     )
 
 
-def append_joined(batch: DataFrame, plan: Plan) -> Touched:
-    """Join a batch in itself, append it to `lattice`, and return what it touched."""
+def append_joined(batch: DataFrame, plan: Plan) -> Brought:
+    """Join a batch in itself, append it to `lattice`, and return what it brought."""
     joined = merge.joined(batch, [part.name for part in plan.parts]).persist()
     try:
-        touched = _touched(joined)
-        if touched.rows:
+        brought = _brought(joined)
+        if brought.rows:
             _append(merge.with_date(joined), plan.lake.lattice)
     finally:
         joined.unpersist()
-    return touched
-
-
-def merged_coverage(spark: SparkSession, plan: Plan, before: int | None) -> Coverage:
-    """Return the frontier and the expected devices, from everything that was merged."""
-    rows = _small(spark, plan, PROMISE, TICK)
-    promises, ticks = [], []
-    for row in rows.select("kind", "device", "low_us", "since_us", "received_us", "done").collect():
-        (promises if row.kind == PROMISE else ticks).append(row)
-    return advance(
-        before,
-        [Promise(row.device, row.low_us, bool(row.done), row.received_us) for row in promises],
-        _listening(ticks),
-        plan.roster,
-        plan.dead_after_us,
-    )
+    return brought
 
 
 def append_windows(
@@ -115,7 +111,7 @@ def append_windows(
     """Recompute the windows with these starts, append what differs, and return how many did."""
     if not starts:
         return 0
-    lattice, written = _read(spark, plan.lake.lattice), _read(spark, plan.lake.windows)
+    lattice, written = read(spark, plan.lake.lattice), read(spark, plan.lake.windows)
     computed = windows.computed(lattice, plan.windows, plan.parts, starts)
     current = windows.current(written, plan.parts, starts)
     rows = windows.revisions(computed, current, plan.parts, coverage)
@@ -126,56 +122,84 @@ def append_globals(spark: SparkSession, plan: Plan) -> int:
     """Recompute the dynamic folds, append what differs, and return how many did."""
     if not plan.folds:
         return 0
-    values = dynamic.values(_small(spark, plan, VARIABLE), plan.folds)
-    current = dynamic.current(_read(spark, plan.lake.globals), plan.folds)
+    values = dynamic.values(_entries(spark, plan, VARIABLE), plan.folds)
+    current = dynamic.current(read(spark, plan.lake.globals), plan.folds)
     return _append(dynamic.revisions(values, current), plan.lake.globals)
 
 
+def recalled(spark: SparkSession, plan: Plan) -> Known:
+    """Return what the tables know: what a query starts with."""
+    return Known(recorded_frontier(spark, plan), _heard(_entries(spark, plan, PROMISE, TICK)))
+
+
 def recorded_frontier(spark: SparkSession, plan: Plan) -> int | None:
-    """Return the frontier that the windows table records: what a query starts with.
+    """Return the frontier that the windows table records; None is bottom.
 
     It is the greater of that in the newest commit that carries one and that in the rows which it
-    made final; None is bottom.
+    made final.
     """
     history = spark.sql(f"DESCRIBE HISTORY delta.`{plan.lake.windows}`")
-    told = history.where("userMetadata IS NOT NULL").orderBy(sql.desc("version"))
+    told = history.where("userMetadata LIKE '{\"frontier\"%'").orderBy(sql.desc("version"))
     newest = told.select("userMetadata").first()
-    final = _read(spark, plan.lake.windows).where(sql.col("status") != TENTATIVE)
+    final = read(spark, plan.lake.windows).where(f"status != '{TENTATIVE}'")
     greatest = final.agg(sql.max("frontier")).first()
-    found = [json.loads(newest[0]).get("frontier")] if newest else []
+    found = [json.loads(newest[0])["frontier"]] if newest else []
     found += [greatest[0]] if greatest else []
     return max((frontier for frontier in found if frontier is not None), default=None)
 
 
-def _touched(joined: DataFrame) -> Touched:
+def read(spark: SparkSession, path: str) -> DataFrame:
+    """Return a table of the lake."""
+    return spark.read.format("delta").load(path)
+
+
+def _brought(joined: DataFrame) -> Brought:
     panes_us: dict[int, set[int]] = {}
     rows: dict[str, int] = {}
-    for kind, stream, pane_us, count in (
-        joined.groupBy("kind", "stream", "pane_us").count().collect()
-    ):
+    counted = joined.groupBy("kind", "stream", "pane_us").count()
+    for kind, stream, pane_us, count in counted.collect():
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
             panes_us.setdefault(stream, set()).add(pane_us)
-    return Touched(panes_us, rows)
+    return Brought(panes_us, rows, _heard(joined))
 
 
-def _small(spark: SparkSession, plan: Plan, *kinds: str) -> DataFrame:
-    """Return the merged entries of these kinds, which stand in one partition of `lattice`."""
-    names = [part.name for part in plan.parts]
-    stored = _read(spark, plan.lake.lattice).where(sql.col(PANE_DATE) == merge.day(0))
+def _heard(rows: DataFrame) -> Heard:
+    """Return the promises and ticks among merged rows."""
+    promises: dict[str, Promise] = {}
+    ticks: dict[str, tuple[int, Listening]] = {}
+    for row in rows.where(f"kind IN ('{PROMISE}', '{TICK}')").select(*_SAID).collect():
+        if row.kind == TICK:
+            tick = (row.seq, Listening(row.low_us, row.since_us))
+            ticks[row.device] = max(tick, ticks.get(row.device, tick))
+        else:
+            version = Version(row.incarnation, row.nonce, row.seq)
+            promise = Promise(version, row.low_us, bool(row.done), row.received_us)
+            promises[row.device] = promise.joined(promises.get(row.device))
+    return Heard(promises, ticks)
+
+
+_SAID = (
+    "kind",
+    "device",
+    "incarnation",
+    "nonce",
+    "seq",
+    "low_us",
+    "since_us",
+    "received_us",
+    "done",
+)
+
+
+def _entries(spark: SparkSession, plan: Plan, *kinds: str) -> DataFrame:
+    """Return the merged entries of kinds that are not panes: one partition of `lattice`."""
+    wanted = ", ".join(f"'{kind}'" for kind in kinds)
+    stored = read(spark, plan.lake.lattice).where(f"{PANE_DATE} = {merge.day(0)}")
     # Everything that follows groups by the device and more, so the rows move once.
-    rows = stored.where(sql.col("kind").isin(*kinds)).repartition("device")
+    rows = stored.where(f"kind IN ({wanted})").repartition("device")
+    names = [part.name for part in plan.parts]
     return merge.latest(merge.joined(rows, names), names)
-
-
-def _listening(ticks: list[Row]) -> Listening | None:
-    if not ticks:
-        return None
-    return Listening(max(t.low_us for t in ticks), max(t.since_us for t in ticks))
-
-
-def _read(spark: SparkSession, path: str) -> DataFrame:
-    return spark.read.format("delta").load(path)
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

@@ -147,6 +147,11 @@ class Lake:
         return f"{self.root}/programs"
 
     @property
+    def grown(self) -> tuple[str, ...]:
+        """The tables that get a file with every commit."""
+        return (self.landing, self.lattice, self.windows, self.globals, self.rejects)
+
+    @property
     def checkpoint(self) -> str:
         """Where the streaming query keeps how far it has read."""
         return f"{self.root}/checkpoint"

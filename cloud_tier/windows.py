@@ -8,18 +8,17 @@ from the current one:
     status     tentative while F is before the end; final once, when F has passed it (at once, if
                its first reading comes after that); revised whenever a later result differs
 
-Differs means: the status, an integer of the partial, or how many devices are in.
+Differs means: the status, an integer of the partial, or how many devices are in. The last is not
+implied: a further device may leave a minimum as it was.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from operator import or_
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame
 
 from cloud_tier import merge, spans
 from cloud_tier.frontier import Coverage
+from cloud_tier.merge import aggregates, any_of, quoted, text
 from cloud_tier.plan import Part, WindowPlan
 from cloud_tier.spans import Span
 from cloud_tier.tables import FINAL, PANE, PANE_DATE, REVISED, TENTATIVE
@@ -27,6 +26,7 @@ from cloud_tier.tables import FINAL, PANE, PANE_DATE, REVISED, TENTATIVE
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""
 
+# Their order is the order in which a window goes through them.
 _STATUS = (TENTATIVE, FINAL, REVISED)
 _IDENTITY = ("window", "key", "start_us")
 
@@ -67,28 +67,24 @@ def computed(
     Columns: window, key, start_us, end_us, one for each part, devices_in, stream.
     """
     plans = [window for window in windows if window.name in starts]
-    names = [part.name for part in parts]
-    panes = merge.joined(lattice.where(_panes(plans, starts)), names)
-    slide_us = _by_stream(plans, lambda window: sql.lit(window.slide_us))
-    least_us = sql.col("pane_us") + _by_stream(
-        plans, lambda window: sql.lit(window.span_us - window.size_us)
-    )
-    first_us = least_us + sql.pmod(-least_us, slide_us)
-    last_us = sql.col("pane_us") - sql.pmod("pane_us", slide_us)
-    start_us = sql.explode(sql.sequence(first_us, last_us, slide_us)).alias("start_us")
-    placed = panes.select("stream", "key", "device", start_us, *names)
+    names = [quoted(part.name) for part in parts]
+    panes = merge.joined(lattice.where(_panes(plans, starts)), [part.name for part in parts])
+    slide_us = _by_stream(plans, lambda window: window.slide_us)
+    least_us = f"pane_us - {_by_stream(plans, lambda window: window.size_us - window.span_us)}"
+    first_us = f"({least_us}) + pmod(-({least_us}), {slide_us})"
+    last_us = f"pane_us - pmod(pane_us, {slide_us})"
+    every_start = f"explode(sequence({first_us}, {last_us}, {slide_us})) AS start_us"
     wanted = _by_stream(plans, lambda window: merge.within("start_us", starts[window.name]))
+    placed = panes.selectExpr("stream", "key", "device", every_start, *names).where(wanted)
     keys = ("stream", "key", "start_us")
-    devices = placed.where(wanted).groupBy(*keys, "device").agg(*merge.combined(parts))
-    fleet = devices.groupBy(*keys).agg(
-        *merge.combined(parts), sql.count(sql.lit(1)).cast("int").alias("devices_in")
-    )
-    size_us = _by_stream(plans, lambda window: sql.lit(window.size_us))
-    return fleet.select(
-        _by_stream(plans, lambda window: sql.lit(window.name)).alias("window"),
+    devices = placed.groupBy(*keys, "device").agg(*merge.combined(parts))
+    devices_in = aggregates("CAST(count(1) AS INT) AS devices_in")
+    fleet = devices.groupBy(*keys).agg(*merge.combined(parts), *devices_in)
+    return fleet.selectExpr(
+        f"{_by_stream(plans, lambda window: text(window.name))} AS window",
         "key",
         "start_us",
-        (sql.col("start_us") + size_us).alias("end_us"),
+        f"start_us + {_by_stream(plans, lambda window: window.size_us)} AS end_us",
         *names,
         "devices_in",
         "stream",
@@ -97,21 +93,17 @@ def computed(
 
 def current(windows: DataFrame, parts: Sequence[Part], starts: Starts) -> DataFrame:
     """Return the newest revision of the windows with these starts, `status` as a number."""
-    wanted = [
-        (sql.col("window") == name) & merge.within("start_us", spans_)
+    wanted = any_of(
+        f"(window = {text(name)} AND {merge.within('start_us', spans_)})"
         for name, spans_ in starts.items()
-    ]
-    newest = [sql.max_by(name, "revision").alias(name) for name in _compared(parts)]
-    number = sql.coalesce(*(sql.when(sql.col("status") == s, n) for n, s in enumerate(_STATUS)))
-    return (
-        windows.where(_any(wanted))
-        .groupBy(*_IDENTITY)
-        .agg(
-            sql.max("revision").alias("revision"),
-            sql.max_by(number, "revision").alias("status"),
-            *newest,
-        )
     )
+    number = " ".join(f"WHEN {text(status)} THEN {n}" for n, status in enumerate(_STATUS))
+    newest = aggregates(
+        "max(revision) AS revision",
+        f"max_by(CASE status {number} END, revision) AS status",
+        *(f"max_by({name}, revision) AS {name}" for name in _compared(parts)),
+    )
+    return windows.where(wanted).groupBy(*_IDENTITY).agg(*newest)
 
 
 def revisions(
@@ -126,52 +118,44 @@ def revisions(
         coverage: the frontier and the devices to record.
     """
     both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
-    differs = _any(
-        ~sql.col(f"new.{name}").eqNullSafe(sql.col(f"old.{name}")) for name in _compared(parts)
-    )
-    before = sql.col("old.status")
-    open_ = before.isNull() | (before == 0)
-    passed = sql.lit(coverage.frontier).cast("long") >= sql.col("new.end_us")
-    after = sql.when(open_, sql.when(passed, 1).otherwise(0)).otherwise(
-        sql.when(differs, 2).otherwise(before)
-    )
-    revision = sql.coalesce(sql.col("old.revision") + 1, sql.lit(0))
-    return both.where(differs | ~after.eqNullSafe(before)).select(
+    differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(parts))
+    frontier = "CAST(NULL AS BIGINT)" if coverage.frontier is None else f"{coverage.frontier}L"
+    first = f"if(coalesce(new.end_us <= {frontier}, false), 1, 0)"
+    after = f"CASE WHEN old.status >= 1 THEN if({differs}, 2, old.status) ELSE {first} END"
+    statuses = ", ".join(map(text, _STATUS))
+    return both.where(f"{differs} OR NOT ({after} <=> old.status)").selectExpr(
         *_IDENTITY,
         "new.end_us",
-        *(f"new.{part.name}" for part in parts),
+        *(f"new.{quoted(part.name)}" for part in parts),
         "new.devices_in",
-        sql.lit(len(coverage.expected)).cast("int").alias("devices_expected"),
-        sql.lit(",".join(coverage.excluded)).alias("excluded"),
-        sql.element_at(sql.array(*map(sql.lit, _STATUS)), after + 1).alias("status"),
-        revision.cast("int").alias("revision"),
-        sql.lit(coverage.frontier).cast("long").alias("frontier"),
+        f"{len(coverage.expected)} AS devices_expected",
+        f"{text(','.join(coverage.excluded))} AS excluded",
+        f"element_at(array({statuses}), {after} + 1) AS status",
+        "coalesce(old.revision + 1, 0) AS revision",
+        f"{frontier} AS frontier",
         "new.stream",
     )
 
 
 def _compared(parts: Iterable[Part]) -> list[str]:
-    return ["end_us", "devices_in", "stream", *(part.name for part in parts)]
+    return ["end_us", "devices_in", "stream", *(quoted(part.name) for part in parts)]
 
 
-def _any(conditions: Iterable[Column]) -> Column:
-    return reduce(or_, conditions)
-
-
-def _by_stream(windows: Iterable[WindowPlan], value: Callable[[WindowPlan], Column]) -> Column:
+def _by_stream(windows: Iterable[WindowPlan], value: Callable[[WindowPlan], object]) -> str:
     """Return each stream's value, for rows of these streams only."""
-    return sql.coalesce(
-        *(sql.when(sql.col("stream") == window.stream, value(window)) for window in windows)
-    )
+    cases = " ".join(f"WHEN {window.stream}L THEN {value(window)}" for window in windows)
+    return f"(CASE stream {cases} END)"
 
 
-def _panes(windows: Iterable[WindowPlan], starts: Starts) -> Column:
+def _panes(windows: Iterable[WindowPlan], starts: Starts) -> str:
     """Return which lattice rows the windows need, in words by which Delta leaves files unread."""
     needed = {window: spans.panes_of(window, starts[window.name]) for window in windows}
-    streams = _any(
-        (sql.col("stream") == window.stream) & merge.within("pane_us", ranges)
+    streams = any_of(
+        f"(stream = {window.stream}L AND {merge.within('pane_us', ranges)})"
         for window, ranges in needed.items()
     )
     days = spans.days(span for ranges in needed.values() for span in ranges)
-    dated = _any(sql.col(PANE_DATE).between(merge.day(d.first), merge.day(d.last)) for d in days)
-    return (sql.col("kind") == PANE) & dated & streams
+    dated = any_of(
+        f"{PANE_DATE} BETWEEN {merge.day(d.first)} AND {merge.day(d.last)}" for d in days
+    )
+    return f"kind = '{PANE}' AND {dated} AND {streams}"

@@ -3,6 +3,12 @@
 - `lattice`: the contract that every type keeps, and all that follows from it
 - `replica`: who writes; dots and versions
 - `gcounter`, `pncounter`: counters that go up; up and down (`Counter` in programs)
+- `extrema`: the greatest, the least
+- `gset`, `twopset`, `orset`: sets that grow; that forget for good; that forget and add again
+- `ivar`, `lwwregister`, `mvregister`: bound once; the last write wins; concurrent writes are kept
+- `flags`: switches on which on, or off, wins
+- `ormap`: a map of CRDTs of any kind
+- `causal`, `causal_context`: what sets, registers, flags and maps that forget are made of
 - `product`: several states side by side
 - `owned_map`: one entry a device, written by it alone
 - `frontier`: the time before which nothing more will come
@@ -11,13 +17,24 @@
 """
 
 from crdts.bounded_lww_set import BoundedLWWSet
+from crdts.causal import double_spent
+from crdts.causal_context import CausalContext
+from crdts.extrema import Max, Min
+from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier
 from crdts.gcounter import GCounter
+from crdts.gset import GSet
+from crdts.ivar import IVar
 from crdts.lattice import Lattice
+from crdts.lwwregister import LWWRegister
+from crdts.mvregister import MVRegister
+from crdts.ormap import ORMap
+from crdts.orset import ORSet
 from crdts.owned_map import Entry, OwnedMap
 from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.replica import NOBODY, Dot, Replica, Version
+from crdts.twopset import TwoPSet
 from crdts.wire import decode, encode
 
 Counter = PNCounter
@@ -25,18 +42,31 @@ Counter = PNCounter
 __all__ = [
     "NOBODY",
     "BoundedLWWSet",
+    "CausalContext",
     "Counter",
+    "DWFlag",
     "Dot",
+    "EWFlag",
     "Entry",
     "Frontier",
     "GCounter",
+    "GSet",
+    "IVar",
+    "LWWRegister",
     "Lattice",
+    "MVRegister",
+    "Max",
+    "Min",
+    "ORMap",
+    "ORSet",
     "OwnedMap",
     "PNCounter",
     "Pair",
     "Product",
     "Replica",
+    "TwoPSet",
     "Version",
     "decode",
+    "double_spent",
     "encode",
 ]

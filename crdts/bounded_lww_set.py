@@ -40,11 +40,11 @@ from crdts.lattice import Lattice
 from crdts.plain import (
     COLUMN_INTEGERS,
     differences,
-    encoded,
     need_column,
     need_int,
     need_tuple,
     need_value,
+    outranks,
     sums,
 )
 from crdts.replica import NOBODY, SEQS, Replica
@@ -158,7 +158,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     ) -> Self:
         """Return the delta of adding these samples one after the other, all accepted together.
 
-        It costs what the last `bound` of them cost; the others are only counted.
+        It costs what the last `bound` of them cost; the others are only counted, without an age.
 
         Raises:
             ValueError: as for `add`, or the columns differ in length.
@@ -167,22 +167,24 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             raise ValueError(
                 f"columns need one length, got {len(values)} values, {len(times_us)} times"
             )
+        if not values:
+            return self.bottom()
         if accepted_us is not None:
             _need_column_integer(accepted_us)
         if replica != self.replica:
             adopted = self.adopt(replica)
             return adopted | adopted.add_many(replica, values, times_us, accepted_us)
-        bound, max_age_us = self.limits.bound, self.limits.max_age_us
-        hi = self.hi + len(values)
-        lo = max(self.lo, hi - bound) if bound else self.lo
+        bound, max_age_us = self.limits.bound or SEQS, self.limits.max_age_us
+        lo, hi = self.lo, self.hi + len(values)
         items: dict[int, Sample] = {}
-        for seq in range(max(lo, self.hi) + 1, hi + 1):
+        for seq in range((self.hi if max_age_us else max(self.hi, hi - bound)) + 1, hi + 1):
             at = seq - hi - 1
             time_us = _need_column_integer(times_us[at])
             stamp_us = time_us if accepted_us is None or not max_age_us else accepted_us
             items[seq] = (time_us, need_value(values[at]), stamp_us)
             if max_age_us:
-                lo = self._aged_out(lo, seq, stamp_us, items)
+                lo = self._aged_out(max(lo, seq - bound), seq, stamp_us, items)
+        lo = max(lo, hi - bound)
         kept = {seq: sample for seq, sample in items.items() if seq > lo} if max_age_us else items
         return self._part(replica, lo if lo > self.lo else 0, hi, kept)
 
@@ -355,7 +357,7 @@ def _need_column_integer(number: Any) -> int:
 
 def _is_news(sample: Sample, known: Sample | None) -> bool:
     # One writer gives a number to one sample; two samples mean that the device was cloned.
-    return known is None or (known != sample and encoded(known) < encoded(sample))
+    return known is None or outranks(sample, known)
 
 
 def _need_limits(control_version: int, bound: int | None, max_age_s: float | None) -> Limits:

@@ -35,7 +35,7 @@ from crdts.causal_context import (
     unpack,
 )
 from crdts.lattice import Lattice
-from crdts.plain import encoded, need_tuple
+from crdts.plain import need_tuple, outranks
 from crdts.replica import Dot
 
 Payloads = dict[int, Any]
@@ -53,9 +53,8 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         self.dots = {}
         self.context = CausalContext()
 
-    @classmethod
     @abstractmethod
-    def need_payload(cls, payload: Any) -> Any:
+    def need_payload(self, payload: Any) -> Any:
         """Return `payload` if a dot of this type may hold it.
 
         Raises:
@@ -64,8 +63,9 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def part(self, dots: Payloads, context: CausalContext) -> Self:
         """Return a state of this kind with these dots, which its context has to hold."""
-        made = self.bottom()
-        made.dots, made.context = dots, context
+        made = object.__new__(type(self))
+        made.dots = dots
+        made.context = context
         return made
 
     def written(self, dot: int, payload: Any, replaced: Collection[int] = ()) -> Self:
@@ -87,12 +87,13 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         came, went = {}, {}
         for dot, payload in theirs.items():
             if dot in mine:
-                if payload is not mine[dot] and _is_news(payload, mine[dot]):
+                if outranks(payload, mine[dot]):
                     came[dot], went[dot] = payload, mine[dot]
             elif dot & SEQ_MASK > vector.get(dot >> SEQ_BITS, 0) and dot not in cloud:
                 came[dot] = payload
-        for dot in other.context.among(mine.keys()):
-            if dot not in theirs:
+        heard = other.context
+        for dot in heard.among(mine.keys()) if heard.vector else heard.cloud:
+            if dot in mine and dot not in theirs:
                 went[dot] = mine[dot]
         for dot in went:
             del mine[dot]
@@ -104,14 +105,14 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         if not self.context <= other.context:
             return False
         return not any(
-            dot not in self.dots or _is_news(self.dots[dot], other.dots[dot])
+            dot not in self.dots or outranks(self.dots[dot], other.dots[dot])
             for dot in self.context.among(other.dots.keys())
         )
 
     def __sub__(self, other: Self) -> Self:
         delta = self._news_to(other.context, other.dots.keys())
         for dot in self.dots.keys() & other.dots.keys():
-            if _is_news(self.dots[dot], other.dots[dot]):
+            if outranks(self.dots[dot], other.dots[dot]):
                 delta |= self.written(dot, self.dots[dot])
         return delta
 
@@ -120,9 +121,7 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         dots = {dot: payload for dot, payload in self.dots.items() if dot not in context}
         removed = {dot for dot in self.context.beyond(context) if dot not in self.dots}
         removed.update(dot for dot in live if dot not in self.dots and dot in self.context)
-        delta = self.bottom()
-        delta |= self.part(dots, CausalContext.of(dots.keys() | removed))
-        return delta
+        return self.part(dots, CausalContext.of(dots.keys() | removed))
 
     def digest(self) -> tuple[Any, ...]:
         """Return the context and the live dots, without payloads."""
@@ -150,10 +149,7 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def irreducibles(self) -> Iterator[Self]:
         for dot in in_order(self.context):
-            is_live = dot in self.dots
-            least = self.bottom()
-            least |= self.written(dot, self.dots[dot]) if is_live else self.removed((dot,))
-            yield least
+            yield self.written(dot, self.dots[dot]) if dot in self.dots else self.removed((dot,))
 
     def to_plain(self) -> tuple[Any, ...]:
         payloads = tuple(self.dots[dot] for dot in in_order(self.dots))
@@ -185,7 +181,3 @@ def double_spent(a: Causal, b: Causal) -> list[Dot]:
     """Return the dots with which two payloads were written: their device was cloned."""
     both = a.dots.keys() & b.dots.keys()
     return [unpack(dot) for dot in in_order(both) if a.dots[dot] != b.dots[dot]]
-
-
-def _is_news(payload: Any, known: Any) -> bool:
-    return bool(payload != known) and encoded(payload) > encoded(known)

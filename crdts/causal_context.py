@@ -122,13 +122,14 @@ class CausalContext:
                 if cloud:
                     self._close_gap(index)
         for dot in other.cloud:
-            n = vector.get(dot >> SEQ_BITS, 0)
-            if dot & SEQ_MASK > n + 1:
-                cloud.add(dot)
-            elif dot & SEQ_MASK == n + 1:
-                vector[dot >> SEQ_BITS] = n + 1
+            index = dot >> SEQ_BITS
+            beyond = (dot & SEQ_MASK) - vector.get(index, 0)
+            if beyond == 1:
+                vector[index] = dot & SEQ_MASK
                 if cloud:
-                    self._close_gap(dot >> SEQ_BITS)
+                    self._close_gap(index)
+            elif beyond > 0:
+                cloud.add(dot)
         return self
 
     def _close_gap(self, index: int) -> None:
@@ -139,10 +140,10 @@ class CausalContext:
             n += 1
         self.vector[index] = n
         covered = range(first + 1, first + n + 1)
-        if len(covered) < len(self.cloud):
-            self.cloud.difference_update(covered)
+        if len(covered) > len(self.cloud):
+            self.cloud.difference_update([dot for dot in self.cloud if dot in covered])
         else:
-            self.cloud = {dot for dot in self.cloud if dot not in covered}
+            self.cloud.difference_update(covered)
 
     def __le__(self, other: Self) -> bool:
         known = other.vector

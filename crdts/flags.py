@@ -1,7 +1,7 @@
 """EWFlag and DWFlag: a switch that anybody turns on and off; in a conflict on, or off, wins.
 
-Turning a flag the winning way writes a dot in place of those observed; turning it the other way removes
-the dots observed. A concurrent write the winning way was not observed, and so survives.
+Turning a flag the winning way writes a dot in place of those observed; turning it the other way
+removes the dots observed. A concurrent write the winning way was not observed, and so survives.
 
 Cost: 2 to 7 B for each concurrent write the winning way, and the context; only the context grows.
 
@@ -29,8 +29,7 @@ class Flag(Causal):
 
     __slots__ = ()
 
-    @classmethod
-    def need_payload(cls, payload: Any) -> None:
+    def need_payload(self, payload: Any) -> None:
         if payload is not None:
             raise ValueError(f"a flag's dot needs no payload, got {payload!r}")
 

@@ -1,7 +1,7 @@
 """MVRegister: a value that anybody writes; concurrent writes are all kept, for a reader to settle.
 
-A write replaces the values that its writer has observed, so there is more than one only while writes
-did not know of each other.
+A write replaces the values that its writer has observed, so there is more than one only while
+writes did not know of each other.
 
 Cost: a value and 1 to 6 B for each concurrent write, and the context; only the context grows.
 
@@ -38,8 +38,7 @@ class MVRegister(Causal):
         by_bytes = {encoded(value): value for value in self.dots.values()}
         return tuple(by_bytes[key] for key in sorted(by_bytes))
 
-    @classmethod
-    def need_payload(cls, payload: Any) -> Any:
+    def need_payload(self, payload: Any) -> Any:
         return need_value(payload)
 
     def write(self, replica: Replica, value: Any) -> Self:

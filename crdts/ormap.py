@@ -1,16 +1,17 @@
 """ORMap: key -> a CRDT of one kind, whichever; keys come and go as the elements of an ORSet.
 
-A causal CRDT (a set, a flag, a register, a map) is embedded by its dots: the map's dots are those of all
-its entries, each with the key in front of its payload, under one context. So removing a key removes the
-dots observed below it, whatever was concurrently written there survives, and a key that comes back
-starts anew with dots never used before. A map of maps of sets is again one flat state.
+A causal CRDT (a set, a flag, a register, a map) is embedded by its dots: the map's dots are those
+of all its entries, each with the key in front of its payload, under one context. So removing a key
+removes the dots observed below it, whatever was concurrently written there survives, and a key that
+comes back starts anew with dots never used before. A map of maps of sets is again one flat state.
 
-Any other lattice is embedded whole: a replica's dot holds what *this replica* contributed to the key,
-and is replaced by each of its updates. A key's state is the join over its live dots; one that was
-removed and comes back starts at bottom.
+Any other lattice is embedded whole: a replica's dot holds what *this replica* contributed to the
+key, and is replaced by each of its updates. A key's state is the join over its live dots; one that
+was removed and comes back starts at bottom.
 
-Cost: the key (and 1 to 2 B) with each dot of the embedded state, else as an ORSet; some 12 B a replica
-is all that grows. An update costs what the entry of its key costs, a join what the delta costs.
+Cost: the key (and 1 to 2 B) with each dot of the embedded state, else as an ORSet; some 12 B a
+replica is all that grows. An update costs what the entry of its key costs, a join what the delta
+costs.
 
 >>> from crdts import ORMap, ORSet, Replica
 >>> me, you = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
@@ -65,6 +66,11 @@ class ORMap(Labelled):
     def bottom(self) -> Self:
         return type(self)(self.of)
 
+    def part(self, dots: dict[int, Any], context: CausalContext) -> Self:
+        made = super().part(dots, context)
+        made.of = self.of
+        return made
+
     def __getitem__(self, key: Any) -> Lattice:
         """Return a copy of the state of `key`; bottom where the key is absent."""
         return self._at(key).copy()
@@ -96,11 +102,6 @@ class ORMap(Labelled):
         for payload in payloads.values():
             state |= payload
         return state
-
-    def part(self, dots: dict[int, Any], context: CausalContext) -> Self:
-        made = super().part(dots, context)
-        made.index_labels()
-        return made
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) and isinstance(other, ORMap) and self.of == other.of

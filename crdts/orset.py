@@ -1,11 +1,11 @@
 """ORSet: a set to which anybody adds and from which anybody removes; adding wins.
 
-Every add writes a new dot. Removing takes away the dots of the element that the remover has *observed*,
-so an add that it had not heard of survives. Adding again replaces the observed dots by one: an element
-costs one dot however often it was added, unless replicas add it concurrently.
+Every add writes a new dot. Removing takes away the dots of the element that the remover has
+*observed*, so an add that it had not heard of survives. Adding again replaces the observed dots by
+one: an element costs one dot however often it was added, unless replicas add it concurrently.
 
-Cost: an element and 0 to 4 B on the wire (in order of dots, which follow one another); some 150 B in
-memory. A set that was emptied is its context: some 12 B a replica, the only thing that grows. No
+Cost: an element and 0 to 4 B on the wire (in order of dots, which follow one another); some 150 B
+in memory. A set that was emptied is its context: some 12 B a replica, the only thing that grows. No
 element that was removed leaves anything behind.
 
 >>> from crdts import ORSet, Replica
@@ -18,16 +18,17 @@ element that was removed leaves anything behind.
 >>> (here | there).value
 frozenset({'milk'})
 
-Source: Annette Bieniusa, Marek Zawirski, Nuno Preguiça, Marc Shapiro, Carlos Baquero, Valter Balegas,
-Sérgio Duarte, "An Optimized Conflict-free Replicated Set", INRIA RR-8083, 2012; Paulo Sérgio Almeida,
-Ali Shoker, Carlos Baquero, "Delta State Replicated Data Types", JPDC 111, 2018, section 7.
+Source: Annette Bieniusa, Marek Zawirski, Nuno Preguiça, Marc Shapiro, Carlos Baquero, Valter
+Balegas, Sérgio Duarte, "An Optimized Conflict-free Replicated Set", INRIA RR-8083, 2012; Paulo
+Sérgio Almeida, Ali Shoker, Carlos Baquero, "Delta State Replicated Data Types", JPDC 111, 2018,
+section 7.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from crdts.causal import Causal, Payloads
-from crdts.causal_context import CausalContext, pack, unpack
+from crdts.causal_context import CausalContext
 from crdts.plain import need_element
 from crdts.replica import Replica
 
@@ -56,20 +57,37 @@ class Labelled(Causal):
         known = self.labels.get(label, ())
         return (known,) if type(known) is int else known  # type: ignore[return-value]
 
-    def join_dots(self, other: Self) -> tuple[Payloads, Payloads]:
-        came, went = super().join_dots(other)
+    def part(self, dots: Payloads, context: CausalContext) -> Self:
+        made = super().part(dots, context)
+        made.labels = {}
+        made.index_labels(dots)
+        return made
+
+    def index_labels(self, came: Payloads) -> None:
+        """Take these dots into `labels`."""
         labels, label = self.labels, self.label
-        for dot, payload in went.items():
-            at = label(payload)
-            rest = tuple(known for known in self.dots_of(at) if known != dot)
-            if rest:
-                labels[at] = rest[0] if len(rest) == 1 else rest
-            else:
-                del labels[at]
         for dot, payload in came.items():
             at = label(payload)
-            labels[at] = (*self.dots_of(at), dot) if at in labels else dot
+            known = labels.setdefault(at, dot)
+            if known is not dot:
+                labels[at] = (*known, dot) if isinstance(known, tuple) else (known, dot)
+
+    def join_dots(self, other: Self) -> tuple[Payloads, Payloads]:
+        came, went = super().join_dots(other)
+        if went:
+            self._unindex(went)
+        if came:
+            self.index_labels(came)
         return came, went
+
+    def _unindex(self, went: Payloads) -> None:
+        for dot, payload in went.items():
+            at = self.label(payload)
+            rest = tuple(known for known in self.dots_of(at) if known != dot)
+            if rest:
+                self.labels[at] = rest[0] if len(rest) == 1 else rest
+            else:
+                del self.labels[at]
 
     def join_changes(self, delta: Self) -> tuple[list[Any], list[Any]]:
         """Join `delta` in place; return the labels that came and those that went."""
@@ -111,8 +129,7 @@ class ORSet(Labelled):
         """The elements."""
         return frozenset(self.labels)
 
-    @classmethod
-    def need_payload(cls, payload: Any) -> Any:
+    def need_payload(self, payload: Any) -> Any:
         return need_element(payload)
 
     def add(self, replica: Replica, element: Any) -> Self:
@@ -134,10 +151,3 @@ class ORSet(Labelled):
         dots = dict(enumerate(dict.fromkeys(map(need_element, elements)), start=first))
         replaced = [dot for element in dots.values() for dot in self.dots_of(element)]
         return self.part(dots, CausalContext.of(dots.keys() | replaced))
-
-    def part(self, dots: Payloads, context: CausalContext) -> Self:
-        made = super().part(dots, context)
-        made.labels = {}
-        for dot, element in dots.items():
-            made.labels[element] = (*made.dots_of(element), dot) if element in made.labels else dot
-        return made

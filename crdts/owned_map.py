@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from crdts.lattice import Lattice
-from crdts.plain import encoded, need_int, need_text, need_tuple, need_value
+from crdts.plain import need_int, need_text, need_tuple, need_value, outranks
 from crdts.replica import DEVICE_BYTES, SEQS, Replica, Version
 
 
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
         """Return whether this entry replaces `other`, wherever the two meet."""
         if self.version != other.version:
             return self.version > other.version
-        return self.payload != other.payload and encoded(self.payload) > encoded(other.payload)
+        return outranks(self.payload, other.payload)
 
 
 @dataclass(slots=True)

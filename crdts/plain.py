@@ -34,6 +34,16 @@ def encoded(value: Any) -> bytes:
     return ascii(_spelt_out(value)).encode()
 
 
+def outranks(value: Any, known: Any) -> bool:
+    """Return whether `value` wins over `known` where both were written under one id."""
+    if value is known or (type(value) is type(known) in _EXACT and value == known):
+        return False
+    return encoded(value) > encoded(known)
+
+
+_EXACT = (int, str, bytes)  # equal ones have equal bytes, unlike 0.0 and -0.0
+
+
 def _spelt_out(value: Any) -> Any:
     if hasattr(value, "to_plain"):
         return (type(value).__name__, _spelt_out(value.to_plain()))

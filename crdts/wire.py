@@ -28,12 +28,21 @@ from typing import Any
 import msgpack
 
 from crdts.bounded_lww_set import BoundedLWWSet
+from crdts.extrema import Max, Min
+from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier
 from crdts.gcounter import GCounter
+from crdts.gset import GSet
+from crdts.ivar import IVar
 from crdts.lattice import Lattice
+from crdts.lwwregister import LWWRegister
+from crdts.mvregister import MVRegister
+from crdts.ormap import ORMap
+from crdts.orset import ORSet
 from crdts.owned_map import OwnedMap
 from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
+from crdts.twopset import TwoPSet
 
 # A type's place is its code on the wire: append, never reorder.
 TYPES: tuple[type[Lattice], ...] = (
@@ -44,6 +53,17 @@ TYPES: tuple[type[Lattice], ...] = (
     OwnedMap,
     Frontier,
     BoundedLWWSet,
+    Max,
+    Min,
+    LWWRegister,
+    IVar,
+    GSet,
+    TwoPSet,
+    ORSet,
+    MVRegister,
+    EWFlag,
+    DWFlag,
+    ORMap,
 )
 CODES = {kind: code for code, kind in enumerate(TYPES)}
 MAX_BYTES = 1 << 20

@@ -1,6 +1,5 @@
 """What must be durable before anything leaves the device: one transaction's worth of changes."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from crdts import Replica
@@ -35,14 +34,14 @@ class PaneRow(NamedTuple):
 
 
 class ReadingRow(NamedTuple):
-    """An accepted reading as it was read."""
+    """An accepted reading as it was read; `tags` as canonical text."""
 
     accepted_us: int
     event: str
     time_us: int
     value: Any
     quantised: int
-    tags: Mapping[str, str]
+    tags: str
     source: str
 
 

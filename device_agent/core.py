@@ -5,7 +5,7 @@ process on a device, or a simulated fleet) does, in this order (`device_agent.du
 
 1. `wanted(batch)` names what the store must give back first; `recall` takes it.
 2. `handle_batch`, `handle_frame`, `handle_connected`, `handle_tick` ... change the state.
-3. `take_changes()` is committed, in one transaction.
+3. `changes` is committed, in one transaction, and `committed` says so.
 4. `publications(now_us)` leave only after that; the core asserts it.
 
 Readings, their identities, the panes and variables they changed, and the source's cursor are in
@@ -19,11 +19,15 @@ from random import Random
 from typing import Any, NamedTuple
 
 from crdts import Replica
+from crdts.replica import INCARNATIONS
 from device_agent.batch import Batch
 from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
+from device_agent.clock import is_time
+from device_agent.counters import Counters
 from device_agent.identities import Identities
-from device_agent.intake import Counters, Intake
-from device_agent.panes import Panes
+from device_agent.intake import Intake
+from device_agent.panes import NEVER_US, Panes
+from device_agent.peers import too_far_ahead
 from device_agent.settings import Settings
 from device_agent.variables import Result, Variables
 from lasp_edge.messages import (
@@ -38,18 +42,23 @@ from lasp_edge.messages import (
 from lasp_edge.program import Program
 from lasp_edge.topics import Topics
 
-LONGEST_JUMP = 1 << 10
-"""An own incarnation further ahead than this cannot be ours: it is left aside and counted."""
-
+MOST_MEETINGS = 8
+"""A life begins anew at most so often: two living clones would go on for ever."""
 IDLE_BEATS = 5
+"""Of unchanged beats only every so many-th is sent."""
+SILENT_BEATS = 3 * IDLE_BEATS
+"""A device that is silent for so many beats is counted as not connected."""
+NOTES_US = 10_000_000
+"""What alone is worth no commit waits for another one at most so long."""
 
 
 class Publication(NamedTuple):
-    """Something to publish."""
+    """Something to publish; `pane_frame` is its number if it is a pane frame, else 0."""
 
     topic: str
     payload: bytes
     retain: bool
+    pane_frame: int = 0
 
 
 class Core:
@@ -62,6 +71,9 @@ class Core:
         restored: what the store held.
         settings: intervals and limits.
         fleet: the fleet's name; the program's where it is left out.
+
+    Attributes:
+        changes: what must be committed before anything is published; `committed` says it is.
     """
 
     def __init__(
@@ -77,54 +89,54 @@ class Core:
         self.topics = Topics(fleet or program.name)
         self.settings = settings or Settings()
         self.counters = Counters(restored.counters)
+        self.changes = Changes()
+        self.changes.replica = self.replica
         self._program = program
-        self._changes = Changes()
-        self._changes.replica = self.replica
-        jitter = Random(nonce)
-        self._identities = Identities()
-        self.panes = Panes(self.replica, program.windows.values(), jitter)
-        self.variables = Variables(program, self.replica, restored, self._changes)
+        self._identities = Identities(restored.facts.get("highs", ()))
+        self.panes = Panes(self.replica, program.windows.values(), Random(nonce))
+        self.changes.facts["streams"] = self.panes.streams
+        self.variables = Variables(program, self.replica, restored, self.changes)
         parts = (self._identities, self.panes, self.variables, self.counters)
         self.intake = Intake(program, device, self.settings, parts, restored.facts)
-        for event, tags, block in restored.facts.get("highs", ()):
-            self._identities.set_high(event, tags, block)
         self._sources = dict(restored.sources)
         self._live_sources: set[str] = set()
+        self._stopping = False
         self._lake: str | None = restored.facts.get("lake")
-        self._reincarnated = False
+        self._met: list[int] = []
         self.connected = False
         self._beats = 0
         self._idle = 0
         self._last_beat: BeatFrame | None = None
-        self._next_us = dict.fromkeys(("variables", "beat", "results"), 0)
+        self._next_us = dict.fromkeys(("variables", "beat", "results", "notes"), 0)
         self._asks: list[tuple[str, str]] = []
         self._result_texts: dict[str, str] = {}
-        self._settled: dict[str, dict[str, Any]] = dict(restored.facts.get("settled", {}))
-        self._stopping = False
+        self._notes: dict[str, Any] = {"settled": restored.facts.get("settled", {})}
 
-    def wanted(self, batch: Batch) -> list[BlockId]:
+    def wanted(self, batch: Batch, now_us: int) -> list[BlockId]:
         """Return the blocks of time that must be recalled before the batch is handled."""
-        return self.intake.wanted(batch)
+        return self.intake.wanted(batch, now_us)
 
     def recall(
         self, block: BlockId, identities: bytes | None, panes: list[tuple[PaneId, PaneRow]]
     ) -> None:
         """Take back a block's identities and this replica's panes in it."""
         self._identities.recall(block, identities)
-        self.panes.restore(panes, 0)
+        self.panes.restore(panes)
 
     def cursor(self, source: str) -> str | None:
         """Return where a source resumes, and count it among the sources of this life."""
         self._live_sources.add(source)
-        return self._sources.setdefault(source, SourceRow()).cursor
+        row = self._sources.get(source, SourceRow())
+        self._sources[source] = row._replace(done=False)  # its file may have grown
+        return row.cursor
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Take readings in."""
         before = self._sources.get(batch.source, SourceRow())
-        after = self.intake.take(batch, before, now_us, self._changes)
+        after = self.intake.take(batch, before, now_us, self.changes)
         self._sources[batch.source] = after
         if after != before:
-            self._changes.sources[batch.source] = after
+            self.changes.sources[batch.source] = after
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read in this life."""
@@ -135,67 +147,81 @@ class Core:
         self.connected = True
         self.panes.lost()
         self.variables.resend()
-        self._result_texts.clear()
+        self.variables.peers.nobody_is_there()
+        self._say_again()
         self._next_us = dict.fromkeys(self._next_us, now_us)
-        self._last_beat = None
 
     def handle_disconnected(self) -> None:
         """Nothing can be published for now."""
         self.connected = False
 
-    def handle_unsent(self) -> None:
-        """The link did not take something: send own entries and dirty panes again."""
-        self.panes.lost()
-        self.variables.resend()
+    def handle_unsent(self, publication: Publication) -> None:
+        """The link did not take something, and was given nothing after it."""
+        if publication.pane_frame:
+            self.panes.unsent(publication.pane_frame)
+        else:
+            self.variables.resend()
+            self._say_again()
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Take a frame of a peer, of the lander, or an own one that the broker kept."""
+        own = frame.replica.device == self.replica.device
         if isinstance(frame, VariableFrame):
             self._handle_variable(frame)
+        elif isinstance(frame, BeatFrame) and own:
+            self._handle_own_beat(frame)
         elif isinstance(frame, BeatFrame):
-            self._handle_beat(frame)
+            device = frame.replica.device
+            self._asks += [(device, name) for name in self.variables.heard(frame, now_us)]
+        elif isinstance(frame, PresenceFrame) and own:
+            self._handle_own_presence(frame)
         elif isinstance(frame, PresenceFrame):
-            if frame.replica.device != self.replica.device:
-                self.variables.presence(frame.replica.device, online=frame.online)
-        elif isinstance(frame, AckFrame):
-            self._handle_ack(frame, now_us)
+            self.variables.peers.presence(frame, now_us)
+        elif isinstance(frame, AckFrame) and own:
+            self._handle_ack(frame)
         elif isinstance(frame, AskFrame):
             self.variables.ask(frame.variable)
 
     def refuse_frame(self, reason: str) -> None:
         """Count a frame that could not be used."""
-        self.counters.add(f"frame: {reason}"[:100], self._changes)
+        self.counters.note(f"frame: {reason}")
 
     def handle_tick(self, now_us: int) -> None:
-        """Do what time alone brings: expire, fold, forget."""
-        self.variables.expire(now_us, self._changes)
+        """Do what time alone brings: expire, fold, remember."""
+        self.variables.expire(now_us, self.changes)
         self.variables.refold()
-        self.panes.forget()
-        self._note_settled()
+        self.variables.peers.expire(now_us, SILENT_BEATS * self.settings.beat_us)
+        for reason in self.variables.left_aside:
+            self.counters.note(reason)
+        self.variables.left_aside.clear()
+        if self._due("notes", now_us, NOTES_US) or self.changes:
+            self._write_notes()
 
-    def take_changes(self) -> Changes:
-        """Return what must be committed before `publications` is called."""
-        taken, self._changes = self._changes, Changes()
-        return taken
+    def committed(self) -> None:
+        """What `changes` held is durable. Memory lets go what the store can give back."""
+        self.changes = Changes()
+        self._identities.forget()
+        self.panes.forget()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield what is to be published now. Nothing while disconnected."""
-        assert not self._changes, "changes are committed before anything is published"
+        assert not self.changes, "changes are committed before anything is published"
         if not self.connected:
             return
-        me = self.replica.device
-        if self._due("variables", now_us, self.settings.interval_us):
-            yield from self._variable_publications()
+        beat_due = self._due("beat", now_us, self.settings.beat_us)
+        if self._due("variables", now_us, self.settings.interval_us) or beat_due:
+            yield from self._variable_publications()  # before the beat that speaks of them
+        topic = self.topics.pane(self.replica.device)
         for frame in self.panes.frames(now_us, everything=self.finished_reading):
-            yield Publication(self.topics.pane(me), frame.encode(), retain=False)
-        if self._due("beat", now_us, self.settings.beat_us):
-            yield from self._beat_publications()
+            yield Publication(topic, frame.encode(), retain=False, pane_frame=frame.number)
+        if beat_due:
+            yield from self._beat_publications(now_us)
         if self.settings.results_us and self._due("results", now_us, self.settings.results_us):
             yield from self._result_publications()
-        for device, variable in self._asks:
+        asks, self._asks = self._asks, []
+        for device, variable in dict.fromkeys(asks):
             ask = AskFrame(self.replica, 0, variable)
             yield Publication(self.topics.inbox(device), ask.encode(), retain=False)
-        self._asks.clear()
 
     def last_will(self) -> Publication:
         """Return what the broker says when the connection breaks."""
@@ -227,97 +253,122 @@ class Core:
         return self.finished_reading and self.panes.settled
 
     def low_watermark_us(self, now_us: int) -> int | None:
-        """Return the time before which nothing more will come, None while that is unknown."""
-        lows = [self._source_low_us(name, now_us) for name in sorted(self._live_sources)]
-        if not lows or None in lows:
-            return None
-        low_us = min(low for low in lows if low is not None)
-        oldest_us = self.panes.oldest_dirty_us()
-        if oldest_us is None and self.panes.more_stored:
-            return None
-        return low_us if oldest_us is None else min(low_us, oldest_us)
+        """Return the time before which nothing more will come, None while that is unknown.
 
-    def _source_low_us(self, name: str, now_us: int) -> int | None:
-        row = self._sources[name]
+        It is at most the start of the oldest pane that has not landed, here or in the store, so it
+        goes back where a late reading came or another lake must be filled.
+        """
+        lows = [self._source_low_us(self._sources[name], now_us) for name in self._live_sources]
+        known_us = [low_us for low_us in lows if low_us is not None]
+        if not known_us or len(known_us) < len(lows):
+            return None
+        oldest_us = self.panes.oldest_dirty_us()
+        if oldest_us == NEVER_US:
+            return None
+        return min(known_us) if oldest_us is None else min(*known_us, oldest_us)
+
+    def _source_low_us(self, row: SourceRow, now_us: int) -> int | None:
         if row.done or self._stopping:
-            high_us = self.intake.high_us if self.intake.high_us is not None else row.high_us
-            if high_us is None:
-                return now_us if row.stamped else None
-            windows = self._program.windows.values()
-            return max((window.end_of_last(high_us) for window in windows), default=high_us)
-        if row.stamped or row.high_us is None:
-            return now_us - self.settings.lateness_us if row.stamped else None
-        return row.high_us - self.settings.lateness_us
+            return self._end_us(now_us)
+        seen = [] if row.high_us is None else [row.high_us]
+        seen += [now_us] if row.stamped else []
+        return min(seen) - self.settings.lateness_us if seen else None
+
+    def _end_us(self, now_us: int) -> int:
+        """Return what a finished source promises: the end of the last window; nobody says ever."""
+        high_us = self.intake.high_us
+        if high_us is None:
+            return now_us
+        windows = self._program.windows.values()
+        return max((window.end_of_last(high_us) for window in windows), default=high_us)
 
     def _handle_variable(self, frame: VariableFrame) -> None:
-        outcome = self.variables.receive(frame)
-        if outcome == "newer":
-            self._meet_own(frame.replica)
-        elif outcome not in {"news", "known", "own"}:
+        outcome = self.variables.receive(frame, self.changes)
+        if outcome == "newer" and self._meet_own(frame.replica):
+            outcome = self.variables.receive(frame, self.changes)
+        if outcome not in {"news", "known", "own", "newer"}:
             self.refuse_frame(f"variable: {outcome}")
 
-    def _meet_own(self, other: Replica) -> None:
-        """A later life of this device is known: the store was lost, or the device was cloned."""
-        jump = other.incarnation - self.replica.incarnation
-        if jump > LONGEST_JUMP:
-            self.refuse_frame("variable: own incarnation too far ahead")
-        elif self._reincarnated:
-            self.counters.add("clone_alarms", self._changes)
-        else:
-            self._reincarnated = True
-            self.replica = Replica(other.incarnation + 1, self.replica.nonce, other.device)
-            self._changes.replica = self.replica
-            self.panes.become(self.replica)
-            self.variables.become(self.replica, self._changes)
-            self.variables.refold()
-            self._beats = 0
+    def _handle_own_presence(self, frame: PresenceFrame) -> None:
+        if frame.replica > self.replica:
+            self._meet_own(frame.replica)
+        elif not frame.online:  # the will of a connection that was thought alive, told too late
+            self._last_beat = None
 
-    def _handle_beat(self, frame: BeatFrame) -> None:
-        device = frame.replica.device
-        if device == self.replica.device:
-            later = frame.replica.incarnation >= self.replica.incarnation
-            if later and frame.replica.nonce != self.replica.nonce:
-                self.counters.add("clone_alarms", self._changes)
-            return
-        self._asks += [(device, variable) for variable in self.variables.heard(frame)]
+    def _handle_own_beat(self, frame: BeatFrame) -> None:
+        # A beat of an earlier life may come late; no later life can be there, and no other equal.
+        later = frame.replica.incarnation >= self.replica.incarnation
+        if later and frame.replica.nonce != self.replica.nonce:
+            self.counters.note("clone_alarms")
 
-    def _handle_ack(self, frame: AckFrame, now_us: int) -> None:
-        if frame.replica.device != self.replica.device:
-            return
+    def _meet_own(self, other: Replica) -> bool:
+        """Become later than a later life of this device; return whether that was done.
+
+        The store was lost or is an old image, and the broker kept what a later life said. Who comes
+        back later still after that is alive: the device was cloned.
+        """
+        if other.nonce in self._met:
+            self.counters.note("clone_alarms")
+        if not self._is_plausible(other.incarnation):
+            self.refuse_frame("own incarnation too far ahead")
+            return False
+        if len(self._met) >= MOST_MEETINGS:
+            return False
+        self._met.append(other.nonce)
+        self.replica = Replica(other.incarnation + 1, self.replica.nonce, other.device)
+        self.changes.replica = self.replica
+        self.panes.become(self.replica)
+        self.variables.become(self.replica, self.changes)
+        self.variables.refold()
+        self._beats = 0
+        self._say_again()
+        return True
+
+    def _is_plausible(self, incarnation: int) -> bool:
+        if incarnation + 1 >= INCARNATIONS:
+            return False
+        knows_itself = self.replica.incarnation > 1  # the store was not new
+        return not (knows_itself and too_far_ahead(incarnation, self.replica.incarnation))
+
+    def _handle_ack(self, frame: AckFrame) -> None:
         if frame.lake != self._lake:
             if self._lake is not None:
-                self.panes.all_dirty(now_us)
-                self._changes.all_dirty = True
-            self._lake = self._changes.facts["lake"] = frame.lake
+                self.panes.all_dirty(self.changes)
+            self._lake = self.changes.facts["lake"] = frame.lake
         if frame.replica.nonce == self.replica.nonce:
-            self.panes.acknowledged(frame.numbers, self._changes)
+            self.panes.acknowledged(frame.numbers, self.changes)
 
     def _due(self, what: str, now_us: int, every_us: int) -> bool:
-        if now_us < self._next_us[what]:
-            return False
-        self._next_us[what] = now_us + every_us
-        return True
+        due = is_time(now_us, self._next_us[what], every_us)
+        if due:
+            self._next_us[what] = now_us + every_us
+        return due
+
+    def _say_again(self) -> None:
+        """Say presence, beat and results again, whether they changed or not."""
+        self._last_beat = None
+        self._result_texts.clear()
 
     def _variable_publications(self) -> Iterator[Publication]:
         me = self.replica.device
         for frame in self.variables.take_unsent():
             payload = frame.encode()
-            if len(payload) <= MAX_FRAME_BYTES:
-                yield Publication(self.topics.variable(me, frame.variable), payload, retain=True)
+            if len(payload) > MAX_FRAME_BYTES:
+                self.counters.note(f"variable {frame.variable}: too large to be published")
+                continue
+            yield Publication(self.topics.variable(me, frame.variable), payload, retain=True)
 
-    def _beat_publications(self) -> Iterator[Publication]:
-        now_us = self._next_us["beat"] - self.settings.beat_us
+    def _beat_publications(self, now_us: int) -> Iterator[Publication]:
         low_us = self.low_watermark_us(now_us)
         if low_us is not None:
-            low_us = self.intake.promised_us = max(self.intake.promised_us, low_us)
+            self.intake.promised_us = max(self.intake.promised_us, low_us)
         beat = BeatFrame(self.replica, 0, low_us, self.done, self.variables.reports())
         if self._last_beat is None:
             yield self._presence(online=True)
-        if beat == self._last_beat:
-            self._idle += 1
-            if self._idle < IDLE_BEATS:
-                return
-        self._idle, self._last_beat = 0, beat
+        self._idle = self._idle + 1 if beat == self._last_beat else 0
+        if self._idle % IDLE_BEATS:
+            return
+        self._last_beat = beat
         self._beats += 1
         numbered = replace(beat, number=self._beats)
         yield Publication(self.topics.beat(self.replica.device), numbered.encode(), retain=False)
@@ -335,13 +386,16 @@ class Core:
                 topic = self.topics.result(name, self.replica.device)
                 yield Publication(topic, text.encode(), retain=True)
 
-    def _note_settled(self) -> None:
-        """Remember, in the next commit, the last inputs on which the whole fleet agreed."""
+    def _write_notes(self) -> None:
+        """Put into the next commit what is worth none of its own."""
+        self.counters.write(self.changes)
+        settled = dict(self._notes.get("settled", {}))
         for name, result in self.variables.fleet().items():
             if result.settled:
-                self._settled[name] = {"inputs": result.inputs, "devices": result.devices}
-        if self._changes and self._settled:
-            self._changes.facts["settled"] = dict(self._settled)
+                settled[name] = {"inputs": result.inputs, "devices": result.devices}
+        for name, value in (("settled", settled), ("promised_us", self.intake.promised_us)):
+            if value != self._notes.get(name):
+                self._notes[name] = self.changes.facts[name] = value
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Return every fold's value as plain data: parts, integers, inputs, agreement."""

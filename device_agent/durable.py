@@ -6,6 +6,7 @@ The process on a device and the simulated fleet drive the core through this one 
 from collections.abc import Iterator
 
 from device_agent.batch import Batch
+from device_agent.clock import is_time
 from device_agent.core import Core, Publication
 from device_agent.panes import PAGE
 from device_agent.store import Store
@@ -13,6 +14,7 @@ from lasp_edge.messages import (
     AckFrame,
     AskFrame,
     BeatFrame,
+    Frame,
     FrameError,
     PresenceFrame,
     VariableFrame,
@@ -20,14 +22,6 @@ from lasp_edge.messages import (
 )
 
 PRUNE_US = 3_600_000_000
-
-_KINDS = {
-    "var": VariableFrame.kind,
-    "beat": BeatFrame.kind,
-    "presence": PresenceFrame.kind,
-    "ack": AckFrame.kind,
-    "inbox": AskFrame.kind,
-}
 
 
 class Durable:
@@ -41,13 +35,13 @@ class Durable:
     def __init__(self, core: Core, store: Store) -> None:
         self.core = core
         self.store = store
-        self._prune_us: int | None = None
+        self._prune_us = 0
         self._commit()
 
     def read(self, batch: Batch, now_us: int) -> None:
         """Take readings in; when this returns they are durable and may be acknowledged."""
         core = self.core
-        for block in core.wanted(batch):
+        for block in core.wanted(batch, now_us):
             replica = (core.replica.incarnation, core.replica.nonce)
             panes = [
                 found
@@ -64,12 +58,10 @@ class Durable:
             return
         try:
             frame = decode(payload)
-            address = self.core.topics.address(topic)
-        except (FrameError, ValueError) as error:
+        except FrameError as error:
             self.core.refuse_frame(str(error))
             return
-        told = frame.replica.device == address.device or address.kind == "inbox"
-        if told and _KINDS.get(address.kind) == frame.kind:
+        if topic == self._topic_of(frame):
             self.core.handle_frame(frame, now_us)
         else:
             self.core.refuse_frame("on another's topic")
@@ -80,13 +72,30 @@ class Durable:
         core.handle_tick(now_us)
         self._commit()
         if core.panes.page_wanted():
-            core.panes.paged(self.store.dirty_panes(core.panes.streams, PAGE), now_us)
-        if self._prune_us is None or now_us >= self._prune_us:
+            core.panes.paged(self.store.dirty_panes(core.panes.streams, PAGE))
+        if is_time(now_us, self._prune_us, PRUNE_US):
             self._prune_us = now_us + PRUNE_US
             self.store.prune(core.intake.floor_us)
         yield from core.publications(now_us)
 
     def _commit(self) -> None:
-        changes = self.core.take_changes()
-        if changes:
-            self.store.commit(changes)
+        """Make the core's changes durable; where that fails, nothing is ever published of them."""
+        if self.core.changes:
+            self.store.commit(self.core.changes)
+            self.core.committed()
+
+    def _topic_of(self, frame: Frame) -> str:
+        """Return the only topic that a frame to this device may come by."""
+        topics, device = self.core.topics, frame.replica.device
+        match frame:
+            case VariableFrame():
+                return topics.variable(device, frame.variable) if frame.variable else ""
+            case BeatFrame():
+                return topics.beat(device)
+            case PresenceFrame():
+                return topics.presence(device)
+            case AckFrame():
+                return topics.acknowledgement(self.core.replica.device)
+            case AskFrame():
+                return topics.inbox(self.core.replica.device)
+        return ""

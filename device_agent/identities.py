@@ -3,7 +3,8 @@
 A reading is known by (device, event, tags, own time, quantised value). Identities are kept in
 blocks of two minutes per event and tags. A block in memory is a set of integers, an identity being
 its offset in the block and its value side by side; stored, it is sorted, split into byte columns
-and compressed, which takes 4 to 6 bytes an identity. Only blocks of recent or recalled times are in memory.
+and compressed, which takes 4 to 6 bytes an identity where a block holds some tens of them. Only
+blocks of recent or recalled times are in memory.
 
     >>> block = {pack(1_000_000, 2157), pack(6_430_017, -40)}
     >>> packed_block(packed(block)) == block
@@ -11,6 +12,7 @@ and compressed, which takes 4 to 6 bytes an identity. Only blocks of recent or r
 """
 
 from array import array
+from collections.abc import Iterable
 from sys import byteorder
 from zlib import compress, decompress
 
@@ -20,6 +22,8 @@ from lasp_edge.numbers import LIMIT
 BLOCK_US = 120_000_000
 KEPT_IDENTITIES = 20_000
 """About this many identities stay in memory; older blocks are recalled when needed."""
+BLOCK_WEIGHT = 8
+"""An empty block takes the memory of so many identities."""
 
 
 def pack(offset_us: int, quantised: int) -> int:
@@ -53,18 +57,23 @@ def packed_block(stored: bytes) -> set[int]:
 
 
 class Identities:
-    """The blocks in memory, least recently used first."""
+    """The blocks in memory, least recently used first.
+
+    Args:
+        highs: the last block that the store holds of each stream, as (event, tags, block).
+    """
 
     __slots__ = ("_blocks", "_changed", "_highs")
 
-    def __init__(self) -> None:
+    def __init__(self, highs: Iterable[tuple[str, str, int]] = ()) -> None:
         self._blocks: dict[BlockId, set[int]] = {}
         self._changed: set[BlockId] = set()
-        self._highs: dict[tuple[str, str], int] = {}
+        self._highs = {(event, tags): block for event, tags, block in highs}
 
-    def set_high(self, event: str, tags: str, block: int) -> None:
-        """Note the last block that the store holds of a stream."""
-        self._highs[event, tags] = block
+    @property
+    def held(self) -> int:
+        """How many identities are in memory."""
+        return sum(map(len, self._blocks.values()))
 
     def wanted(self, block: BlockId) -> bool:
         """Return whether the store must be asked for this block before it is used."""
@@ -90,18 +99,21 @@ class Identities:
         self._changed.add(block)
 
     def take_changed(self) -> dict[BlockId, bytes]:
-        """Return the changed blocks as bytes, and let old blocks go."""
+        """Return the changed blocks as bytes."""
         taken = {block: packed(self._blocks[block]) for block in sorted(self._changed)}
         for block in taken:
             stream = (block.event, block.tags)
             self._highs[stream] = max(self._highs.get(stream, block.block), block.block)
         self._changed.clear()
-        self._forget()
         return taken
 
-    def _forget(self) -> None:
-        held = sum(map(len, self._blocks.values()))
-        for block in list(self._blocks):
+    def forget(self) -> None:
+        """Let the blocks go that were not used for longest; the store holds them all."""
+        held = self.held + BLOCK_WEIGHT * len(self._blocks)
+        if held <= KEPT_IDENTITIES:
+            return
+        *older, _ = self._blocks
+        for block in older:
+            held -= len(self._blocks.pop(block)) + BLOCK_WEIGHT
             if held <= KEPT_IDENTITIES:
                 return
-            held -= len(self._blocks.pop(block))

@@ -1,40 +1,34 @@
 """What enters: each reading is accepted, repeated, too late or refused, and counted.
 
 A batch is taken in arrival order. A reading is quantised once; one with an own time is looked up
-among the known identities; then the program's handlers and keys see it. Only a reading that passed
-all of that changes anything, so a handler or key that fails refuses its reading and nothing else.
-The samples of each pane are collected by column and folded in together.
+among the known identities; then the program's keys, folds and handlers see it. Only a reading that
+passed all of that changes anything, so a function of the user's that fails refuses its reading and
+nothing else. What a batch brings to a pane or a variable is collected and joined in one go.
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from crdts import Lattice
 from device_agent.batch import Batch
 from device_agent.changes import BlockId, Changes, ReadingRow, SourceRow
+from device_agent.counters import Counters
 from device_agent.identities import BLOCK_US, Identities, pack
-from device_agent.panes import Panes, Samples
+from device_agent.panes import Panes
 from device_agent.settings import Settings
-from device_agent.variables import Variables
+from device_agent.variables import Asked, Variables
+from lasp_edge.fold import Partial
+from lasp_edge.folds import fold_of
 from lasp_edge.numbers import Refused
 from lasp_edge.program import Event, EventType, Program, Window
 
 KEY_BYTES = 255
 KEPT_TAGS = 1_000
+FIRST_US = -(2**57)
+"""Readings are not older than this, some 4,500 years before the epoch: no frame can say it."""
 _NO_TIME = -(2**62)
-
-
-class Counters:
-    """Totals by name, written through to the changes."""
-
-    def __init__(self, totals: Mapping[str, int]) -> None:
-        self.totals = dict(totals)
-
-    def add(self, name: str, changes: Changes, by: int = 1) -> None:
-        """Count."""
-        total = self.totals[name] = self.totals.get(name, 0) + by
-        changes.counters[name] = total
 
 
 def tags_text(tags: Mapping[str, str]) -> str:
@@ -42,6 +36,103 @@ def tags_text(tags: Mapping[str, str]) -> str:
     if not tags:
         return ""
     return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
+
+
+class _Way(NamedTuple):
+    """What the readings of one event go through."""
+
+    event: EventType
+    windows: tuple[Window, ...]
+    seen: bool  # by a key or handler, which want an Event
+
+
+class _Shelf:
+    """The identities of one block while a batch is taken."""
+
+    __slots__ = ("block", "identities", "touched")
+
+    def __init__(self, block: BlockId, identities: set[int]) -> None:
+        self.block = block
+        self.identities = identities
+        self.touched = False
+
+
+class _Filling:
+    """What a batch brings to one pane entry.
+
+    A built-in fold cannot fail, and lifts all samples together at the end. A fold of the user's own
+    may fail or leave its columns' range, as any fold may in an entry that is half full: then each
+    sample is lifted when it comes, so that it can be refused.
+    """
+
+    __slots__ = ("_held", "_partial", "_window", "sure", "times_us", "values")
+
+    def __init__(self, window: Window, held: Partial) -> None:
+        doubled = [value if value is None else 2 * value for value in held]
+        built_in = fold_of(window.fold.description()) is not None
+        self.sure = built_in and window.fold.within_limits(doubled)
+        self.values: list[int] = []
+        self.times_us: list[int] = []
+        self._window = window
+        self._held = held
+        self._partial = window.fold.zero
+
+    def with_sample(self, quantised: int, time_us: int) -> Partial:
+        """Return what the batch brings with one more sample.
+
+        Raises:
+            ValueError: the entry would leave the range of its columns.
+        """
+        fold = self._window.fold
+        lifted = fold.lift(quantised, time_us)
+        if fold.within_limits(lifted):
+            partial = fold.combine(self._partial, lifted)
+            if fold.within_limits(fold.combine(self._held, partial)):
+                return partial
+        raise ValueError(f"window {self._window.name!r}: the partial is out of range")
+
+    def add(self, quantised: int, time_us: int) -> None:
+        """Add a sample that was found fit."""
+        self.values.append(quantised)
+        self.times_us.append(time_us)
+        if not self.sure:
+            self._partial = self.with_sample(quantised, time_us)
+
+    def partial(self) -> Partial:
+        """Return what the batch brings."""
+        if self.sure:
+            return self._window.fold.lift_column(self.values, self.times_us)
+        return self._partial
+
+
+class _Taking:
+    """What one batch has brought so far."""
+
+    __slots__ = ("asked", "changes", "counted", "fillings", "now_us", "shelves", "source")
+
+    def __init__(self, source: str, now_us: int, changes: Changes) -> None:
+        self.source = source
+        self.now_us = now_us
+        self.changes = changes
+        self.asked = Asked()
+        self.counted: Counter[str] = Counter()
+        self.fillings: dict[tuple[int, str, int], _Filling] = {}  # by stream, key, pane start
+        self.shelves: dict[tuple[str, int, int], _Shelf] = {}  # by event, id of tags, block
+
+    def refuse(self, reason: str, by: int = 1) -> None:
+        """Count refused readings."""
+        self.counted["refused"] += by
+        self.counted[f"refused: {reason}"] += by
+
+
+class _Reading(NamedTuple):
+    """One quantised reading; `own_us` is None where the agent stamps it."""
+
+    name: str
+    own_us: int | None
+    tags: Mapping[str, str]
+    quantised: int
+    value: Any
 
 
 class Intake:
@@ -73,21 +164,31 @@ class Intake:
         self._settings = settings
         self._identities, self._panes, self._variables, self._counters = parts
         self._stamp_us: int = facts.get("stamp_us", _NO_TIME)
-        self.floor_us: int = facts.get("floor_us", _NO_TIME)
+        self.floor_us: int = facts.get("floor_us", FIRST_US)
         self.high_us: int | None = facts.get("high_us")
         self.promised_us: int = facts.get("promised_us", _NO_TIME)
-        self._windows: dict[str, list[Window]] = {name: [] for name in program.events}
-        for window in program.windows.values():
-            self._windows[window.source.name].append(window)
+        self._ways = {name: self._way(event) for name, event in program.events.items()}
         self._texts: dict[tuple[tuple[str, str], ...], str] = {}
 
-    def wanted(self, batch: Batch) -> list[BlockId]:
+    def _way(self, event: EventType) -> _Way:
+        windows = [w for w in self._program.windows.values() if w.source.name == event.name]
+        keyed = any(window.key is not None for window in windows)
+        return _Way(event, tuple(windows), keyed or self._program.has_handlers(event.name))
+
+    def wanted(self, batch: Batch, now_us: int) -> list[BlockId]:
         """Return the blocks of time that the store must give before the batch is taken."""
         found: dict[BlockId, None] = {}
-        for name, time_us, tags in zip(batch.names, batch.times_us, batch.tags, strict=True):
-            if time_us is not None:
-                found[BlockId(name, self._text(tags), time_us // BLOCK_US)] = None
+        first_us, last_us = self.floor_us, now_us + self._settings.max_skew_us
         evicted = self._panes.evicted_us // BLOCK_US
+        stamp_us = max(now_us, self._stamp_us + 1)
+        for name, own_us, tags in zip(batch.names, batch.times_us, batch.tags, strict=True):
+            if name not in self._ways:
+                continue
+            if own_us is None:
+                found[BlockId(name, "", stamp_us // BLOCK_US)] = None
+                stamp_us += 1
+            elif first_us <= own_us <= last_us:
+                found[BlockId(name, self._text(tags), own_us // BLOCK_US)] = None
         return [b for b in found if b.block <= evicted or self._identities.wanted(b)]
 
     def pane_starts(self, block: BlockId) -> list[tuple[int, int, int]]:
@@ -95,7 +196,7 @@ class Intake:
         least, end = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
         return [
             (window.stream, least // window.span_us * window.span_us, end)
-            for window in self._windows.get(block.event, ())
+            for window in self._ways[block.event].windows
         ]
 
     def take(self, batch: Batch, source: SourceRow, now_us: int, changes: Changes) -> SourceRow:
@@ -104,132 +205,139 @@ class Intake:
         Returns:
             The source as it stands after it.
         """
+        taking = _Taking(batch.source, now_us, changes)
         for reason, count in batch.refused.items():
-            self._refuse(reason, changes, count)
-        pending = _Pending(batch, now_us, changes)
+            taking.refuse(reason, count)
         high_us, stamped = source.high_us, source.stamped
-        for index, quantised in enumerate(self._quantised(batch)):
-            if type(quantised) is not int:
-                self._refuse(str(quantised), changes)
+        columns = (batch.names, batch.times_us, batch.tags, self._quantised(batch), batch.values)
+        for reading in map(_Reading._make, zip(*columns, strict=True)):
+            if type(reading.quantised) is not int:
+                taking.refuse(str(reading.quantised))
                 continue
-            own_us = batch.times_us[index]
-            time_us = self._take_one(pending, index, quantised, own_us)
+            time_us = self._take_one(taking, reading)
             if time_us is None:
                 continue
-            if own_us is None:
+            if reading.own_us is None:
                 stamped = True
             elif high_us is None or time_us > high_us:
                 high_us = time_us
-        self._finish(pending)
+        self._finish(taking)
         return SourceRow(batch.cursor, high_us, stamped, batch.done)
 
-    def _quantised(self, batch: Batch) -> list[Any]:
+    def _quantised(self, batch: Batch) -> Sequence[int | Refused]:
         """Return a quantised value or a refusal for each reading."""
-        events = self._program.events
-        if len(set(batch.names)) == 1 and batch.names[0] in events:
-            return list(events[batch.names[0]].resolution.quantise_column(batch.values))
-        column: list[Any] = []
+        ways = self._ways
+        if len(set(batch.names)) == 1 and batch.names[0] in ways:
+            return ways[batch.names[0]].event.resolution.quantise_column(batch.values)
+        column: list[int | Refused] = []
         unknown = Refused("unknown event")
         for name, value in zip(batch.names, batch.values, strict=True):
-            event = events.get(name)
-            column += event.resolution.quantise_column([value]) if event else [unknown]
+            way = ways.get(name)
+            column += way.event.resolution.quantise_column([value]) if way else [unknown]
         return column
 
-    def _take_one(
-        self, pending: "_Pending", index: int, quantised: int, own_us: int | None
-    ) -> int | None:
+    def _take_one(self, taking: _Taking, reading: _Reading) -> int | None:
         """Take one reading in; return its time, or None where it was not accepted."""
-        batch, changes = pending.batch, pending.changes
-        event, tags = self._program.events[batch.names[index]], batch.tags[index]
-        stamp_us = max(pending.now_us, self._stamp_us + 1)
-        identities: set[int] = set()
-        identity = 0
-        if own_us is not None:
-            outcome = self._misplaced(own_us, pending.now_us)
-            if outcome:
-                self._counters.add(outcome, changes)
-                return None
-            block = BlockId(event.name, self._text(tags), own_us // BLOCK_US)
-            identities, identity = self._identities.block(block), pack(own_us % BLOCK_US, quantised)
-            if identity in identities:
-                self._counters.add("repeated", changes)
-                return None
-            pending.blocks.add(block)
+        own_us = reading.own_us
+        stamp_us = max(taking.now_us, self._stamp_us + 1)
         time_us = stamp_us if own_us is None else own_us
-        if not self._use(pending, event, (quantised, time_us, stamp_us), tags):
+        if time_us < self.floor_us:
+            taking.counted["too_late"] += 1
             return None
-        identities.add(identity)
-        self._accepted(pending, time_us, stamp_us)
-        if self._settings.keep_readings:
-            value = batch.values[index]
-            row = ReadingRow(stamp_us, event.name, time_us, value, quantised, tags, batch.source)
-            changes.readings.append(row)
+        if own_us is None:
+            if not self._use(taking, reading, time_us):
+                return None
+        elif own_us > taking.now_us + self._settings.max_skew_us:
+            taking.counted["in_the_future"] += 1
+            return None
+        else:
+            shelf = self._shelf(taking, reading.name, reading.tags, own_us)
+            identity = pack(own_us % BLOCK_US, reading.quantised)
+            if identity in shelf.identities:
+                taking.counted["repeated"] += 1
+                return None
+            if not self._use(taking, reading, time_us):
+                return None
+            shelf.identities.add(identity)
+            shelf.touched = True
+        self._accept(taking, reading, time_us, stamp_us)
         return time_us
 
-    def _misplaced(self, own_us: int, now_us: int) -> str:
-        """Return why a reading's own time rules it out, or nothing."""
-        if own_us < self.floor_us:
-            return "too_late"
-        return "in_the_future" if own_us > now_us + self._settings.max_skew_us else ""
+    def _shelf(self, taking: _Taking, name: str, tags: Mapping[str, str], own_us: int) -> _Shelf:
+        """Return the identities of the block that a reading lies in."""
+        where = (name, id(tags), own_us // BLOCK_US)
+        shelf = taking.shelves.get(where)
+        if shelf is None:
+            block = BlockId(name, self._text(tags), where[2])
+            shelf = taking.shelves[where] = _Shelf(block, self._identities.block(block))
+        return shelf
 
-    def _use(
-        self,
-        pending: "_Pending",
-        event: EventType,
-        sample: tuple[int, int, int],
-        tags: Mapping[str, str],
-    ) -> bool:
-        """Run handlers and keys and apply what they gave; on an error apply nothing."""
-        quantised, time_us, stamp_us = sample
-        windows = self._windows[event.name]
-        keys = [""] * len(windows)
-        if self._program.has_handlers(event.name) or any(w.key is not None for w in windows):
-            seen = Event(event.name, event.resolution.real(quantised), time_us, self._device, tags)
-            try:
-                keys = [_key(window, seen) for window in windows]
-                deltas = self._variables.apply(self._program.run_handlers(seen), stamp_us)
-            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                self._refuse(f"program: {type(error).__name__}: {error}"[:200], pending.changes)
-                return False
-            pending.join(deltas)
-        for window, key in zip(windows, keys, strict=True):
-            pane = (window.stream, key, time_us // window.span_us * window.span_us)
-            values, times = pending.samples.setdefault(pane, ([], []))
-            values.append(quantised)
-            times.append(time_us)
+    def _use(self, taking: _Taking, reading: _Reading, time_us: int) -> bool:
+        """Let panes and variables have a reading; on an error none of them has it."""
+        way, quantised = self._ways[reading.name], reading.quantised
+        try:
+            if way.seen:
+                real = way.event.resolution.real(quantised)
+                tags = MappingProxyType(reading.tags)  # type: ignore[arg-type]  # any mapping will do
+                event = Event(reading.name, real, time_us, self._device, tags)
+                fillings = [self._filling(taking, w, _key(w, event), time_us) for w in way.windows]
+                changes = self._program.run_handlers(event)
+            else:
+                fillings = [self._filling(taking, w, "", time_us) for w in way.windows]
+                changes = []
+            for filling in fillings:
+                if not filling.sure:
+                    filling.with_sample(quantised, time_us)
+            if changes:
+                self._variables.apply(changes, taking.asked)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            taking.refuse(f"program: {_said(error)}")
+            return False
+        for filling in fillings:
+            filling.add(quantised, time_us)
         return True
 
-    def _accepted(self, pending: "_Pending", time_us: int, stamp_us: int) -> None:
-        pending.accepted += 1
-        pending.late += time_us < self.promised_us
+    def _filling(self, taking: _Taking, window: Window, key: str, time_us: int) -> _Filling:
+        pane_us = time_us - time_us % window.span_us
+        where = (window.stream, key, pane_us)
+        filling = taking.fillings.get(where)
+        if filling is None:
+            held = self._panes.partial(self._panes.own(*where))
+            filling = taking.fillings[where] = _Filling(window, held)
+        return filling
+
+    def _accept(self, taking: _Taking, reading: _Reading, time_us: int, stamp_us: int) -> None:
+        taking.counted["accepted"] += 1
+        if time_us < self.promised_us:
+            taking.counted["late"] += 1
         self._stamp_us = stamp_us
         if self.high_us is None or time_us > self.high_us:
             self.high_us = time_us
+            self.floor_us = max(self.floor_us, time_us - self._settings.retain_us)
+        if self._settings.keep_readings:
+            name, _, tags, quantised, value = reading
+            text = self._text(tags)
+            row = ReadingRow(stamp_us, name, time_us, value, quantised, text, taking.source)
+            taking.changes.readings.append(row)
 
-    def _finish(self, pending: "_Pending") -> None:
-        """Fold the batch's samples into their panes and note what changed."""
-        changes = pending.changes
-        for (stream, key, pane_us), samples in pending.samples.items():
-            pane = self._panes.own(stream, key, pane_us)
-            if not self._panes.fold_in(pane, samples, pending.now_us, changes):
-                self._refuse("partial out of range", changes, len(samples[0]))
-        self._variables.record(pending.deltas, changes)
-        for block in pending.blocks:
-            self._identities.touched(block)
+    def _finish(self, taking: _Taking) -> None:
+        """Join what the batch brought into panes and variables, and note what changed."""
+        changes = taking.changes
+        for where, filling in taking.fillings.items():
+            if filling.values:
+                pane = self._panes.own(*where)
+                self._panes.fold_in(pane, filling.partial(), taking.now_us, changes)
+        self._variables.record(taking.asked, self._stamp_us, changes)
+        for shelf in taking.shelves.values():
+            if shelf.touched:
+                self._identities.touched(shelf.block)
         changes.identities.update(self._identities.take_changed())
-        for name, count in (("accepted", pending.accepted), ("late", pending.late)):
-            if count:
-                self._counters.add(name, changes, count)
-        if pending.accepted and self.high_us is not None:
-            self.floor_us = max(self.floor_us, self.high_us - self._settings.retain_us)
+        for name, count in taking.counted.items():
+            self._counters.add(name, changes, count)
+        if taking.counted["accepted"] and self.high_us is not None:
             self._panes.advance(self.high_us)
             facts = {"stamp_us": self._stamp_us, "high_us": self.high_us, "floor_us": self.floor_us}
             changes.facts.update(facts)
-
-    def _refuse(self, reason: str, changes: Changes, count: int = 1) -> None:
-        storable = reason.encode("utf-8", "backslashreplace").decode()
-        self._counters.add("refused", changes, count)
-        self._counters.add(f"refused: {storable}", changes, count)
 
     def _text(self, tags: Mapping[str, str]) -> str:
         if not tags:
@@ -243,34 +351,19 @@ class Intake:
         return text
 
 
-class _Pending:
-    """What one batch has brought so far."""
-
-    __slots__ = ("accepted", "batch", "blocks", "changes", "deltas", "late", "now_us", "samples")
-
-    def __init__(self, batch: Batch, now_us: int, changes: Changes) -> None:
-        self.batch = batch
-        self.now_us = now_us
-        self.changes = changes
-        self.samples: dict[tuple[int, str, int], Samples] = {}  # by stream, key, pane start
-        self.deltas: dict[str, Lattice] = {}
-        self.blocks: set[BlockId] = set()
-        self.accepted = 0
-        self.late = 0
-
-    def join(self, deltas: list[tuple[str, Lattice]]) -> None:
-        """Join deltas of variables into those of the batch."""
-        for name, delta in deltas:
-            if name in self.deltas:
-                self.deltas[name] |= delta
-            else:
-                self.deltas[name] = delta
-
-
 def _key(window: Window, event: Event) -> str:
     if window.key is None:
         return ""
-    key = window.key(event)
+    key: Any = window.key(event)
     if not isinstance(key, str) or len(key.encode()) > KEY_BYTES:
         raise ValueError(f"the key of window {window.name!r} must be text of at most {KEY_BYTES} B")
-    return key
+    return str(key)
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says; one that cannot even say that is known by its type."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"
+    except Exception:  # noqa: BLE001 - its own text may raise anything
+        return kind

@@ -6,18 +6,22 @@ with numbers 1, 2, .. per replica, a few in flight; an entry is clean once a fra
 seq is acknowledged. Lost frames, lost acknowledgements, full queues and broker crashes are all
 healed by sending dirty entries again.
 
-An entry is due when its pane is over, or after `PATIENCE_US`, so that a slowly filling pane does
-not travel with every reading.
+An entry is due when its pane is over, or `PATIENCE_US` after it changed or was sent, so that a
+slowly filling pane does not travel with every reading.
 
-Memory is a cache of the store (`evicted_us`: below this an entry may be in the store alone): at most about `KEPT_ENTRIES` entries; the oldest dirty ones are
-always among them, because the low watermark speaks of them.
+Memory is a cache of the store: it holds about `KEPT_ENTRIES` entries, the oldest dirty ones always
+among them. Two numbers say what is not here: entries that end at or before `evicted_us` may be in
+the store alone and are recalled before they are continued, and no dirty entry that is there alone
+starts before `_stored_us`, so that the low watermark never speaks of what has not landed.
 """
 
 from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 from random import Random
 
 from crdts import Replica
 from device_agent.changes import Changes, PaneId, PaneRow
+from device_agent.clock import is_time
 from lasp_edge.fold import Partial
 from lasp_edge.messages import (
     BLOCK_OVERHEAD_BYTES,
@@ -30,44 +34,49 @@ from lasp_edge.program import Window
 
 PATIENCE_US = 10_000_000
 IN_FLIGHT = 8
-KEPT_FLIGHTS = 64
+KEPT_FLIGHTS = 24
+"""Of so many frames that were given up a late acknowledgement still counts."""
 FIRST_TIMEOUT_US = 5_000_000
 LAST_TIMEOUT_US = 120_000_000
 FRAME_BYTES = 16_384
-KEPT_ENTRIES = 6_000
+KEPT_ENTRIES = 4_000
 PAGE = 1_000
-KEPT_OPEN_US = 3_600_000_000
+"""So many of the oldest dirty entries are read from the store at once, and stay in memory."""
 
-
-Samples = tuple[list[int], list[int]]
-"""Quantised values and their times."""
+NEVER_US = -(2**62)
+"""Before every time."""
 
 
 class _Entry:
-    """A pane entry in memory."""
+    """A pane entry in memory; `sent` is the seq that is in flight, if one is."""
 
-    __slots__ = ("due_us", "end_us", "partial", "seq", "sent")
+    __slots__ = ("dirty", "due_us", "end_us", "partial", "sent", "seq")
 
-    def __init__(self, row: PaneRow, due_us: int | None) -> None:
+    def __init__(self, row: PaneRow, due_us: int) -> None:
         self.seq = row.seq
         self.end_us = row.end_us
         self.partial = row.partial
+        self.dirty = row.dirty
         self.due_us = due_us
         self.sent: int | None = None
 
     def row(self) -> PaneRow:
-        return PaneRow(self.seq, self.end_us, self.partial, self.due_us is not None)
+        return PaneRow(self.seq, self.end_us, self.partial, self.dirty)
 
 
 class _Flight:
     """A frame that is not acknowledged yet."""
 
-    __slots__ = ("due_us", "entries", "replica")
+    __slots__ = ("due_us", "entries", "sent_us")
 
-    def __init__(self, replica: Replica, entries: list[tuple[PaneId, int]], due_us: int) -> None:
-        self.replica = replica
+    def __init__(self, entries: list[tuple[PaneId, int]], sent_us: int, due_us: int) -> None:
         self.entries = entries
+        self.sent_us = sent_us
         self.due_us = due_us
+
+    def is_late(self, now_us: int) -> bool:
+        """Return whether to wait no longer; a clock that was set back says nothing of waiting."""
+        return not self.sent_us <= now_us < self.due_us
 
 
 class Panes:
@@ -77,6 +86,9 @@ class Panes:
         replica: this life.
         windows: the program's windows.
         jitter: spreads time-outs; seeded by the caller.
+
+    Attributes:
+        evicted_us: entries that end later are in memory, if this life has begun them.
     """
 
     def __init__(self, replica: Replica, windows: Iterable[Window], jitter: Random) -> None:
@@ -90,9 +102,9 @@ class Panes:
         self._number = 0
         self._seq = 0
         self._misses = 0
-        self._high_us = -(2**62)
-        self.evicted_us = -(2**62)
-        self.more_stored = True
+        self._high_us = NEVER_US
+        self._stored_us: int | None = NEVER_US
+        self.evicted_us = NEVER_US
 
     @property
     def streams(self) -> list[int]:
@@ -100,22 +112,31 @@ class Panes:
         return sorted(self._windows)
 
     @property
+    def held(self) -> int:
+        """How many entries are in memory."""
+        return len(self._entries)
+
+    @property
     def dirty(self) -> int:
         """How many entries in memory are dirty."""
         return len(self._dirty)
 
     @property
+    def in_flight(self) -> int:
+        """How many frames wait for their acknowledgement."""
+        return len(self._flights)
+
+    @property
     def settled(self) -> bool:
         """Whether nothing is dirty, here or in the store."""
-        return not self._dirty and not self.more_stored
+        return not self._dirty and self._stored_us is None
 
     def oldest_dirty_us(self) -> int | None:
-        """Return the start of the oldest dirty pane."""
-        return min(self._dirty).pane_us if self._dirty else None
-
-    def holds(self, pane: PaneId) -> bool:
-        """Return whether the entry is in memory."""
-        return pane in self._entries
+        """Return a time before which no dirty pane starts, here or in the store; None: no such."""
+        found = [] if self._stored_us is None else [self._stored_us]
+        if self._dirty:
+            found.append(min(self._dirty).pane_us)
+        return min(found, default=None)
 
     def become(self, replica: Replica) -> None:
         """Go on as another replica: all entries so far are frozen."""
@@ -126,60 +147,113 @@ class Panes:
         """Return the id of this replica's entry."""
         return PaneId(pane_us, stream, key, self._replica.incarnation, self._replica.nonce)
 
-    def restore(self, rows: Iterable[tuple[PaneId, PaneRow]], now_us: int) -> int:
-        """Take stored entries into memory, unless they are there; return how many came."""
-        came = 0
-        for pane, row in rows:
-            came += 1
-            if pane not in self._entries:
-                self._entries[pane] = _Entry(row, now_us if row.dirty else None)
-                if row.dirty:
-                    self._dirty.add(pane)
-        return came
-
-    def page_wanted(self) -> bool:
-        """Return whether the store should give the next page of oldest dirty entries."""
-        return self.more_stored and len(self._dirty) < PAGE // 2
-
-    def paged(self, rows: list[tuple[PaneId, PaneRow]], now_us: int) -> None:
-        """Take a page of the oldest dirty entries; a short page is the last."""
-        self.more_stored = self.restore(rows, now_us) >= PAGE
-
-    def fold_in(self, pane: PaneId, samples: Samples, now_us: int, changes: Changes) -> bool:
-        """Fold samples into this replica's entry.
-
-        Returns:
-            False where the entry would leave its columns' range; nothing has changed then.
-        """
-        window = self._windows[pane.stream]
-        partial = window.fold.lift_column(*samples)
+    def partial(self, pane: PaneId) -> Partial:
+        """Return what an entry holds; the fold's zero where it is not begun."""
         entry = self._entries.get(pane)
-        total = window.fold.combine(entry.partial, partial) if entry else partial
-        if not window.fold.within_limits(total):
-            return False
+        return entry.partial if entry else self._windows[pane.stream].fold.zero
+
+    def fold_in(self, pane: PaneId, partial: Partial, now_us: int, changes: Changes) -> None:
+        """Fold new readings, as one partial, into this replica's entry."""
+        window = self._windows[pane.stream]
+        entry = self._entries.get(pane)
         self._seq += 1
         if entry is None:
-            end_us = pane.pane_us + window.span_us
-            entry = _Entry(PaneRow(self._seq, end_us, total, dirty=True), now_us + PATIENCE_US)
-            self._entries[pane] = entry
-        entry.seq, entry.partial = self._seq, total
-        if entry.due_us is None:
-            entry.due_us = now_us + PATIENCE_US
+            row = PaneRow(self._seq, pane.pane_us + window.span_us, partial, dirty=True)
+            entry = self._entries[pane] = _Entry(row, now_us + PATIENCE_US)
+        else:
+            entry.seq, entry.partial = self._seq, window.fold.combine(entry.partial, partial)
+            if not entry.dirty:
+                entry.dirty, entry.due_us = True, now_us + PATIENCE_US
         self._dirty.add(pane)
         changes.panes[pane] = entry.row()
-        return True
 
     def advance(self, high_us: int) -> None:
         """Note how far the readings' own time has come: panes that are over are due."""
         self._high_us = max(self._high_us, high_us)
 
+    def frames(self, now_us: int, *, everything: bool) -> Iterator[PaneFrame]:
+        """Yield frames of due entries, oldest first, while few are in flight.
+
+        Args:
+            now_us: the time; unacknowledged frames are given up some seconds later.
+            everything: send what is not due yet as well.
+        """
+        self._give_up_late(now_us)
+        if len(self._flights) >= IN_FLIGHT or not self._dirty:
+            return
+        due = [pane for pane in self._dirty if everything or self._is_due(pane, now_us)]
+        due = sorted(pane for pane in due if not self._is_in_flight(pane))
+        while due and len(self._flights) < IN_FLIGHT:
+            taken, due = self._cut(due)
+            yield self._frame(taken, now_us)
+
     def acknowledged(self, numbers: Iterable[int], changes: Changes) -> None:
         """Clean the entries whose present seq was in these frames."""
         for number in numbers:
             flight = self._flights.pop(number, None) or self._given_up.pop(number, None)
-            for pane, seq in flight.entries if flight else ():
-                self._landed(pane, seq, changes)
-            self._misses = 0 if flight else self._misses
+            if flight:
+                self._misses = 0
+                for pane, seq in flight.entries:
+                    self._landed(pane, seq, changes)
+
+    def unsent(self, number: int) -> None:
+        """Take note that a frame did not leave."""
+        if number in self._flights:
+            self._free(self._flights.pop(number))
+
+    def lost(self) -> None:
+        """Forget what is in flight: after a reconnect everything dirty is sent again."""
+        for number in list(self._flights):
+            self._give_up(number)
+
+    def all_dirty(self, changes: Changes) -> None:
+        """Make every entry dirty again, here and in the store: the lake is another one."""
+        self.lost()
+        self._given_up.clear()
+        for entry in self._entries.values():
+            entry.dirty, entry.due_us = True, NEVER_US
+        self._dirty = set(self._entries)
+        self._stored_us = NEVER_US
+        changes.all_dirty = True
+        changes.panes = {
+            pane: row._replace(dirty=True) for pane, row in changes.panes.items()
+        }  # else what was clean just before would be stored as clean just after
+
+    def page_wanted(self) -> bool:
+        """Return whether the store should give the next page of oldest dirty entries."""
+        if self._stored_us is None:
+            return False
+        return self._stored_us == NEVER_US or len(self._dirty) < PAGE // 2
+
+    def paged(self, rows: list[tuple[PaneId, PaneRow]]) -> None:
+        """Take a page of the oldest dirty entries in the store; a short page is the last."""
+        self.restore(rows)
+        self._stored_us = rows[-1][0].pane_us if len(rows) >= PAGE else None
+
+    def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> None:
+        """Take stored entries into memory, unless they are there."""
+        for pane, row in rows:
+            if pane not in self._entries:
+                self._entries[pane] = _Entry(row, NEVER_US)
+                if row.dirty:
+                    self._dirty.add(pane)
+
+    def forget(self) -> None:
+        """Let the oldest entries go where there are many; the store holds them all.
+
+        The oldest dirty ones stay, and what is in flight.
+        """
+        if len(self._entries) <= KEPT_ENTRIES:
+            return
+        kept = set(nsmallest(PAGE, self._dirty))
+        excess = len(self._entries) - KEPT_ENTRIES * 3 // 4
+        free = (p for p, e in self._entries.items() if p not in kept and e.sent is None)
+        for pane in nsmallest(excess, free):
+            self.evicted_us = max(self.evicted_us, self._entries.pop(pane).end_us)
+            if pane in self._dirty:
+                self._dirty.discard(pane)
+                stored_us = pane.pane_us if self._stored_us is None else self._stored_us
+                self._stored_us = min(stored_us, pane.pane_us)
 
     def _landed(self, pane: PaneId, seq: int, changes: Changes) -> None:
         entry = self._entries.get(pane)
@@ -187,34 +261,13 @@ class Panes:
             return
         if entry.sent == seq:
             entry.sent = None
-        if entry.seq == seq and entry.due_us is not None:
-            entry.due_us = None
+        if entry.seq == seq and entry.dirty:
+            entry.dirty = False
             self._dirty.discard(pane)
             changes.panes[pane] = entry.row()
 
-    def all_dirty(self, now_us: int) -> None:
-        """Make every entry dirty again: the lake is another one."""
-        self.lost()
-        self._given_up.clear()
-        for pane, entry in self._entries.items():
-            entry.due_us = now_us
-            self._dirty.add(pane)
-        self.more_stored = True
-
-    def lost(self) -> None:
-        """Forget what is in flight: after a reconnect everything dirty is sent again."""
-        for number in list(self._flights):
-            self._give_up(number)
-
-    def _free(self, flight: _Flight) -> None:
-        for pane, seq in flight.entries:
-            entry = self._entries.get(pane)
-            if entry is not None and entry.sent == seq:
-                entry.sent = None
-
-    def expire(self, now_us: int) -> None:
-        """Give up frames that were not acknowledged in time."""
-        late = [number for number, flight in self._flights.items() if flight.due_us <= now_us]
+    def _give_up_late(self, now_us: int) -> None:
+        late = [number for number, flight in self._flights.items() if flight.is_late(now_us)]
         for number in late:
             self._give_up(number)
         self._misses += bool(late)
@@ -226,39 +279,26 @@ class Panes:
         if len(self._given_up) > KEPT_FLIGHTS:
             del self._given_up[next(iter(self._given_up))]
 
-    def frames(self, now_us: int, *, everything: bool) -> Iterator[PaneFrame]:
-        """Yield frames of due entries, oldest first, while few are in flight.
+    def _free(self, flight: _Flight) -> None:
+        for pane, seq in flight.entries:
+            entry = self._entries.get(pane)
+            if entry is not None and entry.sent == seq:
+                entry.sent, entry.due_us = None, NEVER_US
 
-        Args:
-            now_us: the time; unacknowledged frames are given up some seconds later.
-            everything: send what is not due yet as well.
-        """
-        self.expire(now_us)
-        if len(self._flights) >= IN_FLIGHT or not self._dirty:
-            return
-        due = [pane for pane in self._dirty if self._is_due(pane, now_us, everything=everything)]
-        due.sort()
-        while due and len(self._flights) < IN_FLIGHT:
-            taken, due = self._cut(due)
-            yield self._frame(taken, now_us)
-
-    def next_due_us(self) -> int | None:
-        """Return when the next flight times out."""
-        return min((flight.due_us for flight in self._flights.values()), default=None)
-
-    def _is_due(self, pane: PaneId, now_us: int, *, everything: bool) -> bool:
+    def _is_in_flight(self, pane: PaneId) -> bool:
         entry = self._entries[pane]
-        if entry.sent == entry.seq or entry.due_us is None:
-            return False
-        over = entry.end_us <= self._high_us
-        return everything or over or entry.due_us <= now_us
+        return entry.sent == entry.seq
+
+    def _is_due(self, pane: PaneId, now_us: int) -> bool:
+        entry = self._entries[pane]
+        return entry.end_us <= self._high_us or is_time(now_us, entry.due_us, PATIENCE_US)
 
     def _cut(self, due: list[PaneId]) -> tuple[list[PaneId], list[PaneId]]:
         """Split off as many entries as surely fit into one frame; at least one."""
         size = FRAME_OVERHEAD_BYTES
-        groups: set[tuple[int, int]] = set()
+        groups: set[tuple[int, int, int]] = set()
         for index, pane in enumerate(due):
-            group = (pane.stream, pane.incarnation)
+            group = (pane.stream, pane.incarnation, pane.nonce)
             size += entry_bytes(pane.key, len(self._entries[pane].partial))
             size += 0 if group in groups else BLOCK_OVERHEAD_BYTES
             groups.add(group)
@@ -272,12 +312,13 @@ class Panes:
         for pane in panes:
             groups.setdefault((pane.stream, pane.incarnation, pane.nonce), []).append(pane)
         blocks = tuple([self._block(*group, members) for group, members in groups.items()])
+        for pane in panes:
+            entry = self._entries[pane]
+            entry.sent, entry.due_us = entry.seq, now_us + PATIENCE_US
         timeout_us = min(FIRST_TIMEOUT_US << min(self._misses, 10), LAST_TIMEOUT_US)
         due_us = now_us + round(timeout_us * self._jitter.uniform(0.75, 1.25))
         sent = [(pane, self._entries[pane].seq) for pane in panes]
-        for pane, seq in sent:
-            self._entries[pane].sent = seq
-        self._flights[self._number] = _Flight(self._replica, sent, due_us)
+        self._flights[self._number] = _Flight(sent, now_us, due_us)
         return PaneFrame(self._replica, self._number, blocks)
 
     def _block(self, stream: int, incarnation: int, nonce: int, panes: list[PaneId]) -> PaneEntries:
@@ -292,19 +333,3 @@ class Panes:
             tuple([pane.pane_us for pane in panes]),
             tuple([entry.seq for entry in entries]),
         )
-
-    def forget(self) -> None:
-        """Let entries go that the store holds and that are not needed soon."""
-        if len(self._entries) <= KEPT_ENTRIES:
-            return
-        horizon_us = self._high_us - KEPT_OPEN_US
-        kept_dirty = set(sorted(self._dirty)[:PAGE])
-        for pane in sorted(self._entries):
-            entry = self._entries[pane]
-            if pane in kept_dirty or entry.sent is not None or entry.end_us > horizon_us:
-                continue
-            del self._entries[pane]
-            self.evicted_us = max(self.evicted_us, entry.end_us)
-            if pane in self._dirty:
-                self._dirty.discard(pane)
-                self.more_stored = True

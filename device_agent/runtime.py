@@ -16,6 +16,7 @@ from random import Random, SystemRandom
 from types import FrameType
 from typing import Any
 
+from device_agent.clock import is_time
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
@@ -52,7 +53,9 @@ class Reporter:
 
     def tell(self, core: Core, at_us: int, *, now: bool = False) -> None:
         """Report if it is time, or at once."""
-        if self._every_us is not None and (now or at_us >= self._next_us):
+        if self._every_us is None:
+            return
+        if now or is_time(at_us, self._next_us, self._every_us):
             self._next_us = at_us + self._every_us
             self._write(core.report())
 
@@ -97,7 +100,17 @@ class Runtime:
         )
         self._stop_signal: int | None = None
         self._stop_sources = False
+        self._period_us = core.settings.interval_us // 2
         self._tick_us = 0
+
+    def open(self) -> None:
+        """Open the sources where they stood.
+
+        Raises:
+            ValueError: one cannot be read, or not from there.
+        """
+        for source in self._sources:
+            source.open(self._core.cursor(source.name))
 
     def run(self) -> int:
         """Run until told to stop; return the signal that said so, 0 for none."""
@@ -105,8 +118,6 @@ class Runtime:
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGUSR1, self._on_stop_sources)
         self.link.start()
-        for source in self._sources:
-            source.open(self._core.cursor(source.name))
         try:
             while self._stop_signal is None and not (self._exit_when_done and self._core.done):
                 self._turn()
@@ -125,7 +136,7 @@ class Runtime:
         for source in self._sources:
             self._read(source)
         at_us = now_us()
-        if at_us >= self._tick_us:
+        if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
             self._reporter.tell(self._core, at_us)
 
@@ -155,13 +166,12 @@ class Runtime:
             log.info("%s: finished", source.name)
 
     def _tick(self, at_us: int) -> None:
-        sent = [
-            self.link.publish(publication.topic, publication.payload, retain=publication.retain)
-            for publication in self._durable.tick(at_us)
-        ]
-        if not all(sent):
-            self._core.handle_unsent()
-        self._tick_us = at_us + self._core.settings.interval_us // 2
+        for publication in self._durable.tick(at_us):
+            topic, payload, retain, _ = publication
+            if not self.link.publish(topic, payload, retain=retain):
+                self._core.handle_unsent(publication)
+                break
+        self._tick_us = at_us + self._period_us
 
     def _end_sources(self) -> None:
         self._stop_sources = False

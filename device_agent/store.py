@@ -4,20 +4,21 @@ Write-ahead log, `synchronous=FULL`: what `commit` returned from survives a powe
 file is renamed and kept, never deleted; the agent starts empty and learns the rest from its peers.
 """
 
+import fcntl
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]  # it ships no types
 
 from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from device_agent.identities import BLOCK_US
-from device_agent.intake import tags_text
 from lasp_edge.errors import NotFound
 
 FILE_NAME = "agent.sqlite"
+LOCK_NAME = "agent.lock"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replica (
@@ -45,19 +46,29 @@ CREATE TABLE IF NOT EXISTS reading (
 
 
 class Store:
-    """An agent's SQLite file.
+    """An agent's SQLite file, held by one process; see `existing_store` for others that look.
 
     Args:
         directory: the agent's data directory; made where it is missing.
+        read_only: only look; another process may write.
 
     Attributes:
         quarantined: where a damaged file was put, if there was one.
+
+    Raises:
+        BlockingIOError: another agent runs on this directory.
+        sqlite3.Error: the file cannot be read or written.
     """
 
-    def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
         self.path = directory / FILE_NAME
         self.quarantined: Path | None = None
+        self._lock: TextIO | None = None
+        if read_only:
+            self._db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            return
+        directory.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(directory / LOCK_NAME)
         try:
             self._db = _opened(self.path)
         except sqlite3.DatabaseError as error:
@@ -69,6 +80,8 @@ class Store:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def restored(self) -> Restored:
         """Return what an agent starts with."""
@@ -96,10 +109,11 @@ class Store:
         db.execute("BEGIN IMMEDIATE")
         try:
             self._write(changes)
+            db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:  # SQLite itself rolls back on a full disk
+                db.execute("ROLLBACK")
             raise
-        db.execute("COMMIT")
 
     def _write(self, changes: Changes) -> None:
         db = self._db
@@ -140,10 +154,7 @@ class Store:
         self._db.executemany(
             "INSERT INTO reading (accepted_us, event, time_us, value, quantised, tags, source)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                row._replace(value=json.dumps(row.value), tags=tags_text(row.tags))
-                for row in changes.readings
-            ],
+            [row._replace(value=json.dumps(row.value, default=str)) for row in changes.readings],
         )
 
     def identities(self, block: BlockId) -> bytes | None:
@@ -209,14 +220,31 @@ class Store:
 
 
 def existing_store(directory: Path) -> Store:
-    """Return the store of a data directory.
+    """Return the store of a data directory, to look at while an agent may write.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is none, or it cannot be read.
     """
     if not (directory / FILE_NAME).is_file():
         raise NotFound(f"{directory} holds no agent data ({FILE_NAME} is not there)")
-    return Store(directory)
+    store = Store(directory, read_only=True)
+    try:
+        store.replica()
+    except sqlite3.Error as error:
+        store.close()
+        raise NotFound(f"{directory / FILE_NAME} cannot be read: {error}") from None
+    return store
+
+
+def _locked(path: Path) -> TextIO:
+    """Return an open file that one process at a time can have."""
+    file = path.open("w", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _opened(path: Path) -> sqlite3.Connection:

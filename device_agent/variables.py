@@ -6,25 +6,31 @@ publishes what it contributed itself. Targets of folds are derived: assigned fro
 never joined and never sent as a state.
 
 `Result.inputs` says what a fleet-wide value was made from: equal inputs, equal value, on every
-tier. A variable is *settled* when every device in it last reported the digest that is held here;
-devices that are offline and did not are named.
+tier. A variable is *settled* when every device that has it last reported the digest that is held
+here; devices that are offline and did not are named.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from crdts import BoundedLWWSet, Entry, Lattice, OwnedMap, Replica, Version
+from crdts import BoundedLWWSet, Lattice, Replica, Version
 from crdts.wire import decode, encode
 from device_agent.changes import Changes, Restored
-from lasp_edge.fold import Partial
-from lasp_edge.inputs import MODULUS, entry_hash, inputs_digest, text_hash, variable_digest
+from device_agent.peers import Peers, too_far_ahead
+from device_agent.published import Published
+from lasp_edge.fold import Fold, Partial
+from lasp_edge.folds import fold_of
+from lasp_edge.inputs import inputs_digest, text_hash, variable_digest
 from lasp_edge.messages import BeatFrame, Report, VariableFrame
 from lasp_edge.program import Change, DynamicFold, LocalFold, Program
 
 DELTAS_PER_STATE = 64
 """After so many stored deltas a variable is stored whole."""
-
-_NO_ENTRY_STREAM = 0
+STORED_BYTES = 1 << 30
+"""An own stored state is decoded whatever its size; a peer's is bounded by its frame."""
+TIME_LIMIT_US = 2**61
+NO_STREAM = 0
+"""The stream of a shared state: it has no fold."""
 
 
 class Result(NamedTuple):
@@ -45,51 +51,14 @@ class Result(NamedTuple):
     offline: tuple[str, ...]
 
 
-class _Published:
-    """The entries of one local fold over the fleet, with sums kept up to date."""
+class Asked:
+    """What handlers asked for during one batch, found fit: samples, and joined deltas."""
 
-    __slots__ = ("digest_sum", "entries", "fold", "hashes", "seq", "total")
+    __slots__ = ("deltas", "samples")
 
-    def __init__(self, fold: LocalFold) -> None:
-        self.fold = fold
-        self.entries = OwnedMap()
-        self.hashes: dict[str, int] = {}
-        self.digest_sum = 0
-        self.seq = 0
-        self.total: Partial | None = fold.fold.zero
-
-    def put(self, device: str, version: Version, partial: Partial) -> bool:
-        """Join one entry; return whether it was news."""
-        before = self.entries.entries.get(device)
-        if before is not None and version <= before.version:
-            return False
-        self.entries |= self.entries.put(version.replica(device), version.seq, partial)
-        changed = entry_hash("", device, version, partial)
-        self.digest_sum += changed - self.hashes.get(device, 0)
-        self.hashes[device] = changed
-        self._retotal(before, partial)
-        return True
-
-    def _retotal(self, before: Entry | None, partial: Partial) -> None:
-        fold = self.fold.fold
-        if self.total is None or not fold.invertible:
-            self.total = None
-            return
-        gone = before.payload if before else fold.zero
-        self.total = fold.combine(fold.retract(self.total, gone), partial)
-
-    def combined(self) -> Partial:
-        """Return the combination of all entries."""
-        if self.total is None:
-            total = self.fold.fold.zero
-            for _, entry in sorted(self.entries.entries.items()):
-                total = self.fold.fold.combine(total, entry.payload)
-            self.total = total
-        return self.total
-
-    @property
-    def digest(self) -> int:
-        return (self.digest_sum + text_hash("")) % MODULUS
+    def __init__(self) -> None:
+        self.samples: dict[str, tuple[list[Any], list[int]]] = {}
+        self.deltas: dict[str, Lattice] = {}
 
 
 class Variables:
@@ -100,48 +69,58 @@ class Variables:
         replica: this life.
         restored: what the store holds of earlier lives; single-writer sets are adopted.
         changes: where the adopted states are noted.
+
+    Attributes:
+        left_aside: what could not be used, by reason; the core counts and clears it.
     """
 
     def __init__(
         self, program: Program, replica: Replica, restored: Restored, changes: Changes
     ) -> None:
-        self._program = program
         self._replica = replica
         self._folds = program.local_folds
         self._dynamic = program.dynamic_folds
-        self._published = {name: _Published(f) for name, f in program.published_folds.items()}
-        self._shared = {name: 0 for name in program.shared_variables}
+        self._published = {name: Published(f) for name, f in program.published_folds.items()}
+        self._shared = dict.fromkeys(program.shared_variables, 0)
         self._states: dict[str, Lattice] = {}
         self._fleet: dict[str, Lattice] = {}
+        self._fleet_digests: dict[str, int] = {}
         self._local: dict[str, Partial] = {}
         self._deltas: dict[str, int] = {}
-        self._stale = set(self._folds)
+        self._stale: set[str] = set()
         self._unsent: set[str] = set()
-        self._reports: dict[str, dict[str, Report]] = {}
-        self._replicas: dict[str, Replica] = {}
-        self._online: dict[str, bool] = {}
-        self._behind: dict[tuple[str, str], int] = {}
-        self._restore(restored)
+        self.left_aside: list[str] = []
+        self.peers = Peers([*self._published, *self._shared])
+        self._bottoms = _bottoms(program)
+        for name, bottom in self._bottoms.items():
+            self._states[name] = self._restored(name, bottom, restored)
+        for name in self._shared:
+            self._fleet[name] = self._states[name].copy()
+        self._careful = {name: self._folds_of_users(name) for name in self._states}
         self.become(replica, changes)
 
-    def _restore(self, restored: Restored) -> None:
-        for name, variable in self._program.variables.items():
-            if variable.bottom is None or name in self._folds or name in self._dynamic:
-                continue
-            state = variable.bottom.copy()
-            stored = restored.states.get(name)
-            for encoded in [*([stored] if stored else []), *restored.deltas.get(name, ())]:
-                state |= decode(encoded)
-            self._states[name] = state
-            if name in self._shared:
-                self._fleet[name] = state.copy()
+    def _restored(self, name: str, bottom: Lattice, restored: Restored) -> Lattice:
+        """Return what the store holds of a variable; what no longer fits is left aside."""
+        state, stored = bottom.copy(), restored.states.get(name)
+        for encoded in [*([stored] if stored else []), *restored.deltas.get(name, ())]:
+            part = _fitting(encoded, bottom)
+            if part is None:
+                self.left_aside.append("variable: the store holds another definition")
+                return bottom.copy()
+            state |= part
+        return state
+
+    def _folds_of_users(self, name: str) -> list[Fold]:
+        """Return the folds over a variable that are the user's own, and may fail."""
+        folds = [fold.fold for fold in self._folds.values() if fold.source.name == name]
+        return [fold for fold in folds if fold_of(fold.description()) is None]
 
     def become(self, replica: Replica, changes: Changes) -> None:
         """Go on as another replica: single-writer sets and own entries move to its name."""
         self._replica = replica
         for name, state in self._states.items():
             if isinstance(state, BoundedLWWSet):
-                state |= state.adopt(replica)
+                self._adopt(name, state)
                 self._store_whole(name, changes)
         for published in self._published.values():
             published.seq = 0
@@ -150,51 +129,86 @@ class Variables:
         self._local.clear()
         self._unsent = set(self._shared)
 
-    def apply(self, requested: Sequence[Change], accepted_us: int) -> list[tuple[str, Lattice]]:
-        """Join what a handler asked for, all of it or, on an error, nothing; return the deltas."""
+    def apply(self, requested: Sequence[Change], asked: Asked) -> None:
+        """Take what handlers want for one reading, all of it or, on an error, nothing.
+
+        Raises:
+            ValueError: a change does not fit.
+        """
+        samples: list[tuple[str, Any, int]] = []
         deltas: list[tuple[str, Lattice]] = []
         ahead: dict[str, Lattice] = {}
         for name, mutator, arguments in requested:
             state = ahead.get(name, self._states[name])
-            delta = self._delta(state, mutator, arguments, accepted_us)
-            deltas.append((name, delta))
+            if isinstance(state, BoundedLWWSet) and mutator == "add":
+                samples.append(self._sample(name, arguments))
+                continue
+            deltas.append((name, getattr(state, mutator)(self._replica, *arguments)))
             if len(requested) > 1:
-                ahead[name] = state | delta
+                ahead[name] = state | deltas[-1][1]
+        for name, value, time_us in samples:
+            values, times_us = asked.samples.setdefault(name, ([], []))
+            values.append(value)
+            times_us.append(time_us)
         for name, delta in deltas:
-            self._states[name] |= delta
-        return deltas
+            self._join(name, delta, asked)
 
-    def _delta(
-        self, state: Lattice, mutator: str, arguments: tuple[object, ...], accepted_us: int
-    ) -> Lattice:
-        delta: Lattice
-        if isinstance(state, BoundedLWWSet) and mutator == "add":
-            value, time_us, *_ = (*arguments, accepted_us)
-            delta = state.add(self._replica, value, time_us, accepted_us)
+    def _sample(self, name: str, arguments: tuple[Any, ...]) -> tuple[str, Any, int]:
+        value, time_us, *_ = arguments
+        if type(time_us) is not int or not -TIME_LIMIT_US < time_us < TIME_LIMIT_US:
+            raise ValueError(f"add to {name!r}: a time in microseconds is needed")
+        for fold in self._careful[name]:
+            if not fold.within_limits(fold.lift(value, time_us)):
+                raise ValueError(f"add to {name!r}: the partial is out of range")
+        return name, value, time_us
+
+    def _join(self, name: str, delta: Lattice, asked: Asked) -> None:
+        self._states[name] |= delta
+        if name in asked.deltas:
+            asked.deltas[name] |= delta
         else:
-            delta = getattr(state, mutator)(self._replica, *arguments)
-        return delta
+            asked.deltas[name] = delta
 
-    def record(self, deltas: dict[str, Lattice], changes: Changes) -> None:
-        """Note joined deltas of a batch, by variable, and what they make stale."""
-        for name, delta in sorted(deltas.items()):
-            self._stale.update(t for t, fold in self._folds.items() if fold.source.name == name)
-            if name in self._shared:
-                self._fleet[name] |= delta
-                self._shared[name] += 1
-                self._unsent.add(name)
-            self._deltas[name] = self._deltas.get(name, 0) + 1
-            if self._deltas[name] >= DELTAS_PER_STATE:
-                self._store_whole(name, changes)
-            elif name in changes.states:
-                changes.states[name] = encode(self._states[name])
-            else:
-                changes.deltas.append((name, encode(delta)))
+    def record(self, asked: Asked, accepted_us: int, changes: Changes) -> None:
+        """Join a batch's samples, and note what became of the variables.
+
+        Args:
+            asked: what the batch's handlers asked for.
+            accepted_us: when it was accepted.
+            changes: where the deltas go.
+        """
+        for name, (values, times_us) in asked.samples.items():
+            state = self._states[name]
+            assert isinstance(state, BoundedLWWSet)
+            self._join(name, state.add_many(self._replica, values, times_us, accepted_us), asked)
+        for name, delta in sorted(asked.deltas.items()):
+            self._note(name, delta, changes)
+
+    def _note(self, name: str, delta: Lattice, changes: Changes) -> None:
+        """Note a joined delta of an own state, and what it makes stale."""
+        self._stale.update(t for t, fold in self._folds.items() if fold.source.name == name)
+        if name in self._shared:
+            self._join_fleet(name, delta)
+            self._shared[name] += 1
+            self._unsent.add(name)
+        self._deltas[name] = self._deltas.get(name, 0) + 1
+        if self._deltas[name] >= DELTAS_PER_STATE or name in changes.states:
+            self._store_whole(name, changes)
+        else:
+            changes.deltas.append((name, encode(delta)))
 
     def _store_whole(self, name: str, changes: Changes) -> None:
         self._deltas[name] = 0
         changes.states[name] = encode(self._states[name])
         changes.deltas = [(other, delta) for other, delta in changes.deltas if other != name]
+
+    def _adopt(self, name: str, state: BoundedLWWSet) -> None:
+        """Take a single-writer set over; the program's limits hold, whatever the store's are."""
+        bottom = self._bottoms[name]
+        assert isinstance(bottom, BoundedLWWSet)
+        state |= state.adopt(self._replica)
+        if (state.bound, state.max_age_s) != (bottom.bound, bottom.max_age_s):
+            state |= state.resized(bottom.bound, state.control_version + 1, bottom.max_age_s)
 
     def expire(self, now_us: int, changes: Changes) -> None:
         """Drop what is too old in sets that are bounded by age."""
@@ -202,31 +216,34 @@ class Variables:
             if isinstance(state, BoundedLWWSet) and state.max_age_s is not None:
                 delta = state.expire(now_us)
                 if not delta <= state:
-                    state |= delta
-                    self.record({name: delta}, changes)
+                    self._states[name] |= delta
+                    self._note(name, delta, changes)
 
     def refold(self) -> None:
         """Bring local folds up to date; changed partials become this device's new entries."""
         for name in sorted(self._stale):
-            fold = self._folds[name]
-            state = self._states[fold.source.name]
+            state = self._states[self._folds[name].source.name]
             assert isinstance(state, BoundedLWWSet)
-            if not state.complete:
-                continue
-            kept = state.samples()
-            partial = fold.fold.lift_column([q for _, q, _ in kept], [t for t, _, _ in kept])
-            if self._local.get(name) == partial:
-                continue
-            self._local[name] = partial
-            if name in self._published:
-                self._put_own(name, partial)
+            partial = self._folded(self._folds[name], state) if state.complete else None
+            if partial is not None and self._local.get(name) != partial:
+                self._local[name] = partial
+                if name in self._published:
+                    self._published[name].put_own(self._replica, partial)
+                    self._unsent.add(name)
         self._stale.clear()
 
-    def _put_own(self, name: str, partial: Partial) -> None:
-        published = self._published[name]
-        published.seq += 1
-        published.put(self._replica.device, Version.of(self._replica, published.seq), partial)
-        self._unsent.add(name)
+    def _folded(self, fold: LocalFold, state: BoundedLWWSet) -> Partial | None:
+        """Return the fold of a state; None where a user's fold fails or leaves its range."""
+        times_us = [time_us for time_us, _, _ in state.samples()]
+        try:
+            partial = fold.fold.lift_column(state.values(), times_us)
+            fits = fold.fold.within_limits(partial)
+        except Exception:  # noqa: BLE001 - a user's fold may raise anything
+            fits = False
+        if not fits:
+            self.left_aside.append(f"fold {fold.name}: out of range or failed")
+            return None
+        return partial
 
     def resend(self) -> None:
         """Publish all own entries again."""
@@ -243,17 +260,16 @@ class Variables:
         for name in sorted(self._unsent):
             if name in self._shared:
                 parts: tuple[int | bytes | None, ...] = (encode(self._states[name]),)
-                seq, stream = self._shared[name], _NO_ENTRY_STREAM
+                frames.append(
+                    VariableFrame(self._replica, self._shared[name], name, NO_STREAM, parts)
+                )
             else:
-                published = self._published[name]
-                parts = published.entries.entries[self._replica.device].payload
-                seq, stream = published.seq, published.fold.stream
-            frames.append(VariableFrame(self._replica, seq, name, stream, parts))
+                frames.append(self._published[name].frame(self._replica))
         self._unsent.clear()
         return frames
 
-    def receive(self, frame: VariableFrame) -> str:
-        """Join a peer's entry.
+    def receive(self, frame: VariableFrame, changes: Changes) -> str:
+        """Join a peer's entry, or an own one that the broker kept.
 
         Returns:
             What it was: "news", "known", "own" (this device's, not newer), "newer" (this
@@ -263,77 +279,77 @@ class Variables:
         if own and frame.replica > self._replica:
             return "newer"
         if frame.variable in self._shared:
-            return self._receive_state(frame, own=own)
+            return self._receive_state(frame, changes, own=own)
         published = self._published.get(frame.variable)
         if published is None or frame.stream != published.fold.stream:
             return "another definition"
         partial = tuple([part for part in frame.parts if not isinstance(part, bytes)])
-        if not published.fold.fold.within_limits(partial):
+        if not frame.number or not published.fold.fold.within_limits(partial):
             return "out of range"
         if own:
-            return self._receive_own(frame, published.seq)
+            self._send_if_older(frame, published.seq)
+            return "own"
+        known = published.version(frame.replica.device)
+        if known and too_far_ahead(frame.replica.incarnation, known.incarnation):
+            return "incarnation too far ahead"
         news = published.put(frame.replica.device, frame.version, partial)
         return "news" if news else "known"
 
-    def _receive_own(self, frame: VariableFrame, newest: int) -> str:
-        if frame.version < Version.of(self._replica, newest):
+    def _send_if_older(self, frame: VariableFrame, newest: int) -> None:
+        """Publish an own entry again where the broker keeps an older one."""
+        if newest and frame.version < Version.of(self._replica, newest):
             self._unsent.add(frame.variable)
-        return "own"
 
-    def _receive_state(self, frame: VariableFrame, *, own: bool) -> str:
-        (encoded,) = frame.parts
-        if not isinstance(encoded, bytes) or frame.stream != _NO_ENTRY_STREAM:
-            return "another definition"
-        try:
-            state = decode(encoded)
-        except ValueError:
-            return "undecodable state"
-        held = self._fleet[frame.variable]
-        if type(state) is not type(held) or state.bottom() != held.bottom():
+    def _receive_state(self, frame: VariableFrame, changes: Changes, *, own: bool) -> str:
+        name, held = frame.variable, self._fleet[frame.variable]
+        encoded = frame.parts[0] if len(frame.parts) == 1 else None
+        state = _fitting(encoded, held.bottom()) if isinstance(encoded, bytes) else None
+        if state is None or state.bottom() != held.bottom() or frame.stream != NO_STREAM:
             return "another definition"
         news = not state <= held
-        held |= state
-        if own and not state <= self._states[frame.variable]:
-            self._states[frame.variable] |= state
+        if news:
+            self._join_fleet(name, state)
+        if own and not state <= self._states[name]:  # the store was lost, the broker's copy not
+            self._states[name] |= state
+            self._note(name, state, changes)
+        if own:
+            self._send_if_older(frame, self._shared[name])
         return "news" if news else "known"
+
+    def _join_fleet(self, name: str, state: Lattice) -> None:
+        self._fleet[name] |= state
+        self._fleet_digests.pop(name, None)
 
     def reports(self) -> tuple[Report, ...]:
         """Return what this device says of each variable in its beat."""
         found = [Report(n, p.seq, p.digest) for n, p in sorted(self._published.items())]
-        found += [Report(n, seq, self._state_digest(n)) for n, seq in sorted(self._shared.items())]
+        found += [Report(n, seq, self._fleet_digest(n)) for n, seq in sorted(self._shared.items())]
         return tuple(found)
 
-    def _state_digest(self, name: str) -> int:
-        return variable_digest([text_hash(encode(self._fleet[name]).hex())])
+    def _fleet_digest(self, name: str) -> int:
+        digest = self._fleet_digests.get(name)
+        if digest is None:
+            digest = variable_digest([text_hash(encode(self._fleet[name]).hex())])
+            self._fleet_digests[name] = digest
+        return digest
 
-    def heard(self, beat: BeatFrame) -> list[str]:
+    def heard(self, beat: BeatFrame, now_us: int) -> list[str]:
         """Take a peer's reports; return the variables of which its entry should be asked for."""
         device = beat.replica.device
-        self._reports[device] = {report.variable: report for report in beat.reports}
-        self._replicas[device] = beat.replica
-        self._online[device] = True
-        wanted = []
-        for report in beat.reports:
-            missing = self._is_behind(beat.replica, report)
-            count = self._behind.get((device, report.variable), 0) + 1 if missing else 0
-            self._behind[device, report.variable] = count
-            if count > 1:
-                wanted.append(report.variable)
-        return wanted
+        return [
+            report.variable
+            for report in self.peers.heard(beat, now_us)
+            if self.peers.behind(device, report.variable, lacking=self._lacks(beat, report))
+        ]
 
-    def _is_behind(self, replica: Replica, report: Report) -> bool:
+    def _lacks(self, beat: BeatFrame, report: Report) -> bool:
+        """Return whether the peer reports something that is not held here."""
         published = self._published.get(report.variable)
-        if published is not None:
-            held = published.entries.entries.get(replica.device)
-            announced = Version.of(replica, report.seq)
-            return report.seq > 0 and (held is None or held.version < announced)
-        return report.variable in self._shared and (
-            report.digest != self._state_digest(report.variable)
-        )
-
-    def presence(self, device: str, *, online: bool) -> None:
-        """Note whether a device is connected."""
-        self._online[device] = online
+        if published is None:
+            return report.digest != self._fleet_digest(report.variable)
+        held = published.version(beat.replica.device)
+        announced = Version.of(beat.replica, report.seq)
+        return report.seq > 0 and (held is None or held < announced)
 
     def local(self) -> dict[str, Result]:
         """Return the local folds' targets."""
@@ -352,21 +368,31 @@ class Variables:
 
     def _result(self, fold: DynamicFold) -> Result:
         published = self._published[fold.source.name]
-        settled, offline = self._agreement(fold.source.name, published)
+        devices = published.devices
+        others = [device for device in devices if device != self._replica.device]
+        settled, offline = self.peers.agreement(fold.source.name, published.digest, others)
         inputs = inputs_digest(published.digest, fold.stream)
-        devices = len(published.entries.entries)
-        return Result(published.combined(), inputs, devices, settled, offline)
+        return Result(
+            published.combined(), inputs, len(devices), settled and bool(devices), offline
+        )
 
-    def _agreement(self, name: str, published: _Published) -> tuple[bool, tuple[str, ...]]:
-        offline, settled = [], bool(published.entries.entries)
-        for device in sorted(published.entries.entries):
-            if device == self._replica.device:
-                continue
-            report = self._reports.get(device, {}).get(name)
-            if report is not None and report.digest == published.digest:
-                continue
-            if self._online.get(device, False):
-                settled = False
-            else:
-                offline.append(device)
-        return settled, tuple(offline)
+
+def _bottoms(program: Program) -> dict[str, Lattice]:
+    """Return the bottom of each variable that is no fold's target."""
+    derived = program.local_folds.keys() | program.dynamic_folds.keys()
+    return {
+        name: variable.bottom
+        for name, variable in program.variables.items()
+        if variable.bottom is not None and name not in derived
+    }
+
+
+def _fitting(encoded: bytes, bottom: Lattice) -> Lattice | None:
+    """Return the state if it is one of this kind, None else. A set may have other limits."""
+    try:
+        state = decode(encoded, max_bytes=STORED_BYTES)
+    except ValueError:
+        return None
+    if type(state) is not type(bottom):
+        return None
+    return state if isinstance(state, BoundedLWWSet) or state.bottom() == bottom else None

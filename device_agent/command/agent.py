@@ -11,6 +11,7 @@ directory stands. SIGUSR1 stops only the sources: the agent goes on until everyt
 import argparse
 import logging
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 from random import Random
@@ -22,7 +23,7 @@ from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import SECOND_US, Settings
 from device_agent.sources import Source, SourceOptions, source_from_spec
 from device_agent.store import Store
-from lasp_edge.errors import Exit, UsageError
+from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.link import BrokerUrl
 from lasp_edge.loading import load_program
 from lasp_edge.program import Program
@@ -75,22 +76,34 @@ def run(arguments: argparse.Namespace) -> int:
         stream=sys.stderr,
         level=logging.INFO if arguments.verbose else logging.WARNING,
     )
-    program = load_program(arguments.program)
+    try:
+        runtime = _runtime(arguments, load_program(arguments.program))
+        stopped = runtime.run()
+    except (sqlite3.Error, OSError) as error:
+        what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
+        raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
+    return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
+
+
+def _runtime(arguments: argparse.Namespace, program: Program) -> Runtime:
+    """Return the agent that was asked for, ready to run.
+
+    Raises:
+        UsageError: the arguments cannot work.
+    """
     try:
         broker = BrokerUrl.parse(arguments.broker)
         settings = _settings(arguments)
         sources = _sources(arguments, program, broker)
-        runtime = Runtime(
-            _durable(arguments, program, settings),
-            broker,
-            sources,
-            _reporter(arguments),
-            exit_when_done=arguments.exit_when_done,
-        )
+        durable = _durable(arguments, program, settings)
+        reporter, ends = _reporter(arguments), arguments.exit_when_done
+        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends)
+        runtime.open()
+    except BlockingIOError:
+        raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
-    stopped = runtime.run()
-    return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
+    return runtime
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

@@ -32,6 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _status(store: Store) -> dict[str, Any]:
     restored = store.restored()
     incarnation, nonce, device = store.replica() or (0, 0, "")
+    dirty = store.count_dirty()
+    ours = sum(dirty.get(stream, 0) for stream in restored.facts.get("streams", ()))
     return {
         "device": device,
         "replica": {"incarnation": incarnation, "nonce": nonce},
@@ -47,7 +49,8 @@ def _status(store: Store) -> dict[str, Any]:
             if name.startswith("frame: ")
         },
         "clone_alarms": restored.counters.get("clone_alarms", 0),
-        "dirty_panes": store.count_dirty(),
+        "dirty_panes": ours,
+        "panes_of_other_programs": sum(dirty.values()) - ours,
         "last_settled": restored.facts.get("settled", {}),
         "lake": restored.facts.get("lake"),
         "floor_us": restored.facts.get("floor_us"),

@@ -183,7 +183,7 @@ class Connection:
 
     def _wait(self, poller: Any, sock: Any, wake: socket.socket, wait_s: float) -> bool:
         """Wait until there is something to do; return whether there is something to read."""
-        reading = 0 if self._inbox.is_full() else select.POLLIN
+        reading = 0 if self._inbox.makes_wait() else select.POLLIN
         writing = select.POLLOUT if self._client.want_write() else 0
         poller.register(sock.fileno(), reading | writing)
         # TLS may hold decrypted bytes that the kernel knows nothing of.

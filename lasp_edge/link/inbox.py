@@ -17,14 +17,18 @@ class Inbox:
     """A queue of events from the network's thread to the thread that polls.
 
     Args:
-        limit_bytes: From here on `is_full`: the network's thread then leaves its socket unread.
+        limit_bytes: From here on the network's thread leaves its socket unread.
         notify: Called after each event, in the network's thread.
+
+    Attributes:
+        reader_waits: The network's thread is to be woken after a `take`.
     """
 
     def __init__(self, limit_bytes: int, notify: Callable[[], None] | None) -> None:
         self._limit_bytes = limit_bytes
         self._notify = notify
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self.reader_waits = False
         self._put_bytes = 0
         self._taken_bytes = 0
 
@@ -56,6 +60,11 @@ class Inbox:
         """Make a waiting `take` return (SimpleQueue's `put` may interrupt itself)."""
         self._events.put(None)
 
-    def is_full(self) -> bool:
-        """Return whether reading on would exceed the bound."""
-        return self._put_bytes - self._taken_bytes >= self._limit_bytes
+    def makes_wait(self) -> bool:
+        """Return whether the network's thread has to wait until `take` has made room."""
+        # Raised before it looks: a `take` in between makes room that is seen here, a later one
+        # sees the flag. So no wake-up can be lost.
+        self.reader_waits = True
+        full = self._put_bytes - self._taken_bytes >= self._limit_bytes
+        self.reader_waits = full
+        return full

@@ -129,6 +129,9 @@ class Link:
         self._nudge()
         if self._thread is not None:
             self._thread.join(timeout=2.0)  # a daemon: a slow TCP connect holds nobody up
+        if self._thread is None or not self._thread.is_alive():
+            self._wake_reader.close()
+            self._wake_writer.close()
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Return what happened, in order, after a wait of up to `timeout_s` if nothing has yet.
@@ -136,13 +139,12 @@ class Link:
         While nobody polls, the inbox fills; when it is full the socket is left unread.
         """
         self._revive()
-        was_full = self._inbox.is_full()
         events = self._inbox.take(timeout_s)
         if not self._manual_acknowledgement:
             for event in events:
                 if isinstance(event, Message):
                     self.acknowledge(event)
-        if was_full:
+        if self._inbox.reader_waits:
             self._nudge()
         return events
 
@@ -185,10 +187,9 @@ class Link:
 
     @property
     def connected(self) -> bool:
-        """Whether the broker has taken us and our thread is alive to serve the connection."""
-        connection, thread = self._connection, self._thread
-        alive = thread is not None and thread.is_alive()
-        return alive and connection is not None and connection.ready
+        """Whether the broker has taken us; no connection outlives the thread that serves it."""
+        connection = self._connection
+        return connection is not None and connection.ready
 
     @property
     def trouble(self) -> str | None:
@@ -229,7 +230,7 @@ class Link:
         self._thread.start()
 
     def _nudge(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # full of nudges already
+        with contextlib.suppress(OSError):  # full of nudges already, or stopped
             self._wake_writer.send(b"!")
 
     # The network's thread.

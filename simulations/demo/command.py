@@ -69,13 +69,12 @@ def play(arguments: argparse.Namespace, screen: Screen) -> int:
         seed = new_seed() if arguments.seed is None else arguments.seed
     try:
         return asyncio.run(_play(cast, screen, seed, is_live=arguments.replay is None))
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        screen.show([])
         screen.say("Interrupted; everything that was started is ended.")
         return Exit.INTERRUPTED
-    except KeyboardInterrupt:
-        screen.say("Interrupted; everything that was started is ended.")
-        raise
     except Trouble as trouble:
+        screen.show([])
         if trouble.exit_code is not Exit.DIFFERS:
             raise
         screen.say(*(f"  | {line}" for line in trouble.log), ending.differs(str(trouble)))

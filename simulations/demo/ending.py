@@ -46,8 +46,8 @@ async def finish(stage: Stage, per_second: float | None) -> int:
     """
     sent = sum(device.relay.sent_bytes for device in stage.devices.values())
     received = sum(device.relay.received_bytes for device in stage.devices.values())
-    stage.screen.show([])
-    stage.say(*stage.table(), "", "Cloud: Spark merges what is left ...")
+    stage.freeze_table()
+    stage.say("Cloud: Spark merges what is left ...")
     await stage.wait_for_cloud(CLOUD_S)
     values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
     await stage.stop_devices()
@@ -125,8 +125,8 @@ def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
 
 def _result(stage: Stage, found: Sequence[Verdict]) -> int:
     if stage.cast.lake is not None:
-        names = [*stage.cast.program.windows, "NAME"]
-        stage.say(f"The tables stay: lasp-edge windows {names[0]} --lake {stage.cast.lake}")
+        name = next(iter(stage.cast.program.windows), "NAME")
+        stage.say(f"The tables stay; to read them: lasp-edge windows {name} --lake {stage.lake}")
     wrong = [verdict for verdict in found if verdict.ok is False]
     if wrong:
         stage.say(differs("; ".join(f"({verdict.letter}) {verdict.text}" for verdict in wrong)))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,6 +74,6 @@ def trouble_with(child: Child) -> Trouble:
     words = [line for line in child.last_words() if line.strip()]
     code = child.exit_code
     if words and code in (Exit.USAGE, Exit.NOT_FOUND, Exit.ENVIRONMENT):
-        return Trouble(words[-1], Exit(code))
+        return Trouble(re.sub(r"^lasp-edge \w+: ", "", words[-1]), Exit(code))
     how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
     return Trouble(f"{child.name} ended by itself, with {how}", log=words)

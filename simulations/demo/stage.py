@@ -65,6 +65,7 @@ class Stage:
         self.devices: dict[str, Device] = {}
         self._clock = asyncio.get_running_loop().time
         self._said_s = self._clock()
+        self._is_live = True
         self._closing = AsyncExitStack()
         self._cloud: Child | None = None
 
@@ -147,7 +148,7 @@ class Stage:
             await self._look_around()
 
     async def _look_around(self) -> None:
-        self.screen.show(self.table())
+        self.screen.show(self.table() if self._is_live else [])
         if not self.screen.is_terminal and self._clock() > self._said_s + TELL_S:
             self.say(self._summary())
         for child in self._running():
@@ -184,6 +185,12 @@ class Stage:
     def table(self) -> list[str]:
         """Return the live table's lines."""
         return ["", *aligned(rows(self.devices.values(), self.measure))]
+
+    def freeze_table(self) -> None:
+        """Let the live table stay as it is now."""
+        self._is_live = False
+        self.screen.show([])
+        self.say(*self.table(), "")
 
     def all_report(self) -> bool:
         """Whether every agent runs and has told something."""

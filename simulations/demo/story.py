@@ -2,6 +2,7 @@
 
 import asyncio
 from itertools import islice
+from textwrap import wrap
 
 from simulations.demo.chaos import Kind, accidents_of
 from simulations.demo.devices import Condition, Device
@@ -16,6 +17,7 @@ BETWEEN_S = 4.0
 CUT_OFF_S = 8.0
 STALLED_S = 90.0
 ACCIDENTS = 8
+WIDTH = 98
 
 INTRODUCTION = (
     "Five devices, each a process of its own on this machine, measure how busy it is and agree on",
@@ -27,10 +29,11 @@ INTRODUCTION = (
 async def open_stage(stage: Stage) -> None:
     """Start everything and say what was started."""
     say = stage.say
-    lacks = f"; {stage.broker.lacks}" if stage.broker.lacks else ""
-    say(
-        f"Broker: {stage.broker.kind} on 127.0.0.1:{stage.broker.port}, for this demo alone{lacks}."
-    )
+    broker = stage.broker
+    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}, for this demo alone.")
+    if broker.lacks:
+        text = f"There is no mosquitto on this machine, and compared with it {broker.lacks}."
+        say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
     await stage.start_cloud()
     say("Cloud: Spark is starting; that takes a while, and the devices do not wait for it.")
     await stage.start_devices()

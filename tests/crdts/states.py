@@ -13,25 +13,40 @@ from hypothesis import strategies as st
 from crdts import (
     NOBODY,
     BoundedLWWSet,
+    CausalContext,
+    DWFlag,
     Entry,
+    EWFlag,
     Frontier,
     GCounter,
+    GSet,
+    IVar,
     Lattice,
+    LWWRegister,
+    Max,
+    Min,
+    MVRegister,
+    ORMap,
+    ORSet,
     OwnedMap,
     Pair,
     PNCounter,
     Product,
     Replica,
+    TwoPSet,
     Version,
 )
 from crdts.bounded_lww_set import Limits
+from crdts.causal_context import pack
+from crdts.lwwregister import Written
 
 Write = Callable[[Any, Replica], Any]
 
 REPLICAS = (Replica(1, 7, "cellar"), Replica(1, 9, "kitchen"), Replica(2, 3, "kitchen"))
 replicas = st.sampled_from(REPLICAS)
 small = st.integers(0, 3)
-elements = st.sampled_from([0, 1, "a", "b", b"a", None, ("a", 1)])
+ELEMENTS = (0, 1, "a", "b", b"a", None, ("a", 1))
+elements = st.sampled_from(ELEMENTS)
 values = st.one_of(
     elements, st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.text()
 )
@@ -96,12 +111,67 @@ def part_of(position, writes):
     return writes.map(of_part)
 
 
+def calling(mutator, *arguments):
+    """Calls of one mutator with any of these arguments."""
+    return st.tuples(*arguments).map(lambda drawn: lambda state, me: mutator(state, me, *drawn))
+
+
+@st.composite
+def causal_states(draw, bottom, payload_of, *, cloned=False):
+    """Each of a few dots unheard of, live or removed; a cloned device's has any payload."""
+    live, heard = {}, []
+    for at, replica in enumerate(REPLICAS):
+        for seq in range(1, 4):
+            rung = draw(st.integers(0, 2))
+            written = draw(st.integers(0, 6)) if cloned else at + 2 * seq
+            if rung:
+                heard.append(pack(replica, seq))
+            if rung == 2:
+                live[heard[-1]] = payload_of(ELEMENTS[written % len(ELEMENTS)])
+    return bottom().part(live, CausalContext.of(heard))
+
+
 class Kind(NamedTuple):
     """How to draw a type: any state, the state to start from, any write."""
 
     states: st.SearchStrategy[Lattice]
     bottom: Callable[[], Lattice]
     writes: st.SearchStrategy[Write]
+    cloned: st.SearchStrategy[Lattice] | None = None  # states that only a cloned device can reach
+
+
+def causal(bottom, payload_of, writes):
+    return Kind(
+        causal_states(bottom, payload_of),
+        bottom,
+        writes,
+        causal_states(bottom, payload_of, cloned=True),
+    )
+
+
+def nothing(_element):
+    return None
+
+
+def itself(element):
+    return element
+
+
+def orset_map():
+    return ORMap(ORSet())
+
+
+orset_writes = st.one_of(
+    calling(ORSet.add, elements),
+    calling(ORSet.add, elements),
+    calling(ORSet.add_many, st.lists(elements)),
+    calling(ORSet.remove, elements),
+    calling(ORSet.clear),
+)
+keys = st.sampled_from(["k", "l"])
+gsets = st.sets(elements).map(GSet)
+numbers = st.integers(-3, 3)
+stamps = st.builds(Written, small, replicas, values)
 
 
 gcounter_writes = counting(GCounter, "increment")
@@ -145,4 +215,68 @@ KINDS: dict[type[Lattice], Kind] = {
         lambda: Product(GCounter(), GCounter(), PNCounter()),
         part_of(0, gcounter_writes) | part_of(2, pncounter_writes),
     ),
+    Max: Kind(st.builds(Max, st.none() | numbers), Max, calling(Max.record, numbers)),
+    Min: Kind(st.builds(Min, st.none() | numbers), Min, calling(Min.record, numbers)),
+    LWWRegister: Kind(
+        st.builds(LWWRegister, st.none() | stamps),
+        LWWRegister,
+        calling(LWWRegister.write, values, small),
+    ),
+    IVar: Kind(
+        st.builds(IVar, st.just(()) | st.tuples(values)),
+        IVar,
+        values.map(
+            lambda value: lambda state, me: IVar().bind(me, value)
+        ),  # in ignorance of others
+    ),
+    GSet: Kind(gsets, GSet, calling(GSet.add, elements)),
+    TwoPSet: Kind(
+        st.builds(TwoPSet, gsets, gsets),
+        TwoPSet,
+        calling(TwoPSet.add, elements) | calling(TwoPSet.remove, elements),
+    ),
+    ORSet: causal(ORSet, itself, orset_writes),
+    MVRegister: causal(MVRegister, itself, calling(MVRegister.write, values)),
+    EWFlag: causal(EWFlag, nothing, calling(EWFlag.enable) | calling(EWFlag.disable)),
+    DWFlag: causal(DWFlag, nothing, calling(DWFlag.enable) | calling(DWFlag.disable)),
+    ORMap: causal(
+        orset_map,
+        lambda element: ("k" if element in (0, "a", None) else "l", element),
+        st.one_of(
+            calling(ORMap.update, keys, st.just(ORSet.add), elements),
+            calling(ORMap.update, keys, st.just(ORSet.remove), elements),
+            calling(ORMap.remove, keys),
+        ),
+    ),
 }
+
+
+@st.composite
+def compositions(draw):
+    """A kind made at random of others: pairs of maps of sets of ..., and maps of counters."""
+    if draw(st.booleans()):
+        first, second = draw(leaves), draw(leaves | compositions())
+        return Kind(
+            st.builds(Pair, first.states, second.states),
+            lambda: Pair(first.bottom(), second.bottom()),
+            part_of(0, first.writes) | part_of(1, second.writes),
+        )
+    inner = draw(
+        st.sampled_from([ORSet, MVRegister, EWFlag, ORMap, GCounter, PNCounter, GSet, Max])
+    )
+    below = KINDS[inner]
+    return Kind(
+        st.nothing(),
+        lambda: ORMap(below.bottom()),
+        st.one_of(
+            st.tuples(keys, below.writes).map(
+                lambda drawn: lambda state, me: state.update(me, *drawn)
+            ),
+            calling(ORMap.remove, keys),
+        ),
+    )
+
+
+leaves = st.sampled_from([kind for kind in KINDS if kind is not BoundedLWWSet]).map(
+    KINDS.__getitem__
+)

@@ -7,7 +7,7 @@ from device_agent.sources.host import EVENTS, Host
 STAT = "cpu  {user} 0 10 {idle} 10 0 0 0 0 0\ncpu0 1 2 3\nintr 5\n"
 NET = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets
-    lo: 9999999    1    0    0    0     0          0         0  9999999    1  0 0 0 0 0 0
+    lo: {received}    1    0    0    0     0          0         0  {sent}    1  0 0 0 0 0 0
   eth0: {received}    1    0    0    0     0          0         0  {sent}    1  0 0 0 0 0 0
  wlan0:1000    1    0    0    0     0          0         0  0    1  0 0 0 0 0 0
 """

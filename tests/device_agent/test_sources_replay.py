@@ -90,6 +90,12 @@ def test_lines_that_give_no_reading_are_counted_and_the_rest_is_read(tmp_path):
     assert last.cursor == f"{len(text.encode())}:12"
 
 
+def test_plain_values_among_objects_are_counted(tmp_path):
+    values, last = drained(source(written(tmp_path / "rows", rows(2) + "7\n[1]\n" + rows(1, 2))))
+    assert values == [0, 1, 2]
+    assert last.refused == {"not a JSON object": 2}
+
+
 def test_invalid_utf8_costs_its_own_line_only(tmp_path):
     path = written(
         tmp_path / "rows", rows(3).encode() + b'{"ts":3,"t":"\xff"}\n' + rows(2, 4).encode()

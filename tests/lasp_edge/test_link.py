@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -147,6 +148,9 @@ def test_what_is_in_flight_is_bounded_and_waited_for(broker, connect):
     assert link.counts.confirmed == 20
     assert link.trouble == "stopped"
     assert not link.connected
+    assert not link.publish("t", b"x")
+    link.poll(0.0)
+    link.stop()
 
 
 def test_bytes_in_flight_are_bounded_but_one_message_always_goes(broker, connect):
@@ -305,6 +309,8 @@ def test_acknowledging_by_a_connection_that_is_gone_is_void(broker, connect):
         assert after.payload == b"1"
         assert after.token != before.token
         link.acknowledge(before)
+        publish_when_possible(link, "elsewhere", b"pushes the acknowledgement out")
+        until_true(lambda: link.in_flight == 0)
         front.cut()
         (once_more,) = until_messages(link, 1)
         assert once_more.payload == b"1"
@@ -335,10 +341,23 @@ def test_a_full_inbox_leaves_the_socket_unread_and_loses_nothing(broker, connect
     for number in range(500):
         publish_when_possible(fast, "t", b"%01000d" % number)
     until_true(lambda: fast.in_flight == 0)
-    until_true(slow._inbox.is_full)
+    until_true(lambda: slow._inbox.reader_waits)
     assert slow.counts.received < 100
     came = until_messages(slow, 500)
     assert [int(message.payload) for message in came] == list(range(500))
+
+
+def test_reading_goes_on_at_once_when_the_inbox_was_polled(broker, connect):
+    options = {"manual_acknowledgement": True}  # so that no acknowledgement wakes the reader
+    limits = Limits(inbox_bytes=20_000, keep_alive_s=120)
+    slow = connect(broker.url, "slow", ["t"], limits=limits, **options)
+    until_connected(slow)
+    fast = connect(broker.url, "fast")
+    until_connected(fast)
+    for _ in range(150):
+        publish_when_possible(fast, "t", b"x" * 1_000, qos=0)
+    until_true(lambda: slow._inbox.reader_waits)
+    until_messages(slow, 150, seconds=5.0)
 
 
 def test_the_last_will_speaks_for_who_vanished_and_not_for_who_left(broker, connect):
@@ -358,10 +377,12 @@ def scripted():
     """Return a function that starts a broker which gives these answers, one a packet."""
     sockets = []
 
-    def start(*answers):
+    def start(*answers, tls=None):
         def serve():
             with contextlib.suppress(OSError):
                 peer, _ = server.accept()
+                if tls is not None:
+                    peer = tls.wrap_socket(peer, server_side=True)
                 sockets.append(peer)
                 for answer in answers:
                     peer.recv(4096)
@@ -379,6 +400,34 @@ def scripted():
 
 
 TAKEN = b"\x20\x03\x00\x00\x00"
+
+
+def publish_packet(topic, payload):
+    return bytes([0x30, 3 + len(topic) + len(payload), 0, len(topic)]) + topic + b"\x00" + payload
+
+
+def test_what_was_not_asked_for_is_dropped(scripted, connect):
+    packets = publish_packet(b"b/1", b"x") + publish_packet(b"a/1", b"y")
+    link = connect(scripted(TAKEN, b"\x90\x04\x00\x01\x00\x01" + packets), subscriptions=["a/+"])
+    assert until_messages(link, 1)[0].topic == "a/1"
+    assert link.counts.dropped == {"not subscribed": 1}
+
+
+def test_a_shared_subscription_asks_for_its_filter(scripted, connect):
+    packets = publish_packet(b"a/1", b"y")
+    answers = TAKEN, b"\x90\x04\x00\x01\x00\x01" + packets
+    link = connect(scripted(*answers), subscriptions=["$share/landers/a/+"])
+    assert until_messages(link, 1)[0].topic == "a/1"
+
+
+def test_packets_that_share_a_tls_record_are_all_read(scripted, connect, certificate, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    packets = b"".join(publish_packet(b"b", b"x") for _ in range(50))
+    url = scripted(TAKEN + packets, tls=context)
+    link = connect(url.replace("mqtt://127.0.0.1", "mqtts://localhost"))
+    until_true(lambda: link.counts.dropped == {"not subscribed": 50}, seconds=4.0)
 
 
 def test_why_the_broker_disconnects_us_is_told(scripted, connect):
@@ -471,26 +520,35 @@ def test_a_users_password_and_rights(tmp_path, connect):
         until_true(lambda: link.counts.dropped == {"refused by the broker: Not authorized": 1})
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho's socket
-def test_tls_with_a_private_authority(tmp_path, connect, monkeypatch):
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """Return the files of a certificate for localhost that signs itself, and of its key."""
     if not shutil.which("openssl"):
         lacks("openssl is not installed")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    directory = tmp_path_factory.mktemp("certificate")
+    key, signed = directory / "key.pem", directory / "certificate.pem"
     request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    files = ["-keyout", key, "-out", certificate]
-    subprocess.run([*request, *names, *files], check=True, capture_output=True)
+    subprocess.run(
+        [*request, *names, "-keyout", key, "-out", signed], check=True, capture_output=True
+    )
+    return signed, key
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho's socket
+def test_tls_with_a_private_authority(tmp_path, connect, certificate, monkeypatch):
+    signed, key = certificate
 
     class Encrypted(ConfiguredMosquitto):
         def _wait_until_it_accepts(self, process, line):  # the probe speaks no TLS
             until_true(lambda: "running" in (tmp_path / "broker/broker.log").read_text())
 
-    listener = (f"certfile {certificate}", f"keyfile {key}")
+    listener = (f"certfile {signed}", f"keyfile {key}")
     with Encrypted(tmp_path / "broker", listener=listener) as broker:
         url = f"mqtts://localhost:{broker.port}"
         distrustful = connect(url, "distrustful")
         until_true(lambda: "CERTIFICATE_VERIFY_FAILED" in (distrustful.trouble or ""))
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        monkeypatch.setenv("SSL_CERT_FILE", str(signed))
         link = connect(url, "b", ["t"])
         until_connected(link)
         for _ in range(3):

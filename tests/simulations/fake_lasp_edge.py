@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,6 +25,11 @@ from simulations.oracle import Reading, dynamic_partial, windows
 
 BROKEN = os.environ.get("FAKE_LASP_EDGE", "")
 CONNECT = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00"
+
+
+def stage() -> Path:
+    """Return the demo's own folder, where the devices are."""
+    return next(Path(tempfile.gettempdir()).glob("lasp-edge-demo-*"))
 
 
 def option(name: str, otherwise: str = "") -> str:
@@ -111,7 +117,7 @@ def cloud() -> None:
         sys.exit(_lacks_java())
     (lake / "windows" / "_delta_log").mkdir(parents=True)
     before = None
-    while before != (before := {d: len(r) for d, r in fleet(lake.parent).items()}) or not before:
+    while before != (before := {d: len(r) for d, r in fleet(stage()).items()}) or not before:
         time.sleep(1.0)
 
 
@@ -128,9 +134,9 @@ def table(rows: list[dict]) -> None:
 
 
 def print_windows() -> None:
-    name, folder = sys.argv[2], Path(option("--lake")).parent
+    name = sys.argv[2]
     window = demo_program.windows[name]
-    every = [reading for readings in fleet(folder).values() for reading in readings]
+    every = [reading for readings in fleet(stage()).values() for reading in readings]
     rows = []
     for (key, start_us), truth in windows(demo_program, name, every).items():
         columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
@@ -142,7 +148,7 @@ def print_windows() -> None:
 
 
 def print_globals() -> None:
-    value = global_average(Path(option("--lake")).parent)
+    value = global_average(stage())
     inputs = "0" * 16 if BROKEN == "c" else value["inputs"]
     columns = {"count": value["count"], "total_q": value["total_q"]}
     table([{"name": "global_average", "key": "", **columns, "inputs": inputs}])

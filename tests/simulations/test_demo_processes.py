@@ -1,17 +1,15 @@
 """Whatever becomes of the demo, nothing that it started outlives it."""
 
 import asyncio
-import contextlib
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from simulations.demo.processes import Child, Children
+from tests.simulations.watching import eventually, runs
 
 LONG = [sys.executable, "-c", "import time; time.sleep(600)"]
 IGNORE = """
@@ -42,27 +40,6 @@ asyncio.run(play())
 """
 
 
-def is_gone(pid: int) -> bool:
-    """Whether a process is over; a zombie is, though nobody has read its exit code yet."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, 0)
-            return Path("/proc/self").exists()
-        return True
-    return state in "ZX"
-
-
-def eventually(condition, most_s: float = 10.0) -> bool:
-    ends = time.monotonic() + most_s  # noqa: TID251 - other processes take real time
-    while not condition():
-        if time.monotonic() > ends:  # noqa: TID251
-            return False
-        time.sleep(0.02)
-    return True
-
-
 async def first_line(children: Children, words: list[str]) -> tuple[Child, str]:
     told: asyncio.Queue[str] = asyncio.Queue()
     child = await children.start("child", words, told.put_nowait)
@@ -76,7 +53,7 @@ def test_close_ends_children_and_their_children():
             return [child.pid, int(line)]
 
     for pid in asyncio.run(play()):
-        assert eventually(lambda pid=pid: is_gone(pid))
+        assert eventually(lambda pid=pid: not runs(pid))
 
 
 def test_an_exception_in_the_block_ends_children_and_removes_the_folder():
@@ -91,7 +68,7 @@ def test_an_exception_in_the_block_ends_children_and_removes_the_folder():
 
     with pytest.raises(RuntimeError, match="on the way"):
         asyncio.run(play())
-    assert is_gone(seen[0])
+    assert not runs(seen[0])
     assert not folders[0].exists()
 
 
@@ -103,7 +80,7 @@ def test_a_child_that_ignores_sigterm_is_killed():
             return child.pid, child.exit_code
 
     pid, code = asyncio.run(play())
-    assert is_gone(pid)
+    assert not runs(pid)
     assert code == -signal.SIGKILL
 
 
@@ -137,9 +114,9 @@ def test_a_demo_that_is_ended_by_a_signal_leaves_nothing_behind(number):
     assert demo.stdout is not None
     folder, grandchild = Path(demo.stdout.readline().strip()), int(demo.stdout.readline())
     assert folder.is_dir()
-    assert not is_gone(grandchild)
+    assert runs(grandchild)
     demo.send_signal(number)
     demo.wait()
     demo.stdout.close()
-    assert eventually(lambda: is_gone(grandchild))
+    assert eventually(lambda: not runs(grandchild))
     assert eventually(lambda: not folder.exists())

@@ -1,0 +1,1 @@
+"""The sub-commands of the cloud: cloud, lander, windows, globals."""

@@ -1,0 +1,26 @@
+"""Print the fleet-wide values (dynamic folds) of the lake, as they stand now. No Spark needed.
+
+Columns: name, key, one for each part of the folds and their integers, devices_in, inputs, revision.
+Equal `inputs` mean that the value was made from the same entries as on a device.
+"""
+
+import argparse
+
+from cloud_tier.command import table
+from cloud_tier.reading import fleet_values
+from cloud_tier.tables import Lake
+from lasp_edge.errors import Exit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one of them (default: all)")
+    table.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    lake = Lake(arguments.lake)
+    found = fleet_values(lake, arguments.name, all_revisions=arguments.all_revisions)
+    table.write(found.columns, found.rows, as_csv=arguments.csv)
+    return Exit.FINE

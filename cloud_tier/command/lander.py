@@ -1,0 +1,53 @@
+"""Take a fleet's messages into the lake, without Spark.
+
+Runs near the broker, where Spark runs elsewhere; `lasp-edge cloud` starts one by itself. What it
+has acknowledged to the broker is in its log on disk, so it may be killed at any moment.
+"""
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from cloud_tier.lander import SECOND_US, LanderProcess
+from cloud_tier.tables import Lake
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.link import BrokerUrl
+from lasp_edge.loading import load_program
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add = parser.add_argument
+    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
+    add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
+    add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
+    add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
+    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add("--dead-after", type=float, default=60.0, metavar="S", help="as given to `cloud`")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    logging.basicConfig(format="%(asctime)s lander: %(message)s", stream=sys.stderr)
+    program = load_program(arguments.program)
+    lake = Lake(arguments.lake)
+    if arguments.log_dir is None and "://" in lake.root:
+        raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
+    try:
+        broker = BrokerUrl.parse(arguments.broker)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    process = LanderProcess(
+        program,
+        broker,
+        lake,
+        arguments.log_dir or Path(lake.log),
+        fleet=arguments.fleet,
+        tick_us=round(arguments.dead_after * SECOND_US / 4),
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: process.stop())
+    process.run()
+    return Exit.FINE

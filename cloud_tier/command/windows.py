@@ -1,0 +1,28 @@
+"""Print a window of the lake: one row for each key and start, as it stands now. No Spark needed.
+
+Columns: key, start_us, end_us, one for each part of the fold and its integers (in steps of the
+event's resolution), devices_in, devices_expected, status, revision; sorted by (key, start_us).
+Windows are [start, end), microseconds since the epoch; there is none where nothing was read. The
+values of a fold that is not built in are left empty; its integers are there.
+"""
+
+import argparse
+
+from cloud_tier.command import table
+from cloud_tier.reading import windows
+from cloud_tier.tables import Lake
+from lasp_edge.errors import Exit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("name", metavar="NAME", help="the window's name")
+    table.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    lake = Lake(arguments.lake)
+    found = windows(lake, arguments.name, all_revisions=arguments.all_revisions)
+    table.write(found.columns, found.rows, as_csv=arguments.csv)
+    return Exit.FINE

@@ -1,0 +1,74 @@
+"""TwoPSet: a set to which an element is added, and from which it is removed for good.
+
+Two growing sets side by side: what was added and what was removed. Being a product it needs no
+join, order or delta of its own. An element that was removed is never in again; where that is not
+wanted, and where tombstones must not pile up, use `ORSet`.
+
+Cost: an element for each one added, and again for each one removed. Both grow for ever: it is here
+for sets whose elements are used once, such as session ids, and as the simplest case of removal.
+
+>>> from crdts import Replica, TwoPSet
+>>> me = Replica(1, 7, "kitchen")
+>>> sessions = TwoPSet()
+>>> sessions |= sessions.add(me, 17)
+>>> sessions |= sessions.remove(me, 17)
+>>> sessions |= sessions.add(me, 17)
+>>> sessions.value
+frozenset()
+
+Source: Marc Shapiro, Nuno Preguiça, Carlos Baquero, Marek Zawirski, "A comprehensive study of
+Convergent and Commutative Replicated Data Types", INRIA RR-7506, 2011, section 3.3.2.
+"""
+
+from typing import Any, Self
+
+from crdts.gset import GSet
+from crdts.product import Pair, need_states
+from crdts.replica import Replica
+
+
+class TwoPSet(Pair[GSet, GSet]):
+    """What was added less what was removed: `first` and `second`."""
+
+    __slots__ = ()
+
+    def __init__(self, added: GSet | None = None, removed: GSet | None = None) -> None:
+        super().__init__(GSet() if added is None else added, GSet() if removed is None else removed)
+
+    @property
+    def value(self) -> frozenset[Any]:
+        """The elements."""
+        return self.first.value - self.second.value
+
+    def add(self, replica: Replica, element: Any) -> Self:
+        """Return the delta that adds `element`, which has no effect once it was removed.
+
+        Raises:
+            ValueError: `element` is none (see `crdts.plain`).
+        """
+        return type(self)(self.first.add(replica, element), GSet())
+
+    def remove(self, replica: Replica, element: Any) -> Self:
+        """Return the delta that removes `element` for ever, even if it is yet to be added.
+
+        Raises:
+            ValueError: `element` is none (see `crdts.plain`).
+        """
+        return type(self)(GSet(), self.second.add(replica, element))
+
+    def join_changes(self, delta: Self) -> tuple[list[Any], list[Any]]:
+        """Join `delta` in place; return the elements that came and those that went."""
+        came, _ = self.first.join_changes(delta.first)
+        gone, _ = self.second.join_changes(delta.second)
+        added = [element for element in came if element not in self.second]
+        return added, [e for e in gone if e in self.first and e not in set(came)]
+
+    def __contains__(self, element: object) -> bool:
+        return element in self.first and element not in self.second
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        return cls.of(need_states(plain, "a two-phase set", GSet, GSet))

@@ -1,0 +1,118 @@
+"""What the other devices say of themselves: what they hold of each variable, and who is there.
+
+Beats may be lost, doubled and overtaken, so only a device's newest one counts. A device is connected
+from its beat or presence on, until the broker tells its Last Will or nothing is heard of it for
+long: brokers that crash tell no wills.
+"""
+
+from collections.abc import Collection, Iterable
+
+from crdts import Replica
+from lasp_edge.messages import BeatFrame, PresenceFrame, Report
+
+LONGEST_JUMP = 1 << 10
+"""An incarnation further ahead of the known one than this is left aside and counted."""
+
+
+def too_far_ahead(incarnation: int, known: int) -> bool:
+    """Return whether no device can have been started so often since it was known."""
+    return incarnation - known > LONGEST_JUMP
+
+
+class _Peer:
+    """One other device."""
+
+    __slots__ = ("behind", "heard_us", "number", "online", "replica", "reports")
+
+    def __init__(self, replica: Replica) -> None:
+        self.replica = replica
+        self.number = 0
+        self.online = False
+        self.heard_us = 0
+        self.reports: dict[str, Report] = {}
+        self.behind: dict[str, int] = {}
+
+
+class Peers:
+    """The other devices.
+
+    Args:
+        variables: names of the variables of which reports are kept.
+    """
+
+    __slots__ = ("_peers", "_variables")
+
+    def __init__(self, variables: Iterable[str]) -> None:
+        self._variables = frozenset(variables)
+        self._peers: dict[str, _Peer] = {}
+
+    def heard(self, beat: BeatFrame, now_us: int) -> list[Report]:
+        """Take a beat; return its reports if it is the newest of its device."""
+        peer = self._peer(beat.replica)
+        newer = (beat.replica, beat.number) > (peer.replica, peer.number)
+        if not newer or too_far_ahead(beat.replica.incarnation, peer.replica.incarnation):
+            return []
+        peer.replica, peer.number = beat.replica, beat.number
+        peer.online, peer.heard_us = True, now_us
+        found = [report for report in beat.reports if report.variable in self._variables]
+        peer.reports = {report.variable: report for report in found}
+        return found
+
+    def presence(self, frame: PresenceFrame, now_us: int) -> None:
+        """Note whether a device is connected, unless it is the word of an earlier life."""
+        peer = self._peer(frame.replica)
+        # A process keeps its nonce, and its will the name that it had when it connected.
+        if frame.replica >= peer.replica or frame.replica.nonce == peer.replica.nonce:
+            peer.online, peer.heard_us = frame.online, now_us
+
+    def behind(self, device: str, variable: str, *, lacking: bool) -> bool:
+        """Note whether something reported is lacking; return whether it was so the last time."""
+        counts = self._peers[device].behind
+        counts[variable] = counts.get(variable, 0) + 1 if lacking else 0
+        return counts[variable] > 1
+
+    def expire(self, now_us: int, silent_us: int) -> None:
+        """Count those as not connected of which nothing was heard for so long."""
+        for peer in self._peers.values():
+            if not now_us - silent_us <= peer.heard_us <= now_us + silent_us:
+                peer.online = False
+
+    def nobody_is_there(self) -> None:
+        """The connection is a new one: the others are there once they are heard again."""
+        for peer in self._peers.values():
+            peer.online = False
+
+    def agreement(
+        self, variable: str, digest: int, holders: Collection[str]
+    ) -> tuple[bool, tuple[str, ...]]:
+        """Return whether all connected devices report this digest, and who else does not.
+
+        Args:
+            variable: its name.
+            digest: what this device holds.
+            holders: the other devices that have an entry here; those that only say so count too.
+        """
+        settled, offline = True, []
+        for device in sorted({*holders, *self._sayers(variable)}):
+            peer = self._peers.get(device)
+            report = peer.reports.get(variable) if peer else None
+            if report is not None and report.digest == digest:
+                continue
+            if peer is not None and peer.online:
+                settled = False
+            else:
+                offline.append(device)
+        return settled, tuple(offline)
+
+    def _sayers(self, variable: str) -> list[str]:
+        return [
+            device
+            for device, peer in self._peers.items()
+            if variable in peer.reports and peer.reports[variable].seq
+        ]
+
+    def _peer(self, replica: Replica) -> _Peer:
+        peer = self._peers.get(replica.device)
+        if peer is None:
+            peer = self._peers[replica.device] = _Peer(replica)
+        return peer

@@ -1,0 +1,72 @@
+"""The demo as a newcomer starts it: agents, broker, Spark and Delta, nothing replaced."""
+
+import gzip
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lasp_edge.errors import EnvironmentLacks, Exit
+from simulations.demo.broker import find_broker
+from simulations.demo.lake import COMMAND
+from tests.lacking import lacks
+from tests.simulations.watching import eventually, processes_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
+MOST_S = 180
+LINES = 2_000
+
+
+@pytest.fixture(autouse=True)
+def parts():
+    """What the demo needs of the machine."""
+    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+    try:
+        find_broker()
+    except EnvironmentLacks as error:
+        lacks(str(error))
+
+
+def demo(folder: Path, *words: str) -> list[str]:
+    """Run the demo with its temporary files in a folder and return what it printed."""
+    ran = subprocess.run(
+        [*COMMAND, "demo", *words],
+        capture_output=True,
+        text=True,
+        timeout=MOST_S,
+        env=os.environ | {"TMPDIR": str(folder)},
+        check=False,
+    )
+    lines = ran.stdout.splitlines()
+    assert (ran.returncode, lines[-1:]) == (Exit.FINE, ["RESULT ok"]), ran.stdout + ran.stderr
+    assert eventually(lambda: not processes_of(folder))
+    return lines
+
+
+def test_five_devices_agree_and_spark_confirms_it(tmp_path):
+    lines = demo(tmp_path)
+    checks = [line[:7] for line in lines if line.startswith("(")]
+    assert checks == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt"]
+    assert len(lines) <= 50
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, shared_data):
+    recorded = shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz"
+    (tmp_path / "temporary").mkdir()
+    some = tmp_path / "some.jsonl"
+    with gzip.open(recorded, "rt") as file:
+        some.write_text("".join(line for line, _ in zip(file, range(LINES), strict=False)))
+    fields = ["--time", "ts", "--device", "device", "--event", "temperature=data.temp"]
+    replay = ["--replay", str(some), *fields, "--tag", "room=device", "--chaos", "--seed", "1"]
+    lake = tmp_path / "lake"
+    lines = demo(tmp_path / "temporary", *replay, "--lake", str(lake))
+    assert any(line.startswith(f"Readings: {LINES:,} accepted") for line in lines)
+    ran = subprocess.run(
+        [*COMMAND, "windows", "temperature_by_room", "--lake", str(lake), "--csv"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.startswith("key,start_us,end_us,mean,")

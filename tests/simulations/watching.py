@@ -1,0 +1,41 @@
+"""Looking at other processes from outside."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that is over but not yet waited for does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        if Path("/proc/self").exists():
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, 0)
+            return True
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def eventually(condition: Callable[[], bool], most_s: float = 10.0) -> bool:
+    """Whether a condition comes true while other processes do what they do."""
+    ends = time.monotonic() + most_s  # noqa: TID251 - other processes take real time
+    while not condition():
+        if time.monotonic() > ends:  # noqa: TID251
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Return the processes whose command line names a file in the folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(folder) in (entry / "cmdline").read_text():
+                found.append(int(entry.name))
+    return found
