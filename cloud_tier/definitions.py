@@ -58,7 +58,7 @@ def record(program: Program, lake: Lake) -> list[str]:
     fresh, changed = [], []
     for kind, name, description in _described(program):
         revision, before = known.get((kind, name), (-1, ""))
-        text = json.dumps(description, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(description, ensure_ascii=False)
         if text == before:
             continue
         fresh.append((kind, name, revision + 1, text))

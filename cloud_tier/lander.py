@@ -12,19 +12,30 @@ without any message: its tick tells Spark that time has passed, and each tick is
 """
 
 import logging
+import os
+import random
+import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
+from cloud_tier.definitions import record
 from cloud_tier.frontier import Listening
 from cloud_tier.landing import Landing, Reader, collector_off
 from cloud_tier.segments import Log, Record, Segment
+from cloud_tier.tables import Lake
 from crdts import Replica
-from lasp_edge.link import Connected, Disconnected, Event, Message
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
 from lasp_edge.messages import MAX_FRAME_BYTES, AckFrame
+from lasp_edge.program import Program
 from lasp_edge.topics import Topics
 
 log = logging.getLogger(__name__)
+
+SECOND_US: Final = 1_000_000
+_SESSION_KEPT_S: Final = 3600
 
 _NUMBERS_IN_AN_ACK: Final = 2_000
 _REPLICAS_AWAITING: Final = 100_000
@@ -207,3 +218,67 @@ class Lander:
             self._acks[replica] = numbers[_NUMBERS_IN_AN_ACK:]
             if not self._acks[replica]:
                 del self._acks[replica]
+
+
+class LanderProcess:
+    """A lander over a real broker and clock, until it is told to stop.
+
+    Args:
+        program: a validated program.
+        broker: where the fleet is.
+        lake: its tables are made where they are missing.
+        log_dir: a local directory for the log.
+        fleet: the fleet's name on the broker; the program's if empty.
+        tick_us: how often the lake is told that time passes while nothing comes.
+        parent: end when this process is no longer the parent; None for never.
+    """
+
+    def __init__(  # noqa: PLR0913 - what the command line says
+        self,
+        program: Program,
+        broker: BrokerUrl,
+        lake: Lake,
+        log_dir: Path,
+        *,
+        fleet: str = "",
+        tick_us: int = 15 * SECOND_US,
+        parent: int | None = None,
+    ) -> None:
+        lake.create(program.columns())
+        record(program, lake)
+        topics = Topics(fleet or program.name)
+        log_ = Log(log_dir, secrets.token_hex(8))
+        landing = Landing(lake, log_.lander)
+        self._link = Link(
+            broker,
+            client_id=f"lander-{log_.lander}",
+            subscriptions=[topics.every(kind) for kind in ("pane", "var", "beat")],
+            manual_acknowledgement=True,
+            keep_session_s=_SESSION_KEPT_S,
+            jitter=random.Random(secrets.randbits(64)),
+        )
+        reader = Reader(program, topics, landing.incarnations())
+        pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
+        self._lander = Lander(self._link, log_, landing, reader, topics, _now_us, pace)
+        self._parent = parent
+        self._stopping = False
+
+    def run(self) -> None:
+        """Land until `stop` is called; then land what is logged."""
+        self._lander.recover()
+        self._link.start()
+        try:
+            while not self._stopping and self._parent in {None, os.getppid()}:
+                self._lander.turn(timeout_s=0.5)
+        finally:
+            self._lander.stop()
+            self._link.stop()
+
+    def stop(self) -> None:
+        """Make `run` return; allowed in a signal handler."""
+        self._stopping = True
+        self._link.wake()
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000  # noqa: TID251 - the clock of the process

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from cloud_tier.query import rows
 from cloud_tier.segments import Record, Segment
 from cloud_tier.spans import LEAST_US
 from cloud_tier.tables import (
@@ -249,6 +249,7 @@ class Landing:
     """
 
     def __init__(self, lake: Lake, lander: str) -> None:
+        self._lake = lake
         self._landing = lake.table(lake.landing)
         self._rejects = lake.table(lake.rejects)
         self._lander = lander
@@ -260,40 +261,35 @@ class Landing:
         self._landing.update_incremental()
         return self._landing.transaction_version(self._lander) or 0
 
-    def land(self, number: int, rows: pa.Table, taken: Taken) -> None:
+    def land(self, number: int, table: pa.Table, taken: Taken) -> None:
         """Commit a segment's rows, after what was rejected in it."""
         if taken.rejects:
             self._reject(number, taken)
-        self._write(self._landing, rows, number)
+        self._write(self._landing, table, number)
 
     def incarnations(self) -> dict[str, int]:
         """Return the greatest incarnation that was heard of each device."""
-        heard = self._landing.to_pyarrow_dataset().to_table(
-            columns=["device", "incarnation"], filter=pc.field("kind") == PROMISE
+        query = (
+            "SELECT device, max(incarnation) AS incarnation FROM source "
+            f"WHERE kind = '{PROMISE}' GROUP BY device"
         )
-        greatest = heard.group_by("device").aggregate([("incarnation", "max")])
-        return dict(
-            zip(
-                greatest["device"].to_pylist(),
-                greatest["incarnation_max"].to_pylist(),
-                strict=True,
-            )
-        )
+        found = rows(self._lake, self._lake.landing, query)
+        return {row["device"]: row["incarnation"] for row in found}
 
     def _reject(self, number: int, taken: Taken) -> None:
         self._rejects.update_incremental()
         if (self._rejects.transaction_version(self._lander) or 0) >= number:
             return
-        rows = [
+        rejected = [
             (record.received_us, topic, reason, frames, record.payload[:KEPT_BYTES])
             for (topic, reason), (record, frames) in taken.rejects.items()
         ]
-        columns = dict(zip(REJECTS, map(list, zip(*rows, strict=True)), strict=True))
+        columns = dict(zip(REJECTS, map(list, zip(*rejected, strict=True)), strict=True))
         self._write(self._rejects, pa.table(columns, schema=arrow_schema(REJECTS)), number)
 
-    def _write(self, table: DeltaTable, rows: pa.Table, number: int) -> None:
+    def _write(self, table: DeltaTable, added: pa.Table, number: int) -> None:
         once = CommitProperties(app_transactions=[Transaction(self._lander, number)])
-        write_deltalake(table, rows, mode="append", commit_properties=once)
+        write_deltalake(table, added, mode="append", commit_properties=once)
 
 
 @contextmanager

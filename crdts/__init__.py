@@ -8,7 +8,7 @@
 - `ivar`, `lwwregister`, `mvregister`: bound once; the last write wins; concurrent writes are kept
 - `flags`: switches on which on, or off, wins
 - `ormap`: a map of CRDTs of any kind
-- `causal`, `causal_context`: what sets, registers, flags and maps that forget are made of
+- `causal`, `causal_context`, `labelled`: what all that forgets is made of
 - `product`: several states side by side
 - `owned_map`: one entry a device, written by it alone
 - `frontier`: the time before which nothing more will come

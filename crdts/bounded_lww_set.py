@@ -14,7 +14,7 @@ ever was below it: one integer, where the talk's set kept a growing heap of remo
   that learns of a smaller bound drops nothing: the writer does, by raising `lo`.
 
 Cost: 2 to 9 B a sample on the wire (times are packed as second differences and integer values as
-differences, so a steady 1 Hz needs 2 B) and some 250 B in memory, for at most `bound` samples,
+differences, so a steady 1 Hz needs 2 B) and some 200 B in memory, for at most `bound` samples,
 beside some 40 B in all. Nothing grows: not with time, not with process starts.
 
 >>> from crdts import BoundedLWWSet, Replica
@@ -158,7 +158,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     ) -> Self:
         """Return the delta of adding these samples one after the other, all accepted together.
 
-        It costs what the last `bound` of them cost; the others are only counted, without an age.
+        It costs what the last `bound` of them cost, unless there is an age: then, what all cost.
 
         Raises:
             ValueError: as for `add`, or the columns differ in length.

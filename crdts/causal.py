@@ -26,6 +26,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Self
 
 from crdts.causal_context import (
+    MAX_CLOUD,
     SEQ_BITS,
     SEQ_MASK,
     CausalContext,
@@ -35,7 +36,7 @@ from crdts.causal_context import (
     unpack,
 )
 from crdts.lattice import Lattice
-from crdts.plain import need_tuple, outranks
+from crdts.plain import need_int, need_tuple, outranks
 from crdts.replica import Dot
 
 Payloads = dict[int, Any]
@@ -129,7 +130,8 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def delta_against(self, digest: Any) -> Self:
         context, count, live = need_tuple(digest, "a digest", 3)
-        return self._news_to(CausalContext.from_plain(context), dots_from_plain(live, count))
+        dots = dots_from_plain(live, need_int(count, "a number of live dots", below=MAX_CLOUD))
+        return self._news_to(CausalContext.from_plain(context), dots)
 
     def __eq__(self, other: object) -> bool:
         return (

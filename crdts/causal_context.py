@@ -39,7 +39,7 @@ from crdts.replica import SEQS, Dot, Replica, by_device, from_devices
 
 SEQ_BITS = SEQS.bit_length() - 1
 SEQ_MASK = SEQS - 1
-MAX_CLOUD = 1 << 18  # dots beyond a gap that a peer may send: a few bytes could ask for any number
+MAX_CLOUD = 1 << 18  # dots that a peer may have us list: a few bytes could ask for any number
 
 _replicas: list[Replica] = []
 _indices: dict[Replica, int] = {}

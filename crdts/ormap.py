@@ -31,8 +31,8 @@ from typing import Any, Self
 
 from crdts.causal import Causal
 from crdts.causal_context import SEQ_BITS, CausalContext, index_of
+from crdts.labelled import Labelled
 from crdts.lattice import Lattice
-from crdts.orset import Labelled
 from crdts.plain import encoded, need_element, need_tuple
 from crdts.product import Product
 from crdts.replica import Replica

@@ -14,13 +14,13 @@ one and the same `Changes`, so no crash can separate them.
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.batch import Batch
+from device_agent.beats import IDLE_BEATS, Beats
 from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from device_agent.clock import is_time
 from device_agent.counters import Counters
@@ -44,8 +44,6 @@ from lasp_edge.topics import Topics
 
 MOST_MEETINGS = 8
 """A life begins anew at most so often: two living clones would go on for ever."""
-IDLE_BEATS = 5
-"""Of unchanged beats only every so many-th is sent."""
 SILENT_BEATS = 3 * IDLE_BEATS
 """A device that is silent for so many beats is counted as not connected."""
 NOTES_US = 10_000_000
@@ -104,9 +102,7 @@ class Core:
         self._lake: str | None = restored.facts.get("lake")
         self._met: list[int] = []
         self.connected = False
-        self._beats = 0
-        self._idle = 0
-        self._last_beat: BeatFrame | None = None
+        self._beats = Beats()
         self._next_us = dict.fromkeys(("variables", "beat", "results", "notes"), 0)
         self._asks: list[tuple[str, str]] = []
         self._result_texts: dict[str, str] = {}
@@ -293,7 +289,7 @@ class Core:
         if frame.replica > self.replica:
             self._meet_own(frame.replica)
         elif not frame.online:  # the will of a connection that was thought alive, told too late
-            self._last_beat = None
+            self._beats.say_again()
 
     def _handle_own_beat(self, frame: BeatFrame) -> None:
         # A beat of an earlier life may come late; no later life can be there, and no other equal.
@@ -320,8 +316,8 @@ class Core:
         self.panes.become(self.replica)
         self.variables.become(self.replica, self.changes)
         self.variables.refold()
-        self._beats = 0
-        self._say_again()
+        self._beats.become()
+        self._result_texts.clear()
         return True
 
     def _is_plausible(self, incarnation: int) -> bool:
@@ -346,7 +342,7 @@ class Core:
 
     def _say_again(self) -> None:
         """Say presence, beat and results again, whether they changed or not."""
-        self._last_beat = None
+        self._beats.say_again()
         self._result_texts.clear()
 
     def _variable_publications(self) -> Iterator[Publication]:
@@ -363,15 +359,12 @@ class Core:
         if low_us is not None:
             self.intake.promised_us = max(self.intake.promised_us, low_us)
         beat = BeatFrame(self.replica, 0, low_us, self.done, self.variables.reports())
-        if self._last_beat is None:
+        if self._beats.first:
             yield self._presence(online=True)
-        self._idle = self._idle + 1 if beat == self._last_beat else 0
-        if self._idle % IDLE_BEATS:
-            return
-        self._last_beat = beat
-        self._beats += 1
-        numbered = replace(beat, number=self._beats)
-        yield Publication(self.topics.beat(self.replica.device), numbered.encode(), retain=False)
+        numbered = self._beats.numbered(beat)
+        if numbered is not None:
+            topic = self.topics.beat(self.replica.device)
+            yield Publication(topic, numbered.encode(), retain=False)
 
     def _presence(self, *, online: bool) -> Publication:
         frame = PresenceFrame(self.replica, 0, online)

@@ -8,7 +8,7 @@ nothing else. What a batch brings to a pane or a variable is collected and joine
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,13 +22,14 @@ from device_agent.variables import Asked, Variables
 from lasp_edge.fold import Partial
 from lasp_edge.folds import fold_of
 from lasp_edge.numbers import Refused
-from lasp_edge.program import Event, EventType, Program, Window
+from lasp_edge.program import Change, Event, EventType, Program, Window
 
 KEY_BYTES = 255
 KEPT_TAGS = 1_000
 FIRST_US = -(2**57)
 """Readings are not older than this, some 4,500 years before the epoch: no frame can say it."""
 _NO_TIME = -(2**62)
+_NO_CHANGES: list[Change] = []
 
 
 def tags_text(tags: Mapping[str, str]) -> str:
@@ -42,7 +43,7 @@ class _Way(NamedTuple):
     """What the readings of one event go through."""
 
     event: EventType
-    windows: tuple[Window, ...]
+    windows: tuple[tuple[Window, int], ...]  # with the length of a pane
     seen: bool  # by a key or handler, which want an Event
 
 
@@ -173,30 +174,30 @@ class Intake:
     def _way(self, event: EventType) -> _Way:
         windows = [w for w in self._program.windows.values() if w.source.name == event.name]
         keyed = any(window.key is not None for window in windows)
-        return _Way(event, tuple(windows), keyed or self._program.has_handlers(event.name))
+        spans = tuple([(window, window.span_us) for window in windows])
+        return _Way(event, spans, keyed or self._program.has_handlers(event.name))
 
     def wanted(self, batch: Batch, now_us: int) -> list[BlockId]:
         """Return the blocks of time that the store must give before the batch is taken."""
-        found: dict[BlockId, None] = {}
         first_us, last_us = self.floor_us, now_us + self._settings.max_skew_us
-        evicted = self._panes.evicted_us // BLOCK_US
         stamp_us = max(now_us, self._stamp_us + 1)
+        where: dict[tuple[str, str, int], None] = {}
         for name, own_us, tags in zip(batch.names, batch.times_us, batch.tags, strict=True):
-            if name not in self._ways:
-                continue
             if own_us is None:
-                found[BlockId(name, "", stamp_us // BLOCK_US)] = None
+                where[name, "", stamp_us // BLOCK_US] = None
                 stamp_us += 1
             elif first_us <= own_us <= last_us:
-                found[BlockId(name, self._text(tags), own_us // BLOCK_US)] = None
+                where[name, self._text(tags) if tags else "", own_us // BLOCK_US] = None
+        found = [BlockId(*place) for place in where if place[0] in self._ways]
+        evicted = self._panes.evicted_us // BLOCK_US
         return [b for b in found if b.block <= evicted or self._identities.wanted(b)]
 
     def pane_starts(self, block: BlockId) -> list[tuple[int, int, int]]:
         """Return (stream, least, end) of the pane starts whose readings lie in a block."""
         least, end = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
         return [
-            (window.stream, least // window.span_us * window.span_us, end)
-            for window in self._ways[block.event].windows
+            (window.stream, least // span_us * span_us, end)
+            for window, span_us in self._ways[block.event].windows
         ]
 
     def take(self, batch: Batch, source: SourceRow, now_us: int, changes: Changes) -> SourceRow:
@@ -275,16 +276,19 @@ class Intake:
     def _use(self, taking: _Taking, reading: _Reading, time_us: int) -> bool:
         """Let panes and variables have a reading; on an error none of them has it."""
         way, quantised = self._ways[reading.name], reading.quantised
+        key: Callable[[Window, Event], str] = _no_key
+        changes = _NO_CHANGES
+        event: Any = None
         try:
             if way.seen:
                 real = way.event.resolution.real(quantised)
-                tags = MappingProxyType(reading.tags)  # type: ignore[arg-type]  # any mapping will do
+                tags = MappingProxyType(reading.tags)
                 event = Event(reading.name, real, time_us, self._device, tags)
-                fillings = [self._filling(taking, w, _key(w, event), time_us) for w in way.windows]
-                changes = self._program.run_handlers(event)
-            else:
-                fillings = [self._filling(taking, w, "", time_us) for w in way.windows]
-                changes = []
+                key, changes = _key, self._program.run_handlers(event)
+            fillings = [
+                self._filling(taking, window, key(window, event), time_us - time_us % span_us)
+                for window, span_us in way.windows
+            ]
             for filling in fillings:
                 if not filling.sure:
                     filling.with_sample(quantised, time_us)
@@ -297,8 +301,7 @@ class Intake:
             filling.add(quantised, time_us)
         return True
 
-    def _filling(self, taking: _Taking, window: Window, key: str, time_us: int) -> _Filling:
-        pane_us = time_us - time_us % window.span_us
+    def _filling(self, taking: _Taking, window: Window, key: str, pane_us: int) -> _Filling:
         where = (window.stream, key, pane_us)
         filling = taking.fillings.get(where)
         if filling is None:
@@ -349,6 +352,10 @@ class Intake:
                 self._texts.clear()
             text = self._texts[items] = tags_text(tags)
         return text
+
+
+def _no_key(_window: Window, _event: Event) -> str:
+    return ""
 
 
 def _key(window: Window, event: Event) -> str:

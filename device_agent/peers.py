@@ -1,8 +1,8 @@
 """What the other devices say of themselves: what they hold of each variable, and who is there.
 
-Beats may be lost, doubled and overtaken, so only a device's newest one counts. A device is connected
-from its beat or presence on, until the broker tells its Last Will or nothing is heard of it for
-long: brokers that crash tell no wills.
+Beats may be lost, doubled and overtaken, so only a device's newest one counts. A device is
+connected from its beat or presence on, until the broker tells its Last Will or nothing is heard of
+it for long: brokers that crash tell no wills.
 """
 
 from collections.abc import Collection, Iterable

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-import msgpack  # type: ignore[import-untyped]  # it ships no types
+import msgpack
 
 from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from device_agent.identities import BLOCK_US
@@ -187,13 +187,15 @@ class Store:
 
     def prune(self, floor_us: int) -> None:
         """Delete what lies wholly below the floor; panes only once acknowledged."""
-        self._db.execute("DELETE FROM pane WHERE end_us <= ? AND dirty = 0", (floor_us,))
+        self._db.execute(
+            "DELETE FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0", (floor_us, floor_us)
+        )
         self._db.execute("DELETE FROM identity WHERE block < ?", (floor_us // BLOCK_US,))
 
-    def count_dirty(self) -> int:
-        """Return how many pane entries are dirty."""
-        (count,) = self._db.execute("SELECT count(*) FROM pane WHERE dirty = 1").fetchone()
-        return int(count)
+    def count_dirty(self) -> dict[int, int]:
+        """Return how many pane entries are dirty, by stream."""
+        rows = self._db.execute("SELECT stream, count(*) FROM pane WHERE dirty = 1 GROUP BY stream")
+        return dict(rows.fetchall())
 
     def replica(self) -> tuple[int, int, str] | None:
         """Return the last replica that was started on this store."""
@@ -253,14 +255,18 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA cache_size = -1024")
-        (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise sqlite3.DatabaseError(verdict)
+        _check(db)
         db.executescript(_SCHEMA)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _check(db: sqlite3.Connection) -> None:
+    (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict)
 
 
 def _quarantine(path: Path) -> Path:

@@ -11,6 +11,7 @@ here; devices that are offline and did not are named.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice, Replica, Version
@@ -235,15 +236,12 @@ class Variables:
     def _folded(self, fold: LocalFold, state: BoundedLWWSet) -> Partial | None:
         """Return the fold of a state; None where a user's fold fails or leaves its range."""
         times_us = [time_us for time_us, _, _ in state.samples()]
-        try:
+        with suppress(Exception):  # a user's fold may raise anything
             partial = fold.fold.lift_column(state.values(), times_us)
-            fits = fold.fold.within_limits(partial)
-        except Exception:  # noqa: BLE001 - a user's fold may raise anything
-            fits = False
-        if not fits:
-            self.left_aside.append(f"fold {fold.name}: out of range or failed")
-            return None
-        return partial
+            if fold.fold.within_limits(partial):
+                return partial
+        self.left_aside.append(f"fold {fold.name}: failed, or out of range")
+        return None
 
     def resend(self) -> None:
         """Publish all own entries again."""
@@ -280,10 +278,14 @@ class Variables:
             return "newer"
         if frame.variable in self._shared:
             return self._receive_state(frame, changes, own=own)
-        published = self._published.get(frame.variable)
-        if published is None or frame.stream != published.fold.stream:
-            return "another definition"
+        if frame.variable in self._published:
+            return self._receive_partial(frame, self._published[frame.variable], own=own)
+        return "another definition"
+
+    def _receive_partial(self, frame: VariableFrame, published: Published, *, own: bool) -> str:
         partial = tuple([part for part in frame.parts if not isinstance(part, bytes)])
+        if frame.stream != published.fold.stream:
+            return "another definition"
         if not frame.number or not published.fold.fold.within_limits(partial):
             return "out of range"
         if own:

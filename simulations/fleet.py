@@ -48,6 +48,7 @@ class Faults(NamedTuple):
         cut: probability, per agent and step, that its connection breaks for some steps.
         broker_reset: probability, per step, that the broker restarts empty.
         lander_forgets: probability, per frame, that the lander takes it but its word is lost.
+        unsent: probability, per publication, that the link does not take it.
     """
 
     loss: float = 0.0
@@ -57,10 +58,20 @@ class Faults(NamedTuple):
     cut: float = 0.0
     broker_reset: float = 0.0
     lander_forgets: float = 0.0
+    unsent: float = 0.0
 
 
 GENTLE = Faults()
-ROUGH = Faults(0.2, 0.2, 5 * SECOND_US, 0.05, 0.05, 0.02, 0.2)
+ROUGH = Faults(
+    loss=0.2,
+    doubled=0.2,
+    delay_us=5 * SECOND_US,
+    kill=0.05,
+    cut=0.05,
+    broker_reset=0.02,
+    lander_forgets=0.2,
+    unsent=0.02,
+)
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
@@ -72,17 +83,19 @@ class Landed:
     def __init__(self, lake: str) -> None:
         self.lake = lake
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
+        self._devices: set[str] = set()
         self.promises: dict[str, tuple[tuple[int, int, int], int | None]] = {}
 
     def take(self, frame: Frame) -> AckFrame | None:
-        """Join a frame; return the acknowledgement of a pane frame."""
+        """Join a frame; return what the device is told of it.
+
+        A device of which nothing has landed is told the lake's id: it may know another one.
+        """
         if isinstance(frame, BeatFrame):
-            version = (frame.replica.incarnation, frame.replica.nonce, frame.number)
-            device = frame.replica.device
-            if device not in self.promises or self.promises[device][0] < version:
-                self.promises[device] = (version, frame.low_us)
+            return self._take_promise(frame)
         if not isinstance(frame, PaneFrame):
             return None
+        self._devices.add(frame.replica.device)
         for block in frame.blocks:
             replica = (frame.replica.device, block.incarnation, block.nonce)
             partials = zip(*block.columns, strict=True)
@@ -93,6 +106,15 @@ class Landed:
                 if pane not in self.panes or self.panes[pane][0] < seq:
                     self.panes[pane] = (seq, partial)
         return AckFrame(frame.replica, 0, self.lake, (frame.number,))
+
+    def _take_promise(self, frame: BeatFrame) -> AckFrame | None:
+        version = (frame.replica.incarnation, frame.replica.nonce, frame.number)
+        known = self.promises.get(frame.replica.device)
+        if known is None or known[0] < version:
+            self.promises[frame.replica.device] = (version, frame.low_us)
+        if frame.replica.device in self._devices:
+            return None
+        return AckFrame(frame.replica, 0, self.lake, ())
 
     def windows(self, program: Program, name: str) -> dict[tuple[str, int], Partial]:
         """Return (key, start_us) -> partial of every window, combined from the panes."""
@@ -157,6 +179,7 @@ class Fleet:
         self._flying: list[tuple[int, int, str, str, bytes, bool]] = []
         self._count = 0
         self.kills = 0
+        self.published_bytes = 0
         self.agents = {
             name: _Agent(name, Path(self._files.name) / name)
             for name in (f"pi-{number}" for number in range(size))
@@ -220,9 +243,7 @@ class Fleet:
             self._misfortunes()
             for agent in self.agents.values():
                 self._reconnect(agent)
-                assert agent.durable is not None
-                for publication in agent.durable.tick(self.now_us):
-                    self._publish(agent.name, publication)
+                self._tick(agent)
             self._deliver()
 
     def settle(self, steps: int = 600) -> None:
@@ -295,9 +316,18 @@ class Fleet:
             if draw() < faults.cut and not agent.cut_steps:
                 self.cut(name, self._random.randint(1, 20))
 
-    def _publish(self, sender: str, publication: Publication) -> None:
-        topic, payload, retain = publication
-        if not topic.startswith(f"{self._topics.root}/out/"):
+    def _tick(self, agent: _Agent) -> None:
+        assert agent.durable is not None
+        for publication in agent.durable.tick(self.now_us):
+            if self._random.random() < self.faults.unsent:
+                agent.core.handle_unsent(publication)
+                break
+            self._publish(publication)
+
+    def _publish(self, publication: Publication) -> None:
+        self.published_bytes += len(publication.topic) + len(publication.payload)
+        if not publication.topic.startswith(f"{self._topics.root}/out/"):
+            topic, payload, retain, _ = publication
             self._fly("broker", topic, payload, retain=retain)
 
     def _fly(self, to: str, topic: str, payload: bytes, *, retain: bool = False) -> None:

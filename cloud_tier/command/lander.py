@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cloud_tier.lander import SECOND_US, LanderProcess
 from cloud_tier.tables import Lake
-from lasp_edge.errors import Exit, UsageError
+from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.link import BrokerUrl
 from lasp_edge.loading import load_program
 
@@ -26,11 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
     add("--dead-after", type=float, default=60.0, metavar="S", help="as given to `cloud`")
+    add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
+    add("--verbose", action="store_true", help="log what goes on")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    logging.basicConfig(format="%(asctime)s lander: %(message)s", stream=sys.stderr)
+    level = logging.INFO if arguments.verbose else logging.WARNING
+    logging.basicConfig(
+        format="%(asctime)s lander: %(message)s", stream=sys.stderr, level=level
+    )
     program = load_program(arguments.program)
     lake = Lake(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
@@ -46,8 +51,30 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.log_dir or Path(lake.log),
         fleet=arguments.fleet,
         tick_us=round(arguments.dead_after * SECOND_US / 4),
+        parent=arguments.parent,
     )
+    came: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        came.append(number)
+        process.stop()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: process.stop())
+        signal.signal(number, stop)
     process.run()
-    return Exit.FINE
+    return Exit.INTERRUPTED if signal.SIGINT in came else Exit.FINE
+
+
+def main() -> int:
+    """Run the command by itself, as the job does."""
+    parser = argparse.ArgumentParser("lasp-edge lander", description=__doc__)
+    add_arguments(parser)
+    try:
+        return run(parser.parse_args())
+    except CommandError as error:
+        print(f"lasp-edge lander: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,11 +1,12 @@
-"""Run a program on this device.
+r"""Run a program on this device.
 
 Readings come from one or more sources, go through the program, and are gossiped over MQTT until
 the fleet agrees. SIGTERM stops the agent in order; after a crash it goes on where its data
 directory stands. SIGUSR1 stops only the sources: the agent goes on until everything has landed.
 
-  lasp-edge agent lasp_edge.examples.greenhouse:program --device kitchen \\
-      --broker mqtt://192.168.1.10 --data-dir /var/lib/lasp-edge --source host --with-tag room=kitchen
+  lasp-edge agent lasp_edge.examples.greenhouse:program --device kitchen \
+      --broker mqtt://192.168.1.10 --data-dir /var/lib/lasp-edge \
+      --source host --with-tag room=kitchen
 """
 
 import argparse
@@ -27,6 +28,8 @@ from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.link import BrokerUrl
 from lasp_edge.loading import load_program
 from lasp_edge.program import Program
+
+log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0
 
@@ -141,7 +144,7 @@ def _sources(arguments: argparse.Namespace, program: Program, broker: BrokerUrl)
 def _durable(arguments: argparse.Namespace, program: Program, settings: Settings) -> Durable:
     store = Store(arguments.data_dir)
     if store.quarantined:
-        logging.warning("the store was damaged; it is kept as %s", store.quarantined)
+        log.warning("the store was damaged; it is kept as %s", store.quarantined)
     restored = store.restored()
     known = store.replica()
     if known and known[2] != arguments.device:

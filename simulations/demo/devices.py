@@ -164,8 +164,8 @@ class Device:
         if report is None or self.condition is not Condition.RUNNING:
             return f"{self.name} {self.condition}"
         connected = "connected" if report.connected else "not connected"
-        done = "sources finished" if report.done else "sources going on"
-        return f"{self.name} {connected}, {done}, {report.dirty} entries to send"
+        reading = "" if report.done or report.dirty else ", not through with its sources"
+        return f"{self.name} {connected}, {report.dirty:,} entries to send{reading}"
 
     def is_done(self) -> bool:
         """Whether its sources are finished and all that it has to send has landed."""

@@ -1,7 +1,7 @@
 """The processes that the demo starts, and their end, whatever happens.
 
-Each child is the leader of its own process group, so Ctrl-C in a terminal reaches the demo alone,
-which then ends its children in order: SIGTERM, a while to finish, SIGKILL to the whole group. A
+Each child leads a session of its own, so Ctrl-C in a terminal reaches the demo alone, which then
+ends its children in order: SIGTERM, a while to finish, SIGKILL to what is left of the session. A
 second process, `watchdog`, does the same with less courtesy where the demo itself was killed.
 """
 
@@ -43,7 +43,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its process group's too."""
+        """Its process id, which is its session's too."""
         return self._process.pid
 
     @property
@@ -73,14 +73,13 @@ class Child:
                 self._process.send_signal(number)
 
     async def kill(self) -> None:
-        """End its whole group with SIGKILL and wait until it is gone."""
+        """End its whole session with SIGKILL and wait until it is gone."""
         self._asked_to_end = True
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        watchdog.kill_sessions({self.pid})
         await self.wait()
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
-        """End it with SIGTERM; with SIGKILL what is left of its group after `grace_s`."""
+        """End it with SIGTERM; with SIGKILL what is left of its session after `grace_s`."""
         self._asked_to_end = True
         self.signal(signal.SIGTERM)
         clock = asyncio.get_running_loop().time
@@ -165,7 +164,7 @@ class Children:
         return child
 
     def guard(self, pid: int) -> None:
-        """Have a process that was started elsewhere, in its own group, killed with the demo."""
+        """Have a process that was started elsewhere, in its own session, killed with the demo."""
         self._tell(f"started {pid}")
 
     def release(self, pid: int) -> None:

@@ -188,6 +188,33 @@ def test_what_is_no_element_is_refused(element):
         GSet().add(KITCHEN, element)
 
 
+@pytest.mark.parametrize(
+    "digest",
+    [
+        None,
+        ({}, 0),
+        ({}, 10**9, {"d": (1, 0, (0, 10**9))}),
+        ({}, 1, {"d": (1, 0, (0, 2))}),
+        ({"d": (1, 0, (5, 10**9))}, 0, {}),
+        ({"d": (1, 0, ())}, 0, {}),
+    ],
+)
+def test_a_peers_digest_is_checked_before_it_costs_anything(digest):
+    with pytest.raises(ValueError, match="need"):
+        ORSet().delta_against(digest)
+
+
+def test_a_digest_brings_a_peer_up_to_date_without_the_elements_it_has():
+    mine = ORSet()
+    mine |= mine.add_many(KITCHEN, range(100))
+    theirs = mine.copy()
+    mine |= mine.add(KITCHEN, "new")
+    mine |= mine.remove(KITCHEN, 5)
+    delta = mine.delta_against(theirs.digest())
+    assert (delta.value, len(delta.context)) == ({"new"}, 2)
+    assert theirs | delta == mine
+
+
 def test_a_context_closes_its_gaps_in_any_order():
     dots = [pack(KITCHEN, seq) for seq in (5, 3, 1, 4, 2, 7)]
     context = CausalContext()

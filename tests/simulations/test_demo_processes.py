@@ -19,10 +19,10 @@ print("deaf", flush=True)
 time.sleep(600)
 """
 DEAF = [sys.executable, "-c", IGNORE]
-# Prints its own child's process id: two generations in one group.
+# Prints the id of its own child, which leads a process group: two generations in one session.
 START = f"""
 import subprocess, time
-print(subprocess.Popen({LONG!r}).pid, flush=True)
+print(subprocess.Popen({LONG!r}, process_group=0).pid, flush=True)
 time.sleep(600)
 """
 PARENT = [sys.executable, "-c", START]

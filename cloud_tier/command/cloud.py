@@ -1,0 +1,177 @@
+"""Merge a fleet into Delta tables and keep its windows and fleet-wide values, in Spark.
+
+Starts a lander beside it, which takes the fleet's messages from the broker. Both may be killed at
+any moment and started again: nothing is lost and nothing counts twice.
+
+  lasp-edge cloud lasp_edge.examples.greenhouse:program --broker mqtt://192.168.1.10 --lake ./lake
+"""
+
+import argparse
+import fcntl
+import logging
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+from cloud_tier.child import LanderChild
+from cloud_tier.definitions import record
+from cloud_tier.job import CONF, LOCAL_CONF
+from cloud_tier.plan import Plan, plan_of
+from cloud_tier.repair import repair
+from cloud_tier.run import Run
+from cloud_tier.session import spark_session
+from cloud_tier.step import recalled
+from cloud_tier.tables import Lake
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.link import BrokerUrl
+from lasp_edge.loading import load_program
+
+_SECOND_US = 1_000_000
+_DAY_US = 86_400 * _SECOND_US
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add = parser.add_argument
+    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
+    add("--broker", help="mqtt://[user:password@]host[:port]; needed unless --no-lander")
+    add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
+    add("--log-dir", type=Path, help="the lander's log, a local directory (default: LAKE/log)")
+    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
+    add(
+        "--roster",
+        type=lambda text: [name for name in text.split(",") if name],
+        metavar="A,B,..",
+        help="the devices that are waited for (default: whichever were heard)",
+    )
+    add("--dead-after", type=float, default=60.0, metavar="S", help="wait no longer for a device")
+    add("--retain-days", type=float, default=7.0, metavar="D", help="recompute no older windows")
+    add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
+    add("--repair", action="store_true", help="first recompute every window from its panes")
+    add("--no-lander", action="store_true", help="only merge; landers run elsewhere")
+    add("--verbose", action="store_true", help="log what goes on")
+    group = parser.add_argument_group("Spark")
+    group.add_argument("--master", help="where Spark runs (default: this machine)")
+    group.add_argument("--conf", action="append", default=[], metavar="K=V", help="a Spark setting")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    level = logging.INFO if arguments.verbose else logging.WARNING
+    logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
+    _check(arguments)
+    program = load_program(arguments.program)
+    lake = Lake(arguments.lake)
+    conf = _conf(arguments)
+    lake.create(program.columns())
+    lock = _locked(lake)
+    changed = record(program, lake)
+    plan = plan_of(
+        program,
+        lake,
+        roster=arguments.roster,
+        dead_after_us=round(arguments.dead_after * _SECOND_US),
+        retain_us=round(arguments.retain_days * _DAY_US),
+    )
+    feeder = None if arguments.no_lander else LanderChild(_lander_words(arguments, lake))
+    try:
+        return _merge(arguments, plan, conf, feeder, repairs=arguments.repair or bool(changed))
+    finally:
+        if feeder is not None:
+            feeder.stop()
+        if lock is not None:
+            lock.close()
+
+
+def _merge(
+    arguments: argparse.Namespace,
+    plan: Plan,
+    conf: dict[str, str],
+    feeder: LanderChild | None,
+    *,
+    repairs: bool,
+) -> int:
+    if feeder is not None:
+        feeder.watch(_now_s())  # it listens while Spark starts
+    began_s = _now_s()
+    short = arguments.until_idle is not None
+    spark = spark_session(
+        app_name=f"lasp-edge {plan.lake.root}", master=arguments.master, conf=conf, short_run=short
+    )
+    job = Run(
+        spark,
+        plan,
+        feeder,
+        trigger_s=arguments.trigger,
+        until_idle_s=arguments.until_idle,
+        say=_say,
+    )
+    came: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        came.append(number)
+        job.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {plan.lake.root}")
+    if repairs:
+        _say(f"{repair(spark, plan, recalled(spark, plan)):,} windows were recomputed otherwise")
+    job.run()
+    spark.stop()
+    return Exit.INTERRUPTED if signal.SIGINT in came else Exit.FINE
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.no_lander:
+        return
+    if arguments.broker is None:
+        raise UsageError("--broker is needed, unless landers run elsewhere (--no-lander)")
+    if arguments.log_dir is None and "://" in arguments.lake:
+        raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
+    try:
+        BrokerUrl.parse(arguments.broker)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _conf(arguments: argparse.Namespace) -> dict[str, str]:
+    conf = dict(CONF)
+    if arguments.master is None or arguments.master.startswith("local"):
+        conf |= LOCAL_CONF
+    for setting in arguments.conf:
+        name, equals, value = setting.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--conf K=V is needed, not {setting!r}")
+        conf[name] = value
+    return conf
+
+
+def _lander_words(arguments: argparse.Namespace, lake: Lake) -> list[str]:
+    words = [arguments.program, "--broker", arguments.broker, "--lake", lake.root]
+    words += ["--fleet", arguments.fleet, "--dead-after", str(arguments.dead_after)]
+    words += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
+    return [*words, "--verbose"] if arguments.verbose else words
+
+
+def _locked(lake: Lake) -> IO[str] | None:
+    """Return the lock that keeps a second job off a local lake: F has one driver."""
+    if "://" in lake.root:
+        return None
+    lock = Path(lake.root, "job.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(f"another `lasp-edge cloud` is merging into {lake.root}") from None
+    return lock
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
+
+
+def _now_s() -> float:
+    return time.monotonic()  # noqa: TID251 - the clock of the process

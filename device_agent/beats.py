@@ -1,0 +1,42 @@
+"""A device's beats: sent when they say something new, and now and then when they do not."""
+
+from dataclasses import replace
+
+from lasp_edge.messages import BeatFrame
+
+IDLE_BEATS = 5
+"""Of unchanged beats only every so many-th is sent."""
+
+
+class Beats:
+    """Numbers a replica's beats, and holds unchanged ones back."""
+
+    __slots__ = ("_idle", "_last", "_number")
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._idle = 0
+        self._last: BeatFrame | None = None
+
+    @property
+    def first(self) -> bool:
+        """Whether nothing was said yet on this connection."""
+        return self._last is None
+
+    def say_again(self) -> None:
+        """The next beat is sent even if it says nothing new."""
+        self._last = None
+
+    def become(self) -> None:
+        """Begin anew, for another replica."""
+        self._number = 0
+        self._last = None
+
+    def numbered(self, beat: BeatFrame) -> BeatFrame | None:
+        """Return the beat as it is to be sent; None where it is held back."""
+        self._idle = self._idle + 1 if beat == self._last else 0
+        if self._idle % IDLE_BEATS:
+            return None
+        self._last = beat
+        self._number += 1
+        return replace(beat, number=self._number)

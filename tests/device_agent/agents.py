@@ -1,0 +1,212 @@
+"""One agent under test: core and store on a directory, on a clock that the test moves."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from crdts import BoundedLWWSet, Counter
+from device_agent.batch import Batch
+from device_agent.core import Core, Publication
+from device_agent.durable import Durable
+from device_agent.settings import SECOND_US, Settings
+from device_agent.store import Store, _pane
+from lasp_edge import Program, folds
+from lasp_edge.fold import Partial
+from lasp_edge.messages import (
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    Frame,
+    PaneFrame,
+    PresenceFrame,
+    VariableFrame,
+    decode,
+)
+from simulations.fleet import Landed
+
+NOW_US = 1_700_000_000 * SECOND_US
+LAKE = "lake-1"
+_NONCES = itertools.count(1_000)
+
+
+def greenhouse(
+    *, size_s: float = 60, slide_s: float = 10, bound: int = 100, keyed: bool = False
+) -> Program:
+    """Return a program with a window, a local and a dynamic fold, and a shared counter."""
+    program = Program("greenhouse")
+    temperature = program.event("temperature", resolution="0.01", unit="°C")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=bound), "samples")
+    total = program.declare(Counter(), "total")
+
+    @program.on_event(temperature)
+    def sampled(event, update):
+        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+        update(total, Counter.increment, 1)
+
+    local = program.fold(samples, folds.mean(), "local_average")
+    program.fold_dynamic(local, "global_average")
+    program.window(
+        "by_room",
+        source=temperature,
+        fold=folds.struct(count=folds.count(), total=folds.sum(), low=folds.min()),
+        size_s=size_s,
+        slide_s=slide_s,
+        key=(lambda event: event.tags.get("room", "")) if keyed else None,
+    )
+    return program
+
+
+class Device:
+    """An agent on a data directory: it can be killed and started again.
+
+    Attributes:
+        landed: what its lander took.
+        sent: every publication since the last `clear`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        program: Program | None = None,
+        *,
+        name: str = "pi-1",
+        settings: Settings | None = None,
+        now_us: int = NOW_US,
+    ) -> None:
+        self.directory = directory
+        self.program = program or greenhouse()
+        self.name = name
+        self.settings = settings or Settings(keep_readings=True)
+        self.now_us = now_us
+        self.landed = Landed(LAKE)
+        self.sent: list[Publication] = []
+        self.start()
+
+    def start(self, nonce: int | None = None) -> None:
+        """Start a process on the directory."""
+        self.store = Store(self.directory)
+        nonce = next(_NONCES) if nonce is None else nonce
+        self.core = Core(self.program, self.name, nonce, self.store.restored(), self.settings)
+        self.core.cursor("test")
+        self.durable = Durable(self.core, self.store)
+        self.core.handle_connected(self.now_us)
+
+    def kill(self) -> None:
+        """End the process without a word."""
+        self.store.close()
+
+    def restart(self, nonce: int | None = None) -> None:
+        """Kill it and start it again."""
+        self.kill()
+        self.start(nonce)
+
+    def read(
+        self,
+        values: Iterable[Any],
+        times_us: Iterable[int | None] | None = None,
+        tags: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        """Take in readings of the temperature; the clock is moved on to the newest own time."""
+        values = list(values)
+        times = [None] * len(values) if times_us is None else list(times_us)
+        self.now_us = max([self.now_us, *(time_us for time_us in times if time_us is not None)])
+        self.take(values, times, [tags or {}] * len(values), **more)
+
+    def take(
+        self,
+        values: list[Any],
+        times_us: list[int | None],
+        tags: list[Mapping[str, str]],
+        source: str = "test",
+        **more: Any,
+    ) -> None:
+        """Take in a batch as it is."""
+        names = ["temperature"] * len(values)
+        self.durable.read(Batch(source, names, times_us, values, tags, **more), self.now_us)
+
+    def tick(self, seconds: float = 1.0) -> list[Publication]:
+        """Let time pass; return what was published."""
+        self.now_us += round(seconds * SECOND_US)
+        published = list(self.durable.tick(self.now_us))
+        self.sent += published
+        return published
+
+    def frames(self, kind: type[Frame], published: Iterable[Publication] | None = None) -> list:
+        """Return the frames of a kind among what was published."""
+        source = self.sent if published is None else published
+        found = [decode(p.payload) for p in source if "/out/" not in p.topic]
+        return [frame for frame in found if isinstance(frame, kind)]
+
+    def hear(self, frame: Frame, topic: str | None = None) -> None:
+        """Let it hear a frame on its proper topic."""
+        self.durable.hear(topic or self.topic_of(frame), frame.encode(), self.now_us)
+
+    def topic_of(self, frame: Frame) -> str:
+        """Return the topic a frame belongs on."""
+        topics, device = self.core.topics, frame.replica.device
+        if isinstance(frame, VariableFrame):
+            return topics.variable(device, frame.variable)
+        if isinstance(frame, AckFrame | AskFrame):
+            own = topics.acknowledgement if isinstance(frame, AckFrame) else topics.inbox
+            return own(self.name)
+        of_kind = {PaneFrame: topics.pane, BeatFrame: topics.beat, PresenceFrame: topics.presence}
+        return of_kind[type(frame)](device)
+
+    def acknowledge(self, *frames: PaneFrame, lake: str = LAKE) -> None:
+        """Let the lander say that frames have landed."""
+        replica = frames[0].replica if frames else self.core.replica
+        self.hear(AckFrame(replica, 0, lake, tuple(frame.number for frame in frames)))
+
+    def land(self, seconds: float = 1.0) -> list[PaneFrame]:
+        """Let time pass with a lander that takes and acknowledges everything."""
+        frames = self.frames(PaneFrame, self.tick(seconds))
+        for frame in frames:
+            answer = self.landed.take(frame)
+            assert answer is not None
+            self.hear(answer)
+        return frames
+
+    def settle(self, ticks: int = 400) -> None:
+        """Stop reading and go on until everything has landed."""
+        self.core.handle_end()
+        for _ in range(ticks):
+            if self.core.done:
+                return
+            self.land()
+        raise AssertionError(f"not done after {ticks} ticks: {self.core.report()}")
+
+    @property
+    def low_us(self) -> int | None:
+        """What the newest beat promises."""
+        return self.frames(BeatFrame)[-1].low_us
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """The counted outcomes."""
+        return self.core.counters.totals
+
+    def stored_panes(self) -> dict[tuple[str, int], Partial]:
+        """Return (key, pane start) -> the combination over all replicas, from the store."""
+        window = self.program.windows["by_room"]
+        found: dict[tuple[str, int], Partial] = {}
+        for pane, row in self.rows():
+            before = found.get((pane.key, pane.pane_us), window.fold.zero)
+            found[pane.key, pane.pane_us] = window.fold.combine(before, row.partial)
+        return found
+
+    def rows(self) -> list:
+        """Return the store's pane entries."""
+        return [_pane(row) for row in self.store._db.execute("SELECT * FROM pane ORDER BY pane_us")]
+
+
+def truth_of(window: Any, readings: Iterable[dict[str, Any]]) -> dict[tuple[str, int], Partial]:
+    """Return (key, pane start) -> partial, recomputed from kept readings."""
+    found: dict[tuple[str, int], Partial] = {}
+    for reading in readings:
+        key = reading["tags"].get("room", "") if window.key else ""
+        at = (key, reading["time_us"] // window.span_us * window.span_us)
+        lifted = window.fold.lift(reading["q"], reading["time_us"])
+        found[at] = window.fold.combine(found.get(at, window.fold.zero), lifted)
+    return found

@@ -1,0 +1,270 @@
+"""The README tells the truth: every block in it is run, and shown output is what comes out."""
+
+import configparser
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from argparse import ArgumentParser
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.brokers import ConfiguredMosquitto
+
+CHECKOUT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+README = (CHECKOUT / "README.md").read_text()
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+BLOCKS = [Block(*found) for found in re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)]
+
+# How each block begins, or what it holds; every block is one of these, and each is used below.
+MARKS = {
+    "greenhouse": ("python", 'program = Program("greenhouse")'),
+    "make": ("sh", "make demo"),
+    "demo output": ("text", "RESULT ok"),
+    "broker": ("text", "listener 1883"),
+    "device": ("sh", "python3 -m venv"),
+    "service": ("ini", "ExecStart"),
+    "status": ("sh", "lasp-edge status"),
+    "cloud": ("sh", "pip install '.[cloud]'"),
+    "cluster": ("sh", "--no-lander"),
+    "recording": ("json", "attic-pi"),
+    "trial": ("sh", "--replay readings.jsonl"),
+    "trial output": ("csv", "key,start_us"),
+    "deltalake": ("python", "newest = 1"),
+    "duckdb": ("python", "import duckdb"),
+    "spark": ("python", "spark_session"),
+    "merged view": ("sql", "max_by(count, seq)"),
+    "cold chain": ("python", "cold-chain"),
+    "own fold": ("python", "class Range"),
+    "fleet": ("python", "seed=42"),
+    "house": ("", "crdts/          values"),
+}
+
+
+def block(name):
+    language, mark = MARKS[name]
+    (found,) = [b.text for b in BLOCKS if b.language == language and mark in b.text]
+    return found
+
+
+def test_every_block_is_run_by_a_test_here():
+    marked = [block(name) for name in MARKS]
+    assert sorted(marked) == sorted(b.text for b in BLOCKS)
+    source = Path(__file__).read_text()
+    assert all(source.count(f'block("{name}")') == 1 for name in MARKS)
+
+
+def test_greenhouse_is_the_example_module():
+    from lasp_edge.examples.greenhouse import program
+
+    shown = {}
+    exec(block("greenhouse"), shown)
+    shown = shown["program"].validate()
+    assert (
+        shown.windows["temperature_by_room"].stream == program.windows["temperature_by_room"].stream
+    )
+    ours, theirs = (p.dynamic_folds["global_average"].stream for p in (shown, program))
+    assert ours == theirs
+
+
+def test_two_commands_are_targets_and_ci_calls_the_second():
+    commands = block("make").splitlines()
+    assert commands == ["make demo", "make test"]
+    for command in commands:
+        planned = subprocess.check_output([*command.split(), "--dry-run"], cwd=CHECKOUT, text=True)
+        assert ("lasp-edge demo" in planned) or ("pytest" in planned)
+    assert "make test" in (CHECKOUT / ".ci" / "run").read_text()
+
+
+def shape(line):
+    """A line without what differs from run to run."""
+    return re.sub(r"[\d.,:-]*\d[\d.,:-]*", "#", line).split()
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_demo_prints_what_is_shown():
+    done = subprocess.run(
+        [BIN / "lasp-edge", "demo"], cwd=CHECKOUT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    printed = [shape(line) for line in done.stdout.splitlines()]
+    assert done.stdout.splitlines()[-1] == "RESULT ok"
+    checks = [line for line in block("demo output").splitlines() if re.match(r"\s*\([a-e]\)", line)]
+    assert len(checks) >= 5
+    for line in checks:
+        begins = shape(line)[:4]
+        assert any(words[:4] == begins for words in printed), line
+
+
+def parsed(command):
+    """Return the arguments of a `lasp-edge` command line, parsed by its own parser."""
+    words = shlex.split(command.replace("\\\n", " "))
+    places = {"agent": "device_agent", "status": "device_agent", "demo": "simulations.demo"}
+    name = words[1]
+    package = places.get(name, "cloud_tier")
+    module = f"{package}.command" if name == "demo" else f"{package}.command.{name}"
+    parser = ArgumentParser(exit_on_error=False)
+    import_module(module).add_arguments(parser)
+    return parser.parse_args(words[2:])
+
+
+def commands(text):
+    """Return the command lines of a block, continued lines joined."""
+    return [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def test_service_file_starts_the_agent():
+    unit = configparser.ConfigParser(interpolation=None, strict=True)
+    unit.optionxform = str
+    unit.read_string(block("service").replace("\\\n", " "))
+    arguments = parsed(unit["Service"]["ExecStart"])
+    assert arguments.program == "lasp_edge.examples.greenhouse:program"
+    assert arguments.source == ["host"]
+    assert unit["Install"]["WantedBy"] == "multi-user.target"
+
+
+def test_cluster_commands_parse():
+    lander, job = map(parsed, commands(block("cluster")))
+    assert lander.lake == job.lake == "s3a://bucket/lake"
+    assert job.master == "spark://cluster:7077"
+    assert job.no_lander
+
+
+def replaced(text, pairs):
+    for before, after in pairs.items():
+        text = text.replace(before, after)
+    return text
+
+
+def here(command, home, broker):
+    """Return a command line of the README as words, for this machine and this broker."""
+    places = {"mqtt://192.168.1.10": broker, "~/lasp/bin/": f"{BIN}/", "~/": f"{home}/"}
+    words = shlex.split(replaced(command, places))
+    return [str(BIN / words[0]) if words[0] in {"lasp-edge", "pip"} else words[0], *words[1:]]
+
+
+def succeeds(words, home, timeout=120):
+    done = subprocess.run(
+        words,
+        cwd=home,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_a_device_and_the_cloud_run_as_shown(tmp_path):
+    make_venv, install, agent = commands(block("device"))
+    assert make_venv == "python3 -m venv ~/lasp"
+    cloud_install, cloud = commands(block("cloud"))
+    for line in (install, cloud_install):
+        words = here(line, tmp_path, "")
+        assert words[:2] == [str(BIN / "pip"), "install"]
+        succeeds([*words[:2], "--dry-run", "--no-deps", "--quiet", *words[2:]], CHECKOUT)
+    rest = [line for line in block("broker").splitlines() if not line.startswith("listener")]
+    with ConfiguredMosquitto(tmp_path / "broker", *rest) as broker:
+        running = subprocess.Popen(
+            here(agent, tmp_path, broker.url), cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert "global_average" in running.stdout.readline()
+            output = succeeds([*here(cloud, tmp_path, broker.url), "--until-idle", "5"], tmp_path)
+            assert "1 device heard" in output
+            told = succeeds(here(block("status"), tmp_path, broker.url), tmp_path)
+            assert "device kitchen" in told
+        finally:
+            running.terminate()
+            assert running.wait(timeout=20) == 0
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    """A folder with the lake that the README's trial run of a recording leaves."""
+    home = tmp_path_factory.mktemp("trial")
+    (home / "readings.jsonl").write_text(block("recording"))
+    demo, windows = (here(line, home, "") for line in commands(block("trial")))
+    told = succeeds(demo, home, timeout=240)
+    assert told.splitlines()[-1] == "RESULT ok"
+    return home, succeeds(windows, home)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_trial_gives_the_windows_that_are_shown(trial):
+    _, printed = trial
+    assert printed == block("trial output")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_lake_opens_in_deltalake_and_duckdb(trial):
+    home, _ = trial
+    first = succeeds([sys.executable, "-c", block("deltalake")], home)
+    assert "'attic'" in first
+    assert "'count': " in first
+    assert "attic" in succeeds([sys.executable, "-c", block("duckdb")], home)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial):
+    home, _ = trial
+    query = f"merged = spark.sql({block('merged view')!r}).collect()\n"
+    total = "print('READINGS', sum(row['count'] for row in merged))"
+    told = succeeds([sys.executable, "-c", block("spark") + query + total], home)
+    assert "|" in told
+    accepted = [json.loads(line) for line in block("recording").splitlines()]
+    known = {(r["ts"], r["device"], r["data"]["temp"]) for r in accepted}
+    assert f"READINGS {len([k for k in known if k[2] is not None])}" in told
+
+
+def test_cold_chain_program_is_valid():
+    shown = {}
+    exec(block("cold chain"), shown)
+    program = shown["program"].validate()
+    assert program.windows["by_truck"].fold.columns_named[-1] == "warmest_max_q"
+    assert program.dynamic_folds["everywhere"].resolution.text == "0.1"
+
+
+def test_own_fold_gives_what_it_says():
+    from lasp_edge.numbers import Resolution
+
+    shown = {}
+    exec(block("own fold"), shown)
+    fold = shown["Range"]().checked()
+    partial = fold.combine(fold.lift(-30), fold.combine(fold.lift(45), fold.lift(10)))
+    assert fold.lower(partial, Resolution("0.1")) == {"range": 7.5}
+
+
+@pytest.mark.slow
+def test_simulated_fleet_agrees_as_shown():
+    exec(block("fleet"), {})
+
+
+def test_house_lists_every_package():
+    listed = {line.split("/")[0] for line in block("house").splitlines() if line[0] != " "}
+    found = {path.parent.name for path in CHECKOUT.glob("*/__init__.py")} | {"tests"}
+    assert listed == found
