@@ -105,13 +105,15 @@ def need_int(number: Any, what: str, *, least: int = 0, below: int = INTEGERS) -
 
 
 def need_text(text: Any, what: str, max_bytes: int) -> str:
-    """Return `text` if it is text of at most `max_bytes` in UTF-8.
+    """Return `text` if it is a name: at most `max_bytes` in UTF-8, no control characters.
 
     Raises:
         ValueError: it is something else.
     """
     if type(text) is not str or not _is_plain(text, exact=True) or len(text.encode()) > max_bytes:
         raise ValueError(f"{what} needs text of at most {max_bytes} bytes, got {text!r}")
+    if any(character < " " for character in text):  # names are joined by one of these in digests
+        raise ValueError(f"{what} needs text without control characters, got {text!r}")
     return text
 
 

@@ -25,7 +25,7 @@ from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, So
 from device_agent.clock import is_time
 from device_agent.counters import Counters
 from device_agent.identities import Identities
-from device_agent.intake import Intake
+from device_agent.intake import Intake, Wanted
 from device_agent.panes import NEVER_US, Panes
 from device_agent.peers import too_far_ahead
 from device_agent.settings import Settings
@@ -108,15 +108,16 @@ class Core:
         self._result_texts: dict[str, str] = {}
         self._notes: dict[str, Any] = {"settled": restored.facts.get("settled", {})}
 
-    def wanted(self, batch: Batch, now_us: int) -> list[BlockId]:
-        """Return the blocks of time that must be recalled before the batch is handled."""
+    def wanted(self, batch: Batch, now_us: int) -> Wanted:
+        """Return what must be recalled before the batch is handled."""
         return self.intake.wanted(batch, now_us)
 
     def recall(
-        self, block: BlockId, identities: bytes | None, panes: list[tuple[PaneId, PaneRow]]
+        self, blocks: dict[BlockId, bytes | None], panes: list[tuple[PaneId, PaneRow]]
     ) -> None:
-        """Take back a block's identities and this replica's panes in it."""
-        self._identities.recall(block, identities)
+        """Take back blocks of identities, and pane entries of this life."""
+        for block, identities in blocks.items():
+            self._identities.recall(block, identities)
         self.panes.restore(panes)
 
     def cursor(self, source: str) -> str | None:

@@ -40,15 +40,11 @@ class Durable:
 
     def read(self, batch: Batch, now_us: int) -> None:
         """Take readings in; when this returns they are durable and may be acknowledged."""
-        core = self.core
-        for block in core.wanted(batch, now_us):
-            replica = (core.replica.incarnation, core.replica.nonce)
-            panes = [
-                found
-                for stream, least_us, end_us in core.intake.pane_starts(block)
-                for found in self.store.panes(stream, replica, least_us, end_us)
-            ]
-            core.recall(block, self.store.identities(block), panes)
+        core, store = self.core, self.store
+        wanted = core.wanted(batch, now_us)
+        blocks = {block: store.identities(block) for block in wanted.blocks}
+        panes = [pane for place in wanted.panes for pane in store.panes(core.replica, *place)]
+        core.recall(blocks, panes)
         core.handle_batch(batch, now_us)
         self._commit()
 

@@ -39,6 +39,21 @@ def tags_text(tags: Mapping[str, str]) -> str:
     return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
 
 
+class PaneRange(NamedTuple):
+    """Panes of a stream with least_us <= start < end_us."""
+
+    stream: int
+    least_us: int
+    end_us: int
+
+
+class Wanted(NamedTuple):
+    """What a batch needs of the store: blocks of identities, and pane entries of this life."""
+
+    blocks: list[BlockId]
+    panes: list[PaneRange]
+
+
 class _Way(NamedTuple):
     """What the readings of one event go through."""
 
@@ -177,8 +192,8 @@ class Intake:
         spans = tuple([(window, window.span_us) for window in windows])
         return _Way(event, spans, keyed or self._program.has_handlers(event.name))
 
-    def wanted(self, batch: Batch, now_us: int) -> list[BlockId]:
-        """Return the blocks of time that the store must give before the batch is taken."""
+    def wanted(self, batch: Batch, now_us: int) -> Wanted:
+        """Return what the store must give before the batch is taken."""
         first_us, last_us = self.floor_us, now_us + self._settings.max_skew_us
         stamp_us = max(now_us, self._stamp_us + 1)
         where: dict[tuple[str, str, int], None] = {}
@@ -190,13 +205,16 @@ class Intake:
                 where[name, self._text(tags) if tags else "", own_us // BLOCK_US] = None
         found = [BlockId(*place) for place in where if place[0] in self._ways]
         evicted = self._panes.evicted_us // BLOCK_US
-        return [b for b in found if b.block <= evicted or self._identities.wanted(b)]
+        panes = {
+            range_us: None for b in found if b.block <= evicted for range_us in self._panes_of(b)
+        }
+        return Wanted([b for b in found if self._identities.wanted(b)], list(panes))
 
-    def pane_starts(self, block: BlockId) -> list[tuple[int, int, int]]:
-        """Return (stream, least, end) of the pane starts whose readings lie in a block."""
-        least, end = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
+    def _panes_of(self, block: BlockId) -> list[PaneRange]:
+        """Return where the panes start whose readings lie in a block."""
+        least_us, end_us = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
         return [
-            (window.stream, least // span_us * span_us, end)
+            PaneRange(window.stream, least_us // span_us * span_us, end_us)
             for window, span_us in self._ways[block.event].windows
         ]
 
@@ -364,6 +382,8 @@ def _key(window: Window, event: Event) -> str:
     key: Any = window.key(event)
     if not isinstance(key, str) or len(key.encode()) > KEY_BYTES:
         raise ValueError(f"the key of window {window.name!r} must be text of at most {KEY_BYTES} B")
+    if any(character < " " for character in key):
+        raise ValueError(f"the key of window {window.name!r} must not hold control characters")
     return str(key)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 import msgpack
 
+from crdts import Replica
 from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from device_agent.identities import BLOCK_US
 from lasp_edge.errors import NotFound
@@ -165,13 +166,13 @@ class Store:
         return row[0] if row else None
 
     def panes(
-        self, stream: int, replica: tuple[int, int], least_us: int, end_us: int
+        self, replica: Replica, stream: int, least_us: int, end_us: int
     ) -> list[tuple[PaneId, PaneRow]]:
         """Return a replica's entries of a stream with least_us <= pane start < end_us."""
         rows = self._db.execute(
             "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
             " AND incarnation = ? AND nonce = ?",
-            (least_us, end_us, stream, *replica),
+            (least_us, end_us, stream, replica.incarnation, replica.nonce),
         )
         return [_pane(row) for row in rows]
 

@@ -343,6 +343,8 @@ def _keys(packed: Any, length: int) -> tuple[str, ...]:
         return ("",) * length
     names, indices = packed
     known = [_text(name, MAX_FRAME_BYTES) for name in _list(names)]
+    if any(character < " " for name in known for character in name):
+        raise FrameError("a control character in a key")
     return tuple([known[index] for index in _integers(indices, 0, len(known))])
 
 

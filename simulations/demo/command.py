@@ -25,6 +25,7 @@ from simulations.demo.lake import COMMAND
 from simulations.demo.live import Screen
 from simulations.demo.recording import Recording
 from simulations.demo.stage import Cast, Stage
+from simulations.demo.traffic import Pace
 from simulations.demo.trouble import Trouble
 
 LIVE_PROGRAM = "simulations.demo.program:program"
@@ -68,7 +69,7 @@ def play(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.chaos:
         seed = new_seed() if arguments.seed is None else arguments.seed
     try:
-        return asyncio.run(_play(cast, screen, seed, is_live=arguments.replay is None))
+        return asyncio.run(_play(cast, screen, seed, arguments.speed if arguments.replay else None))
     except (asyncio.CancelledError, KeyboardInterrupt):
         screen.show([])
         screen.say("Interrupted; everything that was started is ended.")
@@ -81,18 +82,24 @@ def play(arguments: argparse.Namespace, screen: Screen) -> int:
         return Exit.DIFFERS
 
 
-async def _play(cast: Cast, screen: Screen, seed: int | None, *, is_live: bool) -> int:
+async def _play(cast: Cast, screen: Screen, seed: int | None, speed: str | None) -> int:
     task = asyncio.current_task()
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     async with Stage(cast, screen) as stage:
-        if is_live:
+        if speed is None:
             measured_s = await story.live(stage)
-            per_second = stage.accepted() / measured_s / len(stage.devices)
-            return await ending.finish(stage, per_second)
+            pace = Pace.of(stage.accepted(), len(stage.devices), measured_s)
+            return await ending.finish(stage, pace)
         await story.replay(stage, seed)
-        return await ending.finish(stage, None)
+        return await ending.finish(stage, Pace(_speed_in_words(speed)))
+
+
+def _speed_in_words(speed: str) -> str:
+    return (
+        "read as fast as possible" if speed == "max" else f"read {speed} times as fast as recorded"
+    )
 
 
 def _cast(arguments: argparse.Namespace) -> Cast:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
 from typing import Any
 
 from lasp_edge.errors import Exit
@@ -11,10 +12,11 @@ from simulations.demo.checks import Evidence, Row, Verdict, verdicts
 from simulations.demo.devices import Value
 from simulations.demo.live import aligned, decimals, in_words, number
 from simulations.demo.stage import Stage
-from simulations.demo.traffic import Traffic, json_bytes, traffic_lines
+from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 
 CLOUD_S = 120.0
-ROWS_SHOWN = 5
+ROWS, FEWER_ROWS = 6, 2
+"""How many rows are shown of the first window, and of the others."""
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNTED = {
@@ -34,12 +36,12 @@ _OF_THE_FILE = {
 }
 
 
-async def finish(stage: Stage, per_second: float | None) -> int:
+async def finish(stage: Stage, pace: Pace) -> int:
     """Wait for Spark, end the devices, and say what came of it.
 
     Args:
         stage: everything, settled.
-        per_second: how often each device measured; None for a recording.
+        pace: how often was measured.
 
     Returns:
         The exit code.
@@ -53,11 +55,12 @@ async def finish(stage: Stage, per_second: float | None) -> int:
     await stage.stop_devices()
     evidence = await _evidence(stage, values)
     statuses = [await stage.commands.status(d.data_dir) for d in stage.devices.values()]
-    for window in stage.cast.program.windows.values():
-        stage.say("", *window_lines(window, evidence.windows[window.name]))
+    mosts = chain([ROWS], repeat(FEWER_ROWS))
+    for window, most in zip(stage.cast.program.windows.values(), mosts, strict=False):
+        stage.say("", *window_lines(window, evidence.windows[window.name], most))
     readings = evidence.all_readings()
     traffic = Traffic(
-        sent, received, json_bytes(stage.cast.program.name, readings), len(readings), per_second
+        sent, received, json_bytes(stage.cast.program.name, readings), len(readings), pace
     )
     found = verdicts(evidence)
     checked = [line for verdict in found for line in verdict.lines()]
@@ -75,11 +78,11 @@ async def _evidence(stage: Stage, values: Mapping[str, Mapping[str, Value]]) -> 
     return Evidence(program, values, readings, rows, windows)
 
 
-def window_lines(window: Window, rows: Sequence[Row]) -> list[str]:
+def window_lines(window: Window, rows: Sequence[Row], most: int) -> list[str]:
     """Return the last windows as a table for people, under a line that says what they are."""
     size_s, slide_s = window.size_us / 1_000_000, window.slide_us / 1_000_000
     title = f"{window.name}: {len(rows):,} windows of {size_s:g} s, one every {slide_s:g} s"
-    shown = sorted(rows, key=lambda row: (int(row["start_us"]), row["key"]))[-ROWS_SHOWN:]
+    shown = sorted(rows, key=lambda row: (int(row["start_us"]), row["key"]))[-most:]
     if not shown:
         return [f"{title}."]
     title += f"; the last {len(shown)} (UTC):" if len(rows) > len(shown) else " (UTC):"

@@ -17,7 +17,7 @@ from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 
 _LOOK_S = 0.2
-IDLE_S = 5
+IDLE_S = 12
 TELL_S = 15.0
 
 
@@ -68,6 +68,7 @@ class Stage:
         self._is_live = True
         self._closing = AsyncExitStack()
         self._cloud: Child | None = None
+        self._cloud_lines: list[str] = []
 
     async def __aenter__(self) -> Self:
         self._closing.push_async_callback(self.children.close)
@@ -104,16 +105,17 @@ class Stage:
         """Start the job that merges everything into the lake, in Spark."""
         words = [*self.cast.command, "cloud", self.cast.spec, "--broker", self.broker.url]
         words += ["--lake", str(self.lake), "--until-idle", str(IDLE_S)]
-        self._cloud = await self.children.start("cloud", words)
+        words += ["--roster", ",".join(self.devices)]
+        self._cloud = await self.children.start("cloud", words, self._cloud_lines.append)
 
     async def start_devices(self) -> None:
         """Start every agent."""
         for device in self.devices.values():
             await device.start()
 
-    def has_windows(self) -> bool:
-        """Whether Spark has made the lake's tables."""
-        return (self.lake / "windows" / "_delta_log").is_dir()
+    def cloud_is_ready(self) -> bool:
+        """Whether Spark has started, which the job says in its first line."""
+        return bool(self._cloud_lines)
 
     async def until(
         self,
@@ -166,6 +168,8 @@ class Stage:
         return sum(d.report.accepted for d in self.devices.values() if d.report is not None)
 
     def _summary(self) -> str:
+        if not self._is_live and self._cloud_lines:
+            return f"  ... Spark: {self._cloud_lines[-1]}"
         dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
         return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"
 

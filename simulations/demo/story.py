@@ -54,7 +54,7 @@ async def live(stage: Stage) -> float:
     _, second, _, fourth, *_ = stage.devices.values()
     say(f"Devices: {', '.join(stage.devices)} are measuring and talking to each other.")
     await stage.pass_time(MEASURE_S)
-    await stage.until(stage.has_windows, SPARK_S, "a first table from Spark")
+    await stage.until(stage.cloud_is_ready, SPARK_S, "started Spark")
     say("Cloud: Spark runs and keeps the tables.")
     await _kill(stage, second)
     await stage.pass_time(BETWEEN_S)
@@ -84,13 +84,18 @@ async def _cut_off(stage: Stage, device: Device) -> None:
     stage.say(f"{device.name} is cut off the network and goes on measuring ...")
     await stage.pass_time(CUT_OFF_S)
     device.let_in()
+    clock = asyncio.get_running_loop().time
+    let_in = clock()
     await stage.until(
         lambda: device.report is not None and device.report.connected,
         START_S,
         f"{device.name} connected again",
     )
-    waiting = device.report.dirty if device.report else 0
-    stage.say(f"... and is back after {CUT_OFF_S:.0f} s, with {waiting} entries to send.")
+    waited_s = clock() - let_in
+    stage.say(
+        f"... is let in after {CUT_OFF_S:.0f} s, and is back {waited_s:.0f} s later with all that "
+        "it measured."
+    )
 
 
 async def replay(stage: Stage, chaos_seed: int | None) -> None:

@@ -12,12 +12,30 @@ Its connection is left out, and so is what TCP and IP add on either side.
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from simulations.oracle import Reading
 
 _TYPE, _LENGTH_OF_TOPIC, _PACKET_ID, _PUBACK = 1, 2, 2, 4
 _SEVEN_BITS = 7
+
+
+class Pace(NamedTuple):
+    """How often was measured.
+
+    Attributes:
+        text: in words.
+        per_second: readings of each device; None for a recording, which has no rate of its own.
+    """
+
+    text: str
+    per_second: float | None = None
+
+    @classmethod
+    def of(cls, readings: int, devices: int, seconds: float) -> Self:
+        """Return the pace of so many devices that measured for so long."""
+        rate = readings / devices / seconds
+        return cls(f"{rate:.1f} a second on each device", rate)
 
 
 class Traffic(NamedTuple):
@@ -28,14 +46,14 @@ class Traffic(NamedTuple):
         received_bytes: by the devices.
         json_bytes: for every accepted reading, one by one.
         readings: how many readings that were.
-        per_second: how often each device measured; None for a recording.
+        pace: how often was measured.
     """
 
     sent_bytes: int
     received_bytes: int
     json_bytes: int
     readings: int
-    per_second: float | None = None
+    pace: Pace
 
     @property
     def socket_bytes(self) -> int:
@@ -50,15 +68,16 @@ class Traffic(NamedTuple):
 
 def traffic_lines(traffic: Traffic) -> list[str]:
     """Return finding (e): all bytes beside those of JSON, at the rate that was measured."""
-    rate, indent = traffic.per_second, " " * 12
-    how = "read as fast as possible" if rate is None else f"{rate:.1f} a second on each device"
+    rate, indent = traffic.pace.per_second, " " * 12
     sent, received = f"{traffic.sent_bytes:,} sent", f"{traffic.received_bytes:,} received"
     lines = [
         f"(e) bytes   {traffic.socket_bytes:,} over the devices' sockets ({sent}, {received})",
         f"{indent}{traffic.json_bytes:,} if each reading went as JSON over MQTT, headers included",
-        f"{indent}so {traffic.ratio:.2f} times JSON's, for {traffic.readings:,} readings, {how}",
+        f"{indent}so {traffic.ratio:.2f} times JSON's, for {traffic.readings:,} readings, {traffic.pace.text}",
     ]
-    if rate is not None and traffic.ratio:
+    if rate is None:
+        lines.append(f"{indent}At the recorded pace the devices would talk longer, and send more.")
+    elif traffic.ratio:
         lines += [
             f"{indent}This fleet sends about as much however often it measures, so it is cheaper",
             f"{indent}from about {rate * traffic.ratio:.0f} readings a second on each device on.",

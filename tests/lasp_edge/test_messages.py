@@ -28,7 +28,7 @@ from lasp_edge.messages import (
     entry_bytes,
 )
 
-texts = st.text(st.characters(codec="utf-8"), max_size=20)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
 int64 = st.integers(-(2**63), 2**63 - 1)
 seqs = st.integers(0, 2**40 - 1)
@@ -426,3 +426,13 @@ def test_a_wrong_envelope_is_refused(changed):
 
 def test_extras_that_a_reader_does_not_know_are_ignored():
     assert decode(envelope(6, ["v"], extras={"group": "east"})) == AskFrame(ME, 1, "v")
+
+
+@pytest.mark.parametrize("name", ["a\x1fb", "a\nb", "\x00"])
+def test_control_characters_in_names_and_keys_are_refused(name):
+    me = Replica(1, 7, "pi-1")
+    entries = PaneEntries(5, 10, 1, 7, ((3,),), (name,), (120,), (9,))
+    with pytest.raises(FrameError, match="control character"):
+        decode(PaneFrame(me, 1, (entries,)).encode())
+    with pytest.raises(FrameError, match="bad replica"):
+        decode(PresenceFrame(Replica(1, 7, name), 1, True).encode())

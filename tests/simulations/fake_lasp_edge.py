@@ -116,6 +116,7 @@ def cloud() -> None:
     if BROKEN == "java":
         sys.exit(_lacks_java())
     (lake / "windows" / "_delta_log").mkdir(parents=True)
+    print("Spark is ready", flush=True)
     before = None
     while before != (before := {d: len(r) for d, r in fleet(stage()).items()}) or not before:
         time.sleep(1.0)

@@ -1,6 +1,6 @@
 """The bytes of JSON over MQTT, counted by hand."""
 
-from simulations.demo.traffic import Traffic, json_bytes, traffic_lines
+from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 from simulations.oracle import Reading
 
 
@@ -29,17 +29,17 @@ def test_a_publish_of_128_bytes_and_more_has_a_length_of_two():
 
 
 def test_more_bytes_than_json_are_told_as_such_with_the_rate_from_which_it_pays():
-    lines = " ".join(traffic_lines(Traffic(60_000, 60_000, 40_000, 400, 2.0)))
+    lines = " ".join(traffic_lines(Traffic(60_000, 60_000, 40_000, 400, Pace.of(400, 10, 20.0))))
     assert "120,000 over the devices' sockets (60,000 sent, 60,000 received)" in lines
     assert "3.00 times JSON's, for 400 readings, 2.0 a second on each device" in lines
     assert "from about 6 readings a second" in lines
 
 
 def test_a_recording_says_nothing_about_a_rate():
-    lines = " ".join(traffic_lines(Traffic(10, 10, 40, 4)))
+    lines = " ".join(traffic_lines(Traffic(10, 10, 40, 4, Pace("read as fast as possible"))))
     assert "0.50 times JSON's, for 4 readings, read as fast as possible" in lines
     assert "a second" not in lines
 
 
 def test_no_reading_is_no_division_by_zero():
-    assert "0.00 times" in " ".join(traffic_lines(Traffic(10, 10, 0, 0, 0.0)))
+    assert "0.00 times" in " ".join(traffic_lines(Traffic(10, 10, 0, 0, Pace.of(0, 5, 1.0))))

@@ -1,0 +1,92 @@
+"""A lake under test: steps over rows that are given, and what `deltalake` reads afterwards."""
+
+import random
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from cloud_tier.frontier import NOTHING_HEARD
+from cloud_tier.plan import plan_of
+from cloud_tier.step import Known, Outcome, recalled, step
+from cloud_tier.tables import Lake
+from lasp_edge import Program
+from tests.cloud_tier.fleet import Row, table
+
+UNKNOWN = Known(None, NOTHING_HEARD)
+
+
+class LakeUnderTest:
+    """A fresh lake of a program, and the driver of its steps.
+
+    Args:
+        spark: the session.
+        program: the program.
+        root: an empty directory.
+        options: of `plan_of`.
+    """
+
+    def __init__(self, spark: Any, program: Program, root: Path, **options: Any) -> None:
+        self.spark, self.program = spark, program
+        self.lake = Lake(root)
+        self.lake.create(program.columns())
+        self.plan = plan_of(program, self.lake, **options)
+        self.known = UNKNOWN
+
+    def step(self, rows: Iterable[Mapping[str, Any]]) -> Outcome:
+        """Merge one batch."""
+        batch = self.spark.createDataFrame(table(self.program, rows))
+        outcome = step(batch, 0, self.plan, self.known)
+        self.known = outcome.known
+        return outcome
+
+    def restart(self) -> None:
+        """Forget what the driver knows, as a new process does."""
+        self.known = recalled(self.spark, self.plan)
+
+    def rows(self, path: str) -> list[Row]:
+        """Return a table's rows, as an independent reader sees them."""
+        return DeltaTable(path).to_pyarrow_table().to_pylist()
+
+    def version(self, path: str) -> int:
+        """Return a table's version."""
+        return DeltaTable(path).version()
+
+    def revisions(self, window: str, start_us: int, key: str = "") -> list[Row]:
+        """Return all rows of one window in the order of their revisions."""
+        found = [
+            row
+            for row in self.rows(self.lake.windows)
+            if (row["window"], row["key"], row["start_us"]) == (window, key, start_us)
+        ]
+        return sorted(found, key=lambda row: row["revision"])
+
+    def current(self) -> dict[tuple[str, str, int], tuple[Any, ...]]:
+        """Return (window, key, start) -> (integers of the partial, devices in) of current rows."""
+        newest: dict[tuple[str, str, int], Row] = {}
+        for row in sorted(self.rows(self.lake.windows), key=lambda row: row["revision"]):
+            newest[row["window"], row["key"], row["start_us"]] = row
+        return {at: (self._partial(row), row["devices_in"]) for at, row in newest.items()}
+
+    def statuses(self) -> dict[tuple[str, str, int], list[str]]:
+        """Return (window, key, start) -> its statuses in the order of revisions, checked for gaps."""
+        found: dict[tuple[str, str, int], list[str]] = {}
+        for row in sorted(self.rows(self.lake.windows), key=lambda row: row["revision"]):
+            statuses = found.setdefault((row["window"], row["key"], row["start_us"]), [])
+            assert row["revision"] == len(statuses), "revisions count from 0 without a gap"
+            statuses.append(row["status"])
+        return found
+
+    def _partial(self, row: Row) -> tuple[int | None, ...]:
+        columns = self.program.windows[row["window"]].fold.columns_named
+        return tuple(None if row[name] is None else int(row[name]) for name in columns)
+
+
+def batches(rows: list[Row], seed: int, count: int) -> list[list[Row]]:
+    """Return the rows in so many batches: shuffled, and a third of them twice."""
+    draw = random.Random(seed)
+    sent = rows + draw.sample(rows, len(rows) // 3)
+    draw.shuffle(sent)
+    size = -(-len(sent) // count)
+    return [sent[start : start + size] for start in range(0, len(sent), size)]
