@@ -1,4 +1,4 @@
-"""Seeded accidents: devices that are killed or cut off at random moments.
+"""Seeded accidents: devices that are killed or cut off, and a cloud job that is killed.
 
 >>> accidents = accidents_of(7, ["a", "b"])
 >>> next(accidents) == next(accidents_of(7, ["a", "b"]))
@@ -14,10 +14,14 @@ LARGEST_SEED = 2**32
 
 
 class Kind(StrEnum):
-    """What happens to the device."""
+    """What happens."""
 
     KILL = "killed"
-    CUT = "cut off"
+    CUT_OFF = "cut off"
+    KILL_CLOUD = "the cloud job is killed"
+
+
+_WEIGHTS = {Kind.KILL: 4, Kind.CUT_OFF: 4, Kind.KILL_CLOUD: 1}  # a cloud job takes long to start
 
 
 class Accident(NamedTuple):
@@ -25,9 +29,9 @@ class Accident(NamedTuple):
 
     Attributes:
         after_s: how long after the one before.
-        device: whom it happens to.
+        device: whom it happens to; of no meaning where it happens to the cloud job.
         kind: what happens.
-        lasts_s: how long until the device is started or let in again.
+        lasts_s: how long until what was killed is started again, or who was cut off is let in.
     """
 
     after_s: float
@@ -40,8 +44,10 @@ def accidents_of(seed: int, devices: Sequence[str]) -> Iterator[Accident]:
     """Yield accidents without end, the same ones for the same seed and devices."""
     chance = random.Random(seed)
     while True:
-        device, kind = chance.choice(devices), chance.choice(list(Kind))
-        yield Accident(chance.uniform(0.5, 2.5), device, kind, chance.uniform(0.2, 3.0))
+        (kind,) = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
+        yield Accident(
+            chance.uniform(0.5, 2.5), chance.choice(devices), kind, chance.uniform(0.2, 3.0)
+        )
 
 
 def new_seed() -> int:

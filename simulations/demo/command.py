@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tag", action="append", default=[], metavar="NAME=FIELD", help="repeat for each tag")
     add("--speed", default="max", metavar="N|max", help="times faster than recorded (default max)")
     add("--max-agents", type=int, default=32, metavar="N", help="refuse more devices (default 32)")
-    add("--chaos", action="store_true", help="kill devices and cut them off, at random moments")
+    add("--chaos", action="store_true", help="accidents: kill and cut off at random")
     add("--seed", type=int, metavar="N", help="of the accidents; by default a new one")
 
 
@@ -97,9 +97,7 @@ async def _play(cast: Cast, screen: Screen, seed: int | None, speed: str | None)
 
 
 def _speed_in_words(speed: str) -> str:
-    return (
-        "read as fast as possible" if speed == "max" else f"read {speed} times as fast as recorded"
-    )
+    return "as fast as possible" if speed == "max" else f"{speed} times as fast as recorded"
 
 
 def _cast(arguments: argparse.Namespace) -> Cast:

@@ -108,6 +108,12 @@ class Stage:
         words += ["--roster", ",".join(self.devices)]
         self._cloud = await self.children.start("cloud", words, self._cloud_lines.append)
 
+    async def kill_cloud(self) -> None:
+        """End the job without warning, with its lander and its JVM."""
+        assert self._cloud is not None
+        await self._cloud.kill()
+        self.children.forget(self._cloud)
+
     async def start_devices(self) -> None:
         """Start every agent."""
         for device in self.devices.values():
@@ -169,7 +175,7 @@ class Stage:
 
     def _summary(self) -> str:
         if not self._is_live and self._cloud_lines:
-            return f"  ... Spark: {self._cloud_lines[-1]}"
+            return f"  ... {self._cloud_lines[-1]}"
         dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
         return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"
 

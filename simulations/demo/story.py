@@ -1,10 +1,11 @@
 """What happens in the demo, in order: live, or from a recorded file."""
 
 import asyncio
+import contextlib
 from itertools import islice
 from textwrap import wrap
 
-from simulations.demo.chaos import Kind, accidents_of
+from simulations.demo.chaos import Accident, Kind, accidents_of
 from simulations.demo.devices import Condition, Device
 from simulations.demo.stage import Stage
 
@@ -115,7 +116,8 @@ async def replay(stage: Stage, chaos_seed: int | None) -> None:
         await stage.until(stage.is_settled, STALLED_S, what, moving=stage.progress)
     finally:
         accidents.cancel()
-        await asyncio.gather(accidents, return_exceptions=True)
+        with contextlib.suppress(asyncio.CancelledError):
+            await accidents
     stage.say("Everything is read, and all that it gave has landed.")
 
 
@@ -124,13 +126,23 @@ async def _accidents(stage: Stage, seed: int | None) -> None:
         return
     for accident in islice(accidents_of(seed, list(stage.devices)), ACCIDENTS):
         await asyncio.sleep(accident.after_s)
-        device = stage.devices[accident.device]
-        stage.say(f"{device.name} is {accident.kind} for {accident.lasts_s:.1f} s.")
-        if accident.kind is Kind.KILL:
-            await device.kill()
-            await asyncio.sleep(accident.lasts_s)
-            await device.start()
-        else:
-            device.cut_off()
-            await asyncio.sleep(accident.lasts_s)
-            device.let_in()
+        await _befall(stage, accident)
+
+
+async def _befall(stage: Stage, accident: Accident) -> None:
+    device = stage.devices[accident.device]
+    if accident.kind is Kind.KILL_CLOUD:
+        stage.say(f"The cloud job is killed, and started again {accident.lasts_s:.1f} s later.")
+        await stage.kill_cloud()
+        await asyncio.sleep(accident.lasts_s)
+        await stage.start_cloud()
+        return
+    stage.say(f"{device.name} is {accident.kind} for {accident.lasts_s:.1f} s.")
+    if accident.kind is Kind.KILL:
+        await device.kill()
+        await asyncio.sleep(accident.lasts_s)
+        await device.start()
+    else:
+        device.cut_off()
+        await asyncio.sleep(accident.lasts_s)
+        device.let_in()

@@ -68,12 +68,12 @@ class Traffic(NamedTuple):
 
 def traffic_lines(traffic: Traffic) -> list[str]:
     """Return finding (e): all bytes beside those of JSON, at the rate that was measured."""
-    rate, indent = traffic.pace.per_second, " " * 12
+    (how, rate), indent = traffic.pace, " " * 12
     sent, received = f"{traffic.sent_bytes:,} sent", f"{traffic.received_bytes:,} received"
     lines = [
         f"(e) bytes   {traffic.socket_bytes:,} over the devices' sockets ({sent}, {received})",
         f"{indent}{traffic.json_bytes:,} if each reading went as JSON over MQTT, headers included",
-        f"{indent}so {traffic.ratio:.2f} times JSON's, for {traffic.readings:,} readings, {traffic.pace.text}",
+        f"{indent}{traffic.ratio:.2f} times JSON's, for {traffic.readings:,} readings, {how}",
     ]
     if rate is None:
         lines.append(f"{indent}At the recorded pace the devices would talk longer, and send more.")

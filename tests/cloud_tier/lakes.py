@@ -14,6 +14,14 @@ from cloud_tier.tables import Lake
 from lasp_edge import Program
 from tests.cloud_tier.fleet import Row, table
 
+# Every step is a new query over a few rows: what would make many rows quick only costs here.
+QUICK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 UNKNOWN = Known(None, NOTHING_HEARD)
 
 
@@ -29,6 +37,8 @@ class LakeUnderTest:
 
     def __init__(self, spark: Any, program: Program, root: Path, **options: Any) -> None:
         self.spark, self.program = spark, program
+        for name, value in QUICK.items():
+            spark.conf.set(name, value)
         self.lake = Lake(root)
         self.lake.create(program.columns())
         self.plan = plan_of(program, self.lake, **options)

@@ -36,8 +36,8 @@ def test_more_bytes_than_json_are_told_as_such_with_the_rate_from_which_it_pays(
 
 
 def test_a_recording_says_nothing_about_a_rate():
-    lines = " ".join(traffic_lines(Traffic(10, 10, 40, 4, Pace("read as fast as possible"))))
-    assert "0.50 times JSON's, for 4 readings, read as fast as possible" in lines
+    lines = " ".join(traffic_lines(Traffic(10, 10, 40, 4, Pace("as fast as possible"))))
+    assert "0.50 times JSON's, for 4 readings, as fast as possible" in lines
     assert "a second" not in lines
 
 

@@ -1,0 +1,406 @@
+"""The agent as a state machine: strangers, clocks, sources that end, and how little it says."""
+
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crdts import Counter, Replica
+from crdts.wire import encode
+from device_agent.batch import Batch
+from device_agent.settings import SECOND_US, Settings
+from lasp_edge import Program
+from lasp_edge.messages import (
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    PaneFrame,
+    PresenceFrame,
+    Report,
+    VariableFrame,
+)
+from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse
+
+PEER = Replica(3, 33, "pi-2")
+HOUR_US = 3_600 * SECOND_US
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def device(tmp_path):
+    device = Device(tmp_path)
+    device.tick()
+    yield device
+    device.kill()
+
+
+# Strangers.
+
+INT64 = st.integers(-(2**63), 2**64 - 1)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | INT64 | st.floats() | st.binary(max_size=9) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+NAMES = st.sampled_from(["pi-1", "pi-2", "local_average", "total", "samples", ""]) | st.text()
+ENVELOPES = st.tuples(
+    st.sampled_from([1, 1, 1, 2]),
+    st.integers(0, 7),
+    NAMES,
+    st.integers(0, 5) | INT64,
+    INT64 | st.integers(0, 9),
+    st.integers(0, 5) | INT64,
+    st.tuples(NAMES, st.integers(-9, 9) | INT64, st.lists(PLAIN, max_size=3)).map(list)
+    | st.lists(PLAIN, max_size=4),
+    st.just({}),
+).map(lambda fields: msgpack.packb(list(fields), unicode_errors="surrogatepass"))
+KINDS = ["pane", "var", "beat", "presence", "ack", "inbox", "out"]
+
+
+def topics_of(device):
+    topics = device.core.topics
+    own = [topics.beat("pi-2"), topics.presence("pi-2"), topics.presence("pi-1")]
+    own += [topics.variable(name, var) for name in ("pi-1", "pi-2") for var in ("total", "samples")]
+    own += [topics.acknowledgement("pi-1"), topics.inbox("pi-1"), topics.inbox("pi-2"), "", "/"]
+    return [*own, topics.beat("pi-1"), f"{topics.root}/00/var/pi_", f"{topics.root}/a/b/c"]
+
+
+def state_of(device):
+    """Return what no stranger may change."""
+    panes = {pane: row for pane, row in device.rows()}
+    return device.core.results(), device.core.variables.shared(), panes, device.core.replica
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.integers(0, 99), st.binary(max_size=60) | ENVELOPES), max_size=15))
+def test_random_bytes_never_crash_an_agent_and_change_nothing(messages):
+    with TemporaryDirectory() as directory:
+        device = Device(Path(directory))
+        device.read([20.0], [NOW_US])
+        device.tick()
+        before = state_of(device)
+        topics = topics_of(device)
+        for place, payload in messages:
+            device.durable.hear(topics[place % len(topics)], payload, device.now_us)
+        device.tick()
+        after = state_of(device)
+        # A well-formed frame on its own topic is no stranger's: nearly none is drawn here.
+        if after != before:
+            assert any(name.startswith("pi-2") for name in after[0]) or after[3] != before[3]
+        device.read([21.0], [NOW_US + 1])
+        device.tick()
+        device.kill()
+
+
+FRAMES = st.one_of(
+    st.builds(
+        VariableFrame,
+        st.just(PEER),
+        st.integers(0, 3),
+        st.sampled_from(["local_average", "total", "samples", "x"]),
+        st.integers(-(2**63), 2**63 - 1) | st.just(0),
+        st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=3).map(tuple)
+        | st.just((encode(Counter().increment(PEER, 3)),)),
+    ),
+    st.builds(
+        BeatFrame,
+        st.just(PEER),
+        st.integers(0, 9),
+        st.none() | st.integers(-(2**57), 2**57),
+        st.booleans(),
+        st.lists(
+            st.builds(
+                Report,
+                st.sampled_from(["local_average", "total", "x"]),
+                st.integers(0, 2**40 - 1),
+                st.integers(0, 2**64 - 1),
+            ),
+            max_size=3,
+        ).map(tuple),
+    ),
+    st.builds(PresenceFrame, st.just(PEER), st.just(0), st.booleans()),
+    st.builds(
+        AckFrame,
+        st.builds(Replica, st.integers(0, 5), st.integers(0, 9), st.just("pi-1")),
+        st.just(0),
+        st.text(max_size=4),
+        st.lists(st.integers(0, 9), max_size=3).map(tuple),
+    ),
+    st.builds(AskFrame, st.just(PEER), st.just(0), st.sampled_from(["total", "samples", "x"])),
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(FRAMES, max_size=12))
+def test_well_formed_frames_of_any_content_never_crash_an_agent(frames):
+    with TemporaryDirectory() as directory:
+        device = Device(Path(directory))
+        device.read([20.0], [NOW_US])
+        device.tick()
+        for frame in frames:
+            device.hear(frame)
+            device.tick()
+        assert device.core.results()["local_average"]["count"] == 1
+        device.kill()
+
+
+def test_a_frame_on_anothers_topic_changes_nothing(device):
+    stream = device.program.local_folds["local_average"].stream
+    topics = device.core.topics
+    entry = VariableFrame(PEER, 1, "local_average", stream, (1, 5))
+    before = device.core.results()
+    for topic in (
+        topics.variable("pi-3", "local_average"),
+        topics.variable("pi-2", "total"),
+        topics.variable("pi-2", "local_average", 1),
+        topics.beat("pi-2"),
+        topics.inbox("pi-1"),
+        topics.variable("pi-2", "local_average").replace("greenhouse", "other"),
+    ):
+        device.hear(entry, topic)
+    device.hear(AckFrame(device.core.replica, 0, LAKE, (1,)), topics.acknowledgement("pi-2"))
+    device.hear(PresenceFrame(device.core.replica, 0, online=False), topics.presence("pi-2"))
+    assert device.core.results() == before
+    assert device.counted["frame: on another's topic"] == 8
+
+
+def test_a_cleared_retained_message_is_nothing(device):
+    device.durable.hear(device.core.topics.presence("pi-2"), b"", device.now_us)
+    assert not any(name.startswith("frame") for name in device.counted)
+
+
+def test_strangers_cause_at_most_a_commit_every_ten_seconds(device):
+    commits = []
+    whole = device.store.commit
+    device.store.commit = lambda changes: (commits.append(changes), whole(changes))
+    for _ in range(100):
+        device.durable.hear("x", b"junk", device.now_us)
+        device.tick()
+    assert len(commits) <= 11
+    assert device.store.restored().counters["frame: not msgpack"] > 80
+
+
+# Time.
+
+
+def test_a_clock_that_is_set_back_stops_nothing(device):
+    device.read([20.0], [NOW_US])
+    (lost,) = device.frames(PaneFrame, device.tick(20))
+    device.now_us -= 24 * HOUR_US
+    device.read([21.0])
+    published = [p for _ in range(30) for p in device.tick()]
+    assert [f for f in device.frames(PaneFrame, published) if f.number != lost.number]
+    assert len(device.frames(BeatFrame, published)) > 5
+    assert device.frames(VariableFrame, published)
+
+
+def test_a_slow_pane_is_sent_after_the_clock_was_set_back(tmp_path):
+    device = Device(tmp_path, greenhouse(size_s=86_400, slide_s=86_400))
+    device.read([20.0])
+    device.now_us -= 24 * HOUR_US
+    assert any(device.frames(PaneFrame, device.tick()) for _ in range(12))
+    device.kill()
+
+
+def test_promises_are_numbered_and_only_change_with_what_they_say(device):
+    device.read([20.0], [NOW_US])
+    device.land(20)
+    for _ in range(30):
+        device.land(2)
+    numbers = [frame.number for frame in device.frames(BeatFrame)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    device.sent.clear()
+    for _ in range(50):
+        device.land(2)
+    assert len(device.frames(BeatFrame)) == 10  # one in five is said though nothing is new
+
+
+def test_an_idle_agent_says_little(device):
+    device.read([20.0], [NOW_US], done=True)
+    for _ in range(30):
+        device.land(1)
+    device.sent.clear()
+    for _ in range(3_600):
+        device.land(1)
+    sent = sum(len(p.topic) + len(p.payload) for p in device.sent)
+    assert sent < 3_600 * 15  # bytes a second
+
+
+def test_nothing_is_published_while_disconnected_and_everything_after(device):
+    device.core.handle_disconnected()
+    device.read([20.0], [NOW_US])
+    assert [device.tick(20) for _ in range(5)] == [[]] * 5
+    device.core.handle_connected(device.now_us)
+    kinds = {type(frame) for frame in device.frames(object, device.tick())}
+    assert kinds == {VariableFrame, PaneFrame, BeatFrame, PresenceFrame}
+
+
+def test_a_broker_that_lost_everything_is_told_everything_again(device):
+    device.read([20.0], [NOW_US])
+    device.land(20)
+    device.tick()
+    device.core.handle_disconnected()
+    device.core.handle_connected(device.now_us)
+    frames = device.frames(object, device.tick())
+    assert {type(frame) for frame in frames} == {VariableFrame, BeatFrame, PresenceFrame}
+    assert {frame.variable for frame in frames if isinstance(frame, VariableFrame)} == {
+        "local_average",
+        "total",
+    }
+
+
+def test_what_the_link_did_not_take_is_said_again(device):
+    device.read([20.0], [NOW_US])
+    first, *_ = device.tick(20)
+    device.core.handle_unsent(first)
+    again = device.tick(2)
+    assert {type(frame) for frame in device.frames(object, again)} >= {
+        VariableFrame,
+        BeatFrame,
+        PresenceFrame,
+    }
+
+
+def test_a_will_that_is_told_too_late_is_contradicted(device):
+    for _ in range(5):
+        device.tick(2)
+    device.hear(PresenceFrame(device.core.replica, 0, online=False))
+    assert [f.online for f in device.frames(PresenceFrame, device.tick(2))] == [True]
+
+
+# Sources that end.
+
+
+def test_a_source_that_was_done_goes_on_where_its_file_has_grown(device):
+    device.read([20.0], [NOW_US], cursor="1", done=True)
+    device.settle()
+    device.tick()
+    device.restart()
+    assert device.core.cursor("test") == "1"
+    assert not device.core.finished_reading
+    device.tick(2)
+    assert device.low_us <= NOW_US  # no word of the last window's end before the file is looked at
+    device.read([21.0], [NOW_US + 1], cursor="2", done=True)
+    assert "late" not in device.counted
+    assert device.core.finished_reading
+
+
+def test_a_source_that_has_nothing_more_is_done_again_after_a_restart(device):
+    device.read([20.0], [NOW_US], cursor="1", done=True)
+    device.settle()
+    device.tick()
+    device.restart()
+    device.read([], cursor="1", done=True)
+    device.tick(2)
+    assert device.core.done
+    assert device.low_us == NOW_US + 60 * SECOND_US
+
+
+def test_a_replay_without_any_reading_is_done_and_holds_nobody_up(device):
+    device.read([], done=True)
+    device.tick(2)
+    beat = device.frames(BeatFrame)[-1]
+    assert (beat.done, beat.low_us) == (True, device.now_us)
+
+
+def test_a_stopped_agent_goes_on_reading_after_a_restart(device):
+    device.read([20.0])
+    device.settle()
+    device.restart()
+    device.read([21.0])
+    assert not device.core.finished_reading
+    assert device.counted["accepted"] == 2
+
+
+def test_nothing_is_promised_before_anything_is_known(device):
+    device.tick(2)
+    assert device.low_us is None
+
+
+def test_of_two_sources_the_slower_one_holds_the_promise(device):
+    device.core.cursor("fast")
+    device.take([20.0], [NOW_US], [{}], source="fast", done=True)
+    device.take([20.0], [NOW_US - HOUR_US], [{}], source="test")
+    device.land(20)
+    device.land(20)
+    device.land(2)
+    assert device.low_us == NOW_US - HOUR_US - device.settings.lateness_us
+    assert not device.core.finished_reading
+
+
+def test_late_readings_are_counted_over_restarts(device):
+    device.read([20.0], [NOW_US])
+    device.land(20)
+    device.land(20)
+    device.tick(20)
+    device.restart()
+    device.read([20.0], [NOW_US - HOUR_US])
+    assert device.counted["late"] == 1
+
+
+def test_the_last_agreement_is_in_the_store_though_nothing_was_read_since(device):
+    device.read([20.0])
+    device.tick()
+    for _ in range(12):
+        device.tick()
+    settled = device.store.restored().facts["settled"]["global_average"]
+    assert settled == {
+        "inputs": device.core.variables.fleet()["global_average"].inputs,
+        "devices": 1,
+    }
+
+
+def test_an_idle_agent_commits_nothing(device):
+    device.read([20.0], [NOW_US], done=True)
+    for _ in range(30):
+        device.land(1)
+    commits = []
+    whole = device.store.commit
+    device.store.commit = lambda changes: (commits.append(changes), whole(changes))
+    for _ in range(600):
+        device.land(1)
+    assert commits == []
+
+
+def test_the_same_inputs_give_the_same_frames(tmp_path):
+    runs = []
+    for name in ("a", "b"):
+        device = Device(tmp_path / name)
+        device.restart(nonce=7)
+        for step in range(50):
+            device.read([20.0 + step % 3], [NOW_US + step * 3 * SECOND_US])
+            device.tick(3)
+        runs.append(device.sent)
+        device.kill()
+    assert runs[0] == runs[1]
+
+
+def test_a_program_without_windows_or_handlers_runs(tmp_path):
+    program = Program("plain")
+    program.event("temperature")
+    device = Device(tmp_path, program, settings=Settings())
+    device.read([20.0], [NOW_US], done=True)
+    device.tick(2)
+    device.tick(2)
+    assert device.core.done
+    assert device.low_us == NOW_US
+    device.kill()
+
+
+def test_the_agent_imports_neither_spark_nor_pandas():
+    code = (
+        "import sys, device_agent.command.agent, device_agent.command.status\n"
+        "heavy = {'pyspark', 'pandas', 'numpy', 'pyarrow', 'deltalake', 'hypothesis'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=False).returncode == 0
+
+
+def test_a_batch_is_one_way_in_with_columns_of_one_length(device):
+    with pytest.raises(ValueError, match="zip"):
+        device.durable.read(Batch("test", ["temperature"], [], [1.0], [{}]), NOW_US)
