@@ -24,7 +24,6 @@ from typing import Final, NamedTuple
 
 from crdts import Version
 
-
 _BOTTOM: Final = -(2**63)
 
 

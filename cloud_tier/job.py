@@ -42,6 +42,9 @@ class Upkeep(NamedTuple):
     vacuum_every: int = 2_000
 
 
+USUAL: Final = Upkeep()
+
+
 class Batches:
     """What `foreachBatch` calls: a step, then perhaps maintenance, in one thread.
 
@@ -52,7 +55,7 @@ class Batches:
     """
 
     def __init__(
-        self, plan: Plan, report: Callable[[Outcome], None], upkeep: Upkeep = Upkeep()
+        self, plan: Plan, report: Callable[[Outcome], None], upkeep: Upkeep = USUAL
     ) -> None:
         self._plan = plan
         self._report = report
@@ -82,7 +85,7 @@ def start(
     report: Callable[[Outcome], None],
     *,
     trigger_s: float = 2.0,
-    upkeep: Upkeep = Upkeep(),  # noqa: B008 - immutable
+    upkeep: Upkeep = USUAL,
 ) -> StreamingQuery:
     """Start the streaming query.
 

@@ -86,13 +86,14 @@ class Lander:
 
     def __init__(  # noqa: PLR0913 - one collaborator each
         self,
+        *,
         link: MessageLink,
         log_: Log,
         landing: Landing,
         reader: Reader,
         topics: Topics,
         now_us: Callable[[], int],
-        pace: Pace = Pace(),  # noqa: B008 - immutable
+        pace: Pace = Pace(),
     ) -> None:
         self._link = link
         self._log = log_
@@ -259,7 +260,15 @@ class LanderProcess:
         )
         reader = Reader(program, topics, landing.incarnations())
         pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
-        self._lander = Lander(self._link, log_, landing, reader, topics, _now_us, pace)
+        self._lander = Lander(
+            link=self._link,
+            log_=log_,
+            landing=landing,
+            reader=reader,
+            topics=topics,
+            now_us=_now_us,
+            pace=pace,
+        )
         self._parent = parent
         self._stopping = False
 

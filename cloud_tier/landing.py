@@ -48,7 +48,7 @@ from lasp_edge.program import Program
 from lasp_edge.topics import Topics
 
 FAR_US: Final = 86_400_000_000
-"""What lies further ahead of the lander's clock, beyond the longest window, comes from no sane one."""
+"""What lies further ahead of the lander's clock, and beyond a window, comes from no sane one."""
 
 FAR_INCARNATIONS: Final = 1 << 10
 """A device does not restart more often between two frames that are heard."""

@@ -44,7 +44,12 @@ def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     payload = ("low_us", "since_us", "done", *names)
     at_seq = f"if(kind = '{PROMISE}', seq, 0) AS _at_seq"
     ordered = rows.selectExpr(
-        *_REPLICA, "seq", "received_us", *map(quoted, payload), f"{_order(payload)} AS _order", at_seq
+        *_REPLICA,
+        "seq",
+        "received_us",
+        *map(quoted, payload),
+        f"{_order(payload)} AS _order",
+        at_seq,
     )
     newest = aggregates(
         "max(seq) AS seq",
@@ -70,11 +75,7 @@ def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:
         f"max_by({quoted(name)}, {life}) AS {quoted(name)}"
         for name in ("incarnation", "nonce", *fields)
     )
-    return (
-        replicas.groupBy(*_OWNER)
-        .agg(*aggregates(*greatest))
-        .select(*ENTRY, *map(quoted, names))
-    )
+    return replicas.groupBy(*_OWNER).agg(*aggregates(*greatest)).select(*ENTRY, *map(quoted, names))
 
 
 def combined(parts: Iterable[Part]) -> list[Column]:

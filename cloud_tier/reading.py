@@ -33,7 +33,7 @@ def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
     record = ["devices_in", "devices_expected", "status", "revision"]
     query = _select(
         [*identity, *meaning.columns, *record],
-        f"\"window\" = {_quoted(name)} AND stream = {meaning.stream}",
+        f'"window" = {_quoted(name)} AND stream = {meaning.stream}',
         "key, start_us",
         all_revisions=all_revisions,
     )

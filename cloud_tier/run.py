@@ -95,7 +95,7 @@ class Run:
         say: prints a line.
     """
 
-    def __init__(  # noqa: PLR0913 - what the command line says
+    def __init__(
         self,
         spark: SparkSession,
         plan: Plan,
@@ -163,6 +163,8 @@ class Run:
     def _is_idle(self, query: StreamingQuery) -> bool:
         if self._until_idle_s is None or query.status["isTriggerActive"]:
             return False
+        if query.lastProgress is None:  # Spark has not looked once yet; its first look takes long.
+            self._progress.active_s = _now_s()
         return _now_s() - self._progress.active_s >= self._until_idle_s
 
     def _merge_all(self, query: StreamingQuery) -> StreamingQuery:

@@ -2,9 +2,10 @@
 
 The log is a folder of segments, each a file of records behind one another:
 
-    length u32 | crc32 u32 | body        body = kind u8, then
-                                         message: received_us i64, retained u8, topic u16 + bytes, payload
-                                         clock:   now_us i64, since_us i64
+    length u32 | crc32 u32 | body
+
+    body of a message: 0 u8 | received_us i64 | retained u8 | length of topic u16 | topic | payload
+    body of a clock:   1 u8 | now_us i64 | since_us i64
 
 A segment begins and ends with a clock: from when until when the lander had listened. It is
 written, synced, closed, landed and deleted; no closed segment is ever written to again, so landing

@@ -13,6 +13,7 @@ greatest value only.)
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cloud_tier.plan import WindowPlan
@@ -82,5 +83,5 @@ def joined(spans: Iterable[Span], gap_us: int = 1, most: int = _MOST) -> list[Sp
             merged.append(span)
     if len(merged) <= most:
         return merged
-    gaps = [after.first - before.last for before, after in zip(merged, merged[1:], strict=False)]
+    gaps = [after.first - before.last for before, after in pairwise(merged)]
     return joined(merged, sorted(gaps)[len(merged) - most - 1], most)

@@ -139,6 +139,10 @@ class Core:
         """The sources are stopped: nothing more will be read in this life."""
         self._stopping = True
 
+    def handle_stop(self) -> None:
+        """The process is about to end in order: the next commit takes the notes with it."""
+        self._next_us["notes"] = 0
+
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish own entries and dirty panes again."""
         self.connected = True

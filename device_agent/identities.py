@@ -20,7 +20,7 @@ from device_agent.changes import BlockId
 from lasp_edge.numbers import LIMIT
 
 BLOCK_US = 120_000_000
-KEPT_IDENTITIES = 20_000
+KEPT_IDENTITIES = 6_000
 """About this many identities stay in memory; older blocks are recalled when needed."""
 BLOCK_WEIGHT = 8
 """An empty block takes the memory of so many identities."""

@@ -33,14 +33,14 @@ from lasp_edge.messages import (
 from lasp_edge.program import Window
 
 PATIENCE_US = 10_000_000
-IN_FLIGHT = 8
-KEPT_FLIGHTS = 24
+IN_FLIGHT = 4
+KEPT_FLIGHTS = 8
 """Of so many frames that were given up a late acknowledgement still counts."""
 FIRST_TIMEOUT_US = 5_000_000
 LAST_TIMEOUT_US = 120_000_000
 FRAME_BYTES = 16_384
-KEPT_ENTRIES = 4_000
-PAGE = 1_000
+KEPT_ENTRIES = 2_000
+PAGE = 400
 """So many of the oldest dirty entries are read from the store at once, and stay in memory."""
 
 NEVER_US = -(2**62)

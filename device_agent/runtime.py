@@ -121,6 +121,7 @@ class Runtime:
         try:
             while self._stop_signal is None and not (self._exit_when_done and self._core.done):
                 self._turn()
+            self._core.handle_stop()
             self._tick(now_us())
             self._reporter.tell(self._core, now_us(), now=True)
         finally:

@@ -255,7 +255,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA cache_size = -1024")
+        db.execute("PRAGMA cache_size = -256")
         _check(db)
         db.executescript(_SCHEMA)
     except BaseException:

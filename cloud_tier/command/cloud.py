@@ -161,7 +161,7 @@ def _locked(lake: Lake) -> IO[str] | None:
     """Return the lock that keeps a second job off a local lake: F has one driver."""
     if "://" in lake.root:
         return None
-    lock = Path(lake.root, "job.lock").open("w")
+    lock = Path(lake.root, "job.lock").open("w")  # noqa: SIM115 - held while the job runs
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

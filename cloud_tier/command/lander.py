@@ -33,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     level = logging.INFO if arguments.verbose else logging.WARNING
-    logging.basicConfig(
-        format="%(asctime)s lander: %(message)s", stream=sys.stderr, level=level
-    )
+    logging.basicConfig(format="%(asctime)s lander: %(message)s", stream=sys.stderr, level=level)
     program = load_program(arguments.program)
     lake = Lake(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:

@@ -102,11 +102,11 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
     if bottom.bound is None or bottom.max_age_s is not None:
         return None, f"nothing to check: samples of {fold.source.source.name} expire by the clock"
     right = dynamic_partial(evidence.program, fold.name, evidence.readings)
-    what = f"from each device's last {bottom.bound} readings, over restarts"
+    what = f"from each device's last {bottom.bound} readings"
     wrong = _different(evidence, fold, right)
     if wrong:
         return False, f"{fold.name}: {what} it should be {_integers(fold.fold, right)}, but {wrong}"
-    return True, f"recomputed {what}: the same, integer for integer ({_integers(fold.fold, right)})"
+    return True, f"recomputed {what}: the same integers ({_integers(fold.fold, right)})"
 
 
 def _different(evidence: Evidence, fold: DynamicFold, right: Partial) -> str:
@@ -137,20 +137,17 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
     rows = evidence.windows[window.name]
     stored = {(row["key"], int(row["start_us"])): _truth_of(window.fold, row) for row in rows}
     count = sum(reading.event == window.source.name for reading in readings)
-    told = f"{window.name}: {len(rows):,} windows in the lake"
     missing, extra = right.keys() - stored.keys(), stored.keys() - right.keys()
     wrong = {where for where in right.keys() & stored.keys() if right[where] != stored[where]}
+    told = f"{window.name}: {len(rows):,} windows"
     if not (missing or extra or wrong) and len(rows) == len(stored):
-        return (
-            True,
-            f"{told} equal the recomputation from {count:,} readings, none missing or extra",
-        )
+        return True, f"{told} equal the recomputation from {count:,} readings"
     kinds = {"missing": missing, "extra": extra, "with other integers": wrong}
     parts = [
         f"{len(places):,} {kind}{_examples(places)}" for kind, places in kinds.items() if places
     ]
     parts += [f"{len(rows) - len(stored):,} doubled"] if len(rows) > len(stored) else []
-    return False, f"{told}: {', '.join(parts)}"
+    return False, f"{told} in the lake: {', '.join(parts)}"
 
 
 def _examples(places: Iterable[tuple[str, int]]) -> str:

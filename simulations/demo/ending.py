@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import chain, repeat
 from typing import Any
 
 from lasp_edge.errors import Exit
@@ -15,8 +14,7 @@ from simulations.demo.stage import Stage
 from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 
 CLOUD_S = 120.0
-ROWS, FEWER_ROWS = 6, 2
-"""How many rows are shown of the first window, and of the others."""
+ROWS = 5
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNTED = {
@@ -46,8 +44,8 @@ async def finish(stage: Stage, pace: Pace) -> int:
     Returns:
         The exit code.
     """
-    sent = sum(device.relay.sent_bytes for device in stage.devices.values())
-    received = sum(device.relay.received_bytes for device in stage.devices.values())
+    wires = [device.relay for device in stage.devices.values()]
+    carried = sum(w.sent_bytes for w in wires), sum(w.received_bytes for w in wires)
     stage.freeze_table()
     stage.say("Cloud: Spark merges what is left ...")
     await stage.wait_for_cloud(CLOUD_S)
@@ -55,17 +53,13 @@ async def finish(stage: Stage, pace: Pace) -> int:
     await stage.stop_devices()
     evidence = await _evidence(stage, values)
     statuses = [await stage.commands.status(d.data_dir) for d in stage.devices.values()]
-    mosts = chain([ROWS], repeat(FEWER_ROWS))
-    for window, most in zip(stage.cast.program.windows.values(), mosts, strict=False):
-        stage.say("", *window_lines(window, evidence.windows[window.name], most))
-    readings = evidence.all_readings()
-    traffic = Traffic(
-        sent, received, json_bytes(stage.cast.program.name, readings), len(readings), pace
-    )
+    stage.say("", *_windows_lines(evidence), "", counts_line(statuses))
     found = verdicts(evidence)
-    checked = [line for verdict in found for line in verdict.lines()]
-    stage.say("", counts_line(statuses), *checked, *traffic_lines(traffic))
-    return _result(stage, found)
+    stage.say(*(line for verdict in found for line in verdict.lines()))
+    readings = evidence.all_readings()
+    as_json = json_bytes(stage.cast.program.name, readings)
+    stage.say(*traffic_lines(Traffic(*carried, as_json, len(readings), pace)))
+    return _result(stage, found, len(readings))
 
 
 async def _evidence(stage: Stage, values: Mapping[str, Mapping[str, Value]]) -> Evidence:
@@ -78,11 +72,23 @@ async def _evidence(stage: Stage, values: Mapping[str, Mapping[str, Value]]) -> 
     return Evidence(program, values, readings, rows, windows)
 
 
-def window_lines(window: Window, rows: Sequence[Row], most: int) -> list[str]:
-    """Return the last windows as a table for people, under a line that says what they are."""
+def _windows_lines(evidence: Evidence) -> list[str]:
+    """Return the end of the first window's table, and how many rows the others have."""
+    first, *others = evidence.program.windows.values() or (None,)
+    lines = [] if first is None else window_lines(first, evidence.windows[first.name])
+    return lines + [f"{_title(window, evidence.windows[window.name])}." for window in others]
+
+
+def _title(window: Window, rows: Sequence[Row]) -> str:
     size_s, slide_s = window.size_us / 1_000_000, window.slide_us / 1_000_000
-    title = f"{window.name}: {len(rows):,} windows of {size_s:g} s, one every {slide_s:g} s"
-    shown = sorted(rows, key=lambda row: (int(row["start_us"]), row["key"]))[-most:]
+    keyed = ", by key" if any(row["key"] for row in rows) else ""
+    return f"{window.name}: {len(rows):,} windows of {size_s:g} s, one every {slide_s:g} s{keyed}"
+
+
+def window_lines(window: Window, rows: Sequence[Row]) -> list[str]:
+    """Return the last windows as a table for people, under a line that says what they are."""
+    title = _title(window, rows)
+    shown = sorted(rows, key=lambda row: (int(row["start_us"]), row["key"]))[-ROWS:]
     if not shown:
         return [f"{title}."]
     title += f"; the last {len(shown)} (UTC):" if len(rows) > len(shown) else " (UTC):"
@@ -126,13 +132,16 @@ def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
     return f"Readings: {'; '.join(parts)}."
 
 
-def _result(stage: Stage, found: Sequence[Verdict]) -> int:
+def _result(stage: Stage, found: Sequence[Verdict], readings: int) -> int:
     if stage.cast.lake is not None:
         name = next(iter(stage.cast.program.windows), "NAME")
         stage.say(f"The tables stay; to read them: lasp-edge windows {name} --lake {stage.lake}")
     wrong = [verdict for verdict in found if verdict.ok is False]
     if wrong:
         stage.say(differs("; ".join(f"({verdict.letter}) {verdict.text}" for verdict in wrong)))
+        return Exit.DIFFERS
+    if not readings:
+        stage.say(differs("no reading was accepted, so there is nothing that could agree"))
         return Exit.DIFFERS
     stage.say("RESULT ok")
     return Exit.FINE

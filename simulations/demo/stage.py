@@ -17,7 +17,7 @@ from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 
 _LOOK_S = 0.2
-IDLE_S = 12
+IDLE_S = 5
 TELL_S = 15.0
 
 

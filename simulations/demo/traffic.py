@@ -78,10 +78,10 @@ def traffic_lines(traffic: Traffic) -> list[str]:
     if rate is None:
         lines.append(f"{indent}At the recorded pace the devices would talk longer, and send more.")
     elif traffic.ratio:
-        lines += [
-            f"{indent}This fleet sends about as much however often it measures, so it is cheaper",
-            f"{indent}from about {rate * traffic.ratio:.0f} readings a second on each device on.",
-        ]
+        even = f"{rate * traffic.ratio:.0f} a second"
+        lines.append(
+            f"{indent}As much is sent however often is measured: cheaper from about {even} on."
+        )
     return lines
 
 

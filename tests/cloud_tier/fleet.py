@@ -53,7 +53,7 @@ def rooms() -> Program:
 
 
 def readings_of(seed: int, devices: int = 3, each: int = 12, last_s: int = 150) -> list[Reading]:
-    """Return readings of a fleet in the order in which they are accepted, each device's shuffled."""
+    """Return readings of a fleet in the order of acceptance, their own times in no order."""
     draw = random.Random(seed)
     return [
         Reading(
@@ -127,14 +127,10 @@ class Device:
         partial = local_partial(self.program, local.name, self.readings)
         parts = dict(zip(local.fold.columns_named, partial, strict=True))
         self.entry = (self.name, Version(self.incarnation, self.nonce, self.seq), partial)
-        return row(
-            "variable", *self.entry[:1], *self.entry[1], stream=local.stream, **parts
-        )
+        return row("variable", *self.entry[:1], *self.entry[1], stream=local.stream, **parts)
 
 
-def row(
-    kind: str, device: str, incarnation: int, nonce: int, seq: int, **columns: Any
-) -> Row:
+def row(kind: str, device: str, incarnation: int, nonce: int, seq: int, **columns: Any) -> Row:
     """Return a landing row."""
     named = {"kind": kind, "device": device, "incarnation": incarnation, "nonce": nonce, "seq": seq}
     filled = dict.fromkeys(ENTRY) | {"stream": 0, "key": "", "pane_us": 0, "received_us": BEGIN_US}

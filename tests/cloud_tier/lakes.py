@@ -80,7 +80,7 @@ class LakeUnderTest:
         return {at: (self._partial(row), row["devices_in"]) for at, row in newest.items()}
 
     def statuses(self) -> dict[tuple[str, str, int], list[str]]:
-        """Return (window, key, start) -> its statuses in the order of revisions, checked for gaps."""
+        """Return (window, key, start) -> its statuses, by revisions that count without a gap."""
         found: dict[tuple[str, str, int], list[str]] = {}
         for row in sorted(self.rows(self.lake.windows), key=lambda row: row["revision"]):
             statuses = found.setdefault((row["window"], row["key"], row["start_us"]), [])

@@ -1,0 +1,50 @@
+"""The program that the recorded data go through: several windows on one event, keys, odd sizes.
+
+Processes load it as `tests.end_to_end.programs:program` from the checkout.
+"""
+
+from crdts import BoundedLWWSet
+from lasp_edge import Event, Program, Update, folds
+
+SPEC = "tests.end_to_end.programs:program"
+LAST = 100
+
+program = Program("recorded")
+temp = program.event("temp", resolution="0.01", unit="°C")
+humidity = program.event("humidity", resolution="0.1", unit="%")
+
+samples = program.declare_dynamic(BoundedLWWSet(bound=LAST), "samples")
+
+
+@program.on_event(temp)
+def sampled(event: Event, update: Update) -> None:
+    """Keep the last temperatures."""
+    update(samples, BoundedLWWSet.add, event.value, event.time_us)
+
+
+everything = folds.struct(count=folds.count(), total=folds.sum(), min=folds.min(), max=folds.max())
+last_here = program.fold(samples, everything, "last_here")
+last_everywhere = program.fold_dynamic(last_here, "last_everywhere")
+
+program.window("temp_60s", source=temp, fold=everything, size_s=60, slide_s=10)
+program.window(
+    "temp_by_device",
+    source=temp,
+    fold=folds.mean(),
+    size_s=50,
+    slide_s=20,
+    key=lambda event: event.device,
+)
+program.window("temp_by_day", source=temp, fold=everything, size_s=86_400)
+program.window(
+    "humidity_by_light",
+    source=humidity,
+    fold=everything,
+    size_s=50,
+    slide_s=20,
+    key=lambda event: f"light, “{event.tags['light']}”",
+)
+
+FIELDS = ["--time", "ts", "--device-field", "device", "--event", "temp=data.temp"]
+FIELDS += ["--event", "humidity=data.humidity", "--tag", "light=data.light"]
+"""How the lines of the recorded data become this program's readings."""

@@ -1,0 +1,152 @@
+"""Recorded data of three Raspberry Pis, through agents, broker, Spark and Delta."""
+
+import random
+import shutil
+
+import pytest
+
+from tests.end_to_end import programs, tables, truth
+from tests.end_to_end.processes import Site
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
+DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
+SEED = 20200713
+REPEATS = 5_000
+
+
+def replayed(folder, recording):
+    """Replay a whole recording as fast as it goes; return the site, all ended, and the reports."""
+    with Site(folder, recording, DEVICES) as site:
+        site.start_cloud()
+        site.start_agents()
+        site.settle()
+        site.finish_cloud()
+        reports = site.reports()
+        site.stop()
+    return site, reports
+
+
+@pytest.fixture(scope="module")
+def truths(lines):
+    """Every window of the program, by brute force."""
+    return {name: truth.windows(lines, name) for name in truth.WINDOWS}
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory, recording):
+    return replayed(tmp_path_factory.mktemp("in order"), recording)
+
+
+@pytest.fixture(scope="module")
+def shuffled(tmp_path_factory, lines):
+    folder = tmp_path_factory.mktemp("shuffled")
+    chance = random.Random(SEED)
+    mixed = [*lines, *chance.choices(lines, k=REPEATS)]
+    chance.shuffle(mixed)
+    path = folder / "shuffled.jsonl"
+    path.write_text("".join(mixed), encoding="utf-8")
+    return replayed(folder, path)
+
+
+def expected(truths, name):
+    """A mean has no extremes."""
+    is_mean = name == "temp_by_device"
+    return tables.without_extremes(truths[name]) if is_mean else truths[name]
+
+
+def test_the_brute_force_gives_the_reference(recording, truths):
+    rows = truth.of_file(recording.parent / "reference_windows_temp_60s.csv.gz")
+    given = {
+        ("", row["start_us"], row["end_us"]): truth.Sums(
+            row["count"], row["total_q"], row["min_q"], row["max_q"], row["devices_in"]
+        )
+        for row in rows
+    }
+    assert len(given) == 8_671
+    assert not tables.difference(truths["temp_60s"], given)
+
+
+@pytest.mark.parametrize("name", truth.WINDOWS)
+def test_windows_equal_the_reference_integer_for_integer(replay, truths, name):
+    site, _ = replay
+    assert not tables.difference(tables.held(site.lake, name), expected(truths, name))
+
+
+@pytest.mark.parametrize("name", truth.WINDOWS)
+def test_deltalake_reads_the_same_rows(replay, truths, name):
+    site, _ = replay
+    assert not tables.difference(tables.read_independently(site.lake, name), expected(truths, name))
+
+
+@pytest.mark.parametrize("name", truth.WINDOWS)
+def test_every_window_is_final_in_the_end_and_was_once(replay, name):
+    site, _ = replay
+    assert {row["status"] for row in tables.windows(site.lake, name)} <= {"final", "revised"}
+    assert not tables.broken_histories(site.lake, name)
+
+
+def test_parts_are_lowered_from_the_integers(replay):
+    site, _ = replay
+    for row in tables.windows(site.lake, "temp_by_device"):
+        assert float(row["mean"]) == int(row["total_q"]) / int(row["count"]) * 0.01
+    for row in tables.windows(site.lake, "temp_60s"):
+        assert row["count"] == str(int(row["count"]))
+        assert float(row["min"]) == float(f"{int(row['min_q'])}e-2")
+
+
+def test_last_hundred_of_each_device_equal_the_reference(replay, recording):
+    _, reports = replay
+    rows = truth.of_file(recording.parent / "reference_last100_temp.csv")
+    assert [row["device"] for row in rows] == DEVICES
+    for row in rows:
+        here = reports[row["device"]]["values"]["last_here"]
+        assert all(here[name] == row[name] for name in ("count", "total_q", "min_q", "max_q"))
+
+
+def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
+    site, reports = replay
+    each = truth.last(lines, programs.LAST).values()
+    whole = [sum(s.count for s in each), sum(s.total for s in each)]
+    whole += [min(s.least for s in each), max(s.greatest for s in each)]
+    names = ("count", "total_q", "min_q", "max_q")
+    in_the_cloud = tables.fleet_value(site.lake, "last_everywhere")
+    assert [int(in_the_cloud[name]) for name in names] == whole
+    assert in_the_cloud["devices_in"] == "3"
+    for report in reports.values():
+        on_device = report["values"]["last_everywhere"]
+        assert [on_device[name] for name in names] == whole
+        assert on_device["inputs"] == in_the_cloud["inputs"]
+
+
+@pytest.mark.parametrize("name", truth.WINDOWS)
+def test_shuffled_and_repeated_messages_give_the_same_table(shuffled, truths, name):
+    site, _ = shuffled
+    wrong = tables.difference(tables.held(site.lake, name), expected(truths, name))
+    assert not wrong, f"seed {SEED}: {wrong}"
+    assert not tables.broken_histories(site.lake, name)
+
+
+def test_every_repeat_is_counted(replay, shuffled, lines):
+    _, reports = shuffled
+    _, in_order = replay
+    repeated = sum(report["repeated"] for report in reports.values())
+    events = len(programs.program.events)
+    assert sum(report["repeated"] for report in in_order.values()) == events  # one in the file
+    assert repeated == events * (REPEATS + 1)
+    accepted = sum(report["accepted"] for report in reports.values())
+    assert accepted == events * (len(lines) - 1)
+
+
+def test_a_fresh_checkpoint_changes_nothing(replay, tmp_path):
+    site, _ = replay
+    lake = tmp_path / "lake"
+    shutil.copytree(site.lake, lake)
+    before = {name: tables.windows(lake, name, all_revisions=True) for name in truth.WINDOWS}
+    value = tables.command("globals", "--lake", str(lake), "--all-revisions")
+    shutil.rmtree(lake / "checkpoint")
+    site.start_cloud("--no-lander", lake=lake, idle_s=1)
+    site.finish_cloud()
+    assert (lake / "checkpoint").is_dir()
+    after = {name: tables.windows(lake, name, all_revisions=True) for name in truth.WINDOWS}
+    assert after == before
+    assert tables.command("globals", "--lake", str(lake), "--all-revisions") == value

@@ -1,0 +1,120 @@
+"""What must come out, by brute force from the recorded lines, with none of the project's code."""
+
+import csv
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MICROSECOND = 1_000_000
+
+
+class Told(NamedTuple):
+    """One reading; equal ones are one."""
+
+    device: str
+    time_us: int
+    steps: int
+    light: str
+
+
+class Sums(NamedTuple):
+    """The integers of a window, and how many devices have a reading in it."""
+
+    count: int
+    total: int
+    least: int
+    greatest: int
+    devices: int
+
+
+Truth = dict[tuple[str, int, int], Sums]
+"""(key, start_us, end_us) -> integers."""
+
+
+class Expected(NamedTuple):
+    """A window of the program, as a person would define it."""
+
+    field: str
+    resolution: Fraction
+    size_s: int
+    slide_s: int
+    key: Callable[[Told], str]
+
+
+_HUNDREDTH, _TENTH = Fraction(1, 100), Fraction(1, 10)
+WINDOWS: Mapping[str, Expected] = {
+    "temp_60s": Expected("temp", _HUNDREDTH, 60, 10, lambda _: ""),
+    "temp_by_device": Expected("temp", _HUNDREDTH, 50, 20, lambda told: told.device),
+    "temp_by_day": Expected("temp", _HUNDREDTH, 86_400, 86_400, lambda _: ""),
+    "humidity_by_light": Expected("humidity", _TENTH, 50, 20, lambda told: f"light, “{told.light}”"),
+}
+
+
+def recorded(path: Path) -> list[str]:
+    """Return the lines of a recording."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return file.readlines()
+
+
+def told(lines: Iterable[str], field: str, resolution: Fraction) -> list[Told]:
+    """Return the different readings of one field, in the order in which they come first."""
+    found = {}
+    for line in lines:
+        message = json.loads(line)
+        steps = round(Fraction(message["data"][field]) / resolution)  # half to even
+        time_us = round(Fraction(message["ts"]) * MICROSECOND)
+        light = json.dumps(message["data"]["light"])
+        found[Told(message["device"], time_us, steps, light)] = None
+    return list(found)
+
+
+def windows(lines: Iterable[str], name: str) -> Truth:
+    """Return every window of a definition that holds a reading."""
+    field, resolution, size_s, slide_s, key = WINDOWS[name]
+    held: dict[tuple[str, int], list[Told]] = defaultdict(list)
+    for reading in told(lines, field, resolution):
+        last = reading.time_us // (slide_s * MICROSECOND)
+        for number in range(last, last - size_s // slide_s - 2, -1):
+            start_us = number * slide_s * MICROSECOND
+            if start_us <= reading.time_us < start_us + size_s * MICROSECOND:
+                held[key(reading), start_us].append(reading)
+    return {
+        (key_, start_us, start_us + size_s * MICROSECOND): sums(readings)
+        for (key_, start_us), readings in held.items()
+    }
+
+
+def sums(readings: Iterable[Told]) -> Sums:
+    """Return the integers of readings."""
+    steps = [(reading.steps, reading.device) for reading in readings]
+    values = [value for value, _ in steps]
+    devices = len({device for _, device in steps})
+    return Sums(len(values), sum(values), min(values), max(values), devices)
+
+
+def last(lines: Iterable[str], number: int) -> dict[str, Sums]:
+    """Return the integers of each device's last temperatures, in the order of the lines."""
+    by_device: dict[str, list[Told]] = defaultdict(list)
+    for reading in told(lines, "temp", _HUNDREDTH):
+        by_device[reading.device].append(reading)
+    return {device: sums(readings[-number:]) for device, readings in by_device.items()}
+
+
+def of_file(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a reference file, numbers as int."""
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()  # noqa: SIM115
+    with opened as file:
+        return [{name: _plain(text) for name, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _plain(text: str) -> str | int:
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+def time_s(line: str) -> float:
+    """Return the time of a line."""
+    return float(json.loads(line)["ts"])
