@@ -19,10 +19,11 @@ from device_agent.identities import BLOCK_US, Identities, pack
 from device_agent.panes import Panes
 from device_agent.settings import Settings
 from device_agent.variables import Asked, Variables
+from lasp_edge.declarations import Change, Event, EventType, Window
 from lasp_edge.fold import Partial
 from lasp_edge.folds import fold_of
 from lasp_edge.numbers import Refused
-from lasp_edge.program import Change, Event, EventType, Program, Window
+from lasp_edge.program import Program
 
 KEY_BYTES = 255
 KEPT_TAGS = 1_000

@@ -22,6 +22,7 @@ from random import Random
 from crdts import Replica
 from device_agent.changes import Changes, PaneId, PaneRow
 from device_agent.clock import is_time
+from lasp_edge.declarations import Window
 from lasp_edge.fold import Partial
 from lasp_edge.messages import (
     BLOCK_OVERHEAD_BYTES,
@@ -30,7 +31,6 @@ from lasp_edge.messages import (
     PaneFrame,
     entry_bytes,
 )
-from lasp_edge.program import Window
 
 PATIENCE_US = 10_000_000
 IN_FLIGHT = 4

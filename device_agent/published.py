@@ -6,10 +6,10 @@ somebody asks for it.
 """
 
 from crdts import Entry, OwnedMap, Replica, Version
+from lasp_edge.declarations import LocalFold
 from lasp_edge.fold import Partial
 from lasp_edge.inputs import MODULUS, entry_hash, text_hash
 from lasp_edge.messages import VariableFrame
-from lasp_edge.program import LocalFold
 
 
 class Published:

@@ -19,11 +19,12 @@ from crdts.wire import decode, encode
 from device_agent.changes import Changes, Restored
 from device_agent.peers import Peers, too_far_ahead
 from device_agent.published import Published
+from lasp_edge.declarations import Change, DynamicFold, LocalFold
 from lasp_edge.fold import Fold, Partial
 from lasp_edge.folds import fold_of
 from lasp_edge.inputs import inputs_digest, text_hash, variable_digest
 from lasp_edge.messages import BeatFrame, Report, VariableFrame
-from lasp_edge.program import Change, DynamicFold, LocalFold, Program
+from lasp_edge.program import Program
 
 DELTAS_PER_STATE = 64
 """After so many stored deltas a variable is stored whole."""

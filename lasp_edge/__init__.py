@@ -8,8 +8,9 @@
 """
 
 from lasp_edge import folds
+from lasp_edge.declarations import Event, EventType, Variable, Window
 from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.program import Event, EventType, Program, Update, Variable, Window
+from lasp_edge.program import Program, Update
 
 __all__ = [
     "Column",

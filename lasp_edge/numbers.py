@@ -46,9 +46,7 @@ class Resolution:
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
-            raise ValueError(
-                f'resolution: decimal text such as "0.01" is needed, not {text!r}'
-            )
+            raise ValueError(f'resolution: decimal text such as "0.01" is needed, not {text!r}')
         try:
             step = Decimal(text.strip())
             fits = Decimal(1) / LARGEST <= step <= LARGEST  # first: 1e-9999999 is a long fraction

@@ -22,140 +22,29 @@ Source: Meiklejohn, Haeri and Van Roy, "Declarative, Sliding Window Aggregations
 at the Edge", EdgeCom 2016.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from inspect import Signature, isfunction, signature
 from math import gcd
-from types import CellType, CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from crdts import BoundedLWWSet, GCounter, Lattice, PNCounter, Product
+from lasp_edge.declarations import (
+    Change,
+    DynamicFold,
+    Event,
+    EventType,
+    Key,
+    LocalFold,
+    Variable,
+    Window,
+    named,
+    size_and_slide,
+)
 from lasp_edge.fold import Fold, Op
 from lasp_edge.folds import as_fold
+from lasp_edge.mentions import mentioned
 from lasp_edge.numbers import Resolution
 from lasp_edge.streams import stream_id
-
-NAME_BYTES = 64
-SPAN_LIMIT_US = 2**53
-"""Windows are shorter than this, some 285 years."""
-WINDOWS_PER_INSTANT = 10_000
-"""At most this many windows of one definition hold one instant."""
-
-
-class Event(NamedTuple):
-    """One accepted reading, as handlers and keys see it.
-
-    Attributes:
-        name: the event's name.
-        value: the quantised reading in the event's unit, as the nearest double.
-        time_us: its own time, microseconds since the epoch; the acceptance where it had none.
-        device: the device that read it.
-        tags: what it was labelled with, such as {"room": "kitchen"}.
-    """
-
-    name: str
-    value: float
-    time_us: int
-    device: str
-    tags: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class EventType:
-    """A kind of reading: its name, the step of its values and their unit."""
-
-    name: str
-    resolution: Resolution
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variable:
-    """A named state.
-
-    Attributes:
-        name: unique in its program.
-        bottom: the state it starts with.
-        dynamic: each device keeps its own value; the fleet sees them side by side.
-        measures: the event whose resolution its values have, where it was named.
-    """
-
-    name: str
-    bottom: Lattice | None
-    dynamic: bool
-    measures: EventType | None = None
-
-
-Key = Callable[[Event], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A sliding window over an event's readings, by their own time.
-
-    Attributes:
-        stream: signed 64-bit id; panes of different streams never meet.
-        span_us: length of a pane, the greatest that no window boundary cuts.
-    """
-
-    name: str
-    source: EventType
-    fold: Fold
-    size_us: int
-    slide_us: int
-    key: Key | None
-    version: int
-    stream: int
-
-    @property
-    def span_us(self) -> int:
-        return gcd(self.size_us, self.slide_us)
-
-    @property
-    def resolution(self) -> Resolution:
-        """The step of the values that were folded."""
-        return self.source.resolution
-
-    def end_of_last(self, time_us: int) -> int:
-        """Return the end of the last window that holds `time_us`."""
-        return time_us // self.slide_us * self.slide_us + self.size_us
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFold:
-    """A fold over one device's own state of a dynamic variable: one partial a device."""
-
-    name: str
-    source: Variable
-    fold: Fold
-    resolution: Resolution
-    stream: int
-
-
-@dataclass(frozen=True, slots=True)
-class DynamicFold:
-    """The combination of all devices' partials of a local fold."""
-
-    name: str
-    source: LocalFold
-    stream: int
-
-    @property
-    def fold(self) -> Fold:
-        return self.source.fold
-
-    @property
-    def resolution(self) -> Resolution:
-        """The step of the values that were folded."""
-        return self.source.resolution
-
-
-class Change(NamedTuple):
-    """What a handler asked for: a mutator of a variable, by name, with its arguments."""
-
-    variable: str
-    mutator: str
-    arguments: tuple[Any, ...]
 
 
 class Update:
@@ -197,7 +86,7 @@ class Program:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = _named(name, "program")
+        self.name = named(name, "program")
         self.events: dict[str, EventType] = {}
         self.windows: dict[str, Window] = {}
         self.variables: dict[str, Variable] = {}
@@ -218,7 +107,7 @@ class Program:
         Raises:
             ValueError: the name is taken or the resolution is not a positive decimal.
         """
-        if _named(name, "event") in self.events:
+        if named(name, "event") in self.events:
             raise ValueError(f"event {name!r} is declared twice")
         self.events[name] = EventType(name, Resolution(resolution), unit)
         self._resolutions.clear()
@@ -257,9 +146,7 @@ class Program:
 
         def register(handler: Handler) -> Handler:
             if not callable(handler):
-                raise ValueError(
-                    f"on_event: a function (event, update) is needed, not {handler!r}"
-                )
+                raise ValueError(f"on_event: a function (event, update) is needed, not {handler!r}")
             self._handlers.setdefault(event.name, []).append(handler)
             self._resolutions.clear()
             return handler
@@ -341,10 +228,10 @@ class Program:
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        if _named(name, "window") in self.windows or name in self.variables:
+        if named(name, "window") in self.windows or name in self.variables:
             raise ValueError(f"window {name!r}: the name is taken")
         event, made = self._event(source), as_fold(fold)
-        size_us, slide_us = _span(
+        size_us, slide_us = size_and_slide(
             f"window {name!r}", size_s, size_s if slide_s is None else slide_s
         )
         if key is not None and not callable(key):
@@ -455,7 +342,7 @@ class Program:
         return Change(name, mutator, arguments)
 
     def _declared(self, bottom: Any, name: str, measures: Any, *, dynamic: bool) -> Variable:
-        if _named(name, "variable") in self.windows:
+        if named(name, "variable") in self.windows:
             raise ValueError(f"variable {name!r}: the name is taken by a window")
         if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
             raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
@@ -479,7 +366,7 @@ class Program:
 
     def _target(self, target: Variable | str, fold: Fold) -> Variable:
         if isinstance(target, str):
-            if _named(target, "variable") in self.windows:
+            if named(target, "variable") in self.windows:
                 raise ValueError(f"variable {target!r}: the name is taken by a window")
             if target not in self.variables:
                 self.variables[target] = Variable(target, None, dynamic=True)
@@ -518,7 +405,7 @@ class Program:
         named = {
             self.events[event].resolution
             for event, handlers in self._handlers.items()
-            if any(named is variable for handler in handlers for named in _mentioned(handler))
+            if any(named is variable for handler in handlers for named in mentioned(handler))
         }
         found = named or {event.resolution for event in self.events.values()}
         if len(found) != 1:
@@ -531,39 +418,6 @@ class Program:
 
 _ONE = Resolution("1")
 _NOT_FOR_HANDLERS = frozenset({"adopt", "add_many"})
-
-
-def _named(name: Any, what: str) -> str:
-    if (
-        not isinstance(name, str)
-        or not name.isprintable()
-        or not 0 < len(name.encode()) <= NAME_BYTES
-    ):
-        raise ValueError(
-            f"{what}: a printable name of 1 to {NAME_BYTES} bytes is needed, not {name!r}"
-        )
-    return name
-
-
-def _span(window: str, size_s: float, slide_s: float) -> tuple[int, int]:
-    """Return a window's size and slide in microseconds."""
-    size_us, slide_us = _microseconds(size_s, window), _microseconds(slide_s, window)
-    if slide_us > size_us or size_us > slide_us * WINDOWS_PER_INSTANT:
-        raise ValueError(
-            f"{window}: a slide from size / {WINDOWS_PER_INSTANT} to the size "
-            f"({size_s} s) is needed, not {slide_s} s"
-        )
-    return size_us, slide_us
-
-
-def _microseconds(seconds: Any, what: str) -> int:
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 < seconds < SPAN_LIMIT_US / 1_000_000:
-        raise ValueError(f"{what}: a size and slide in seconds above 0 are needed, not {seconds!r}")
-    span_us: int = round(seconds * 1_000_000)
-    if not span_us:
-        raise ValueError(f"{what}: a microsecond is the least size and slide, not {seconds!r} s")
-    return span_us
 
 
 def _shape(bottom: Lattice) -> list[Op] | None:
@@ -587,19 +441,3 @@ def _check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> 
         takes.bind(*[None] * (2 + count))
     except TypeError as error:
         raise ValueError(f"update: {kind.__name__}.{mutator} of {name!r}: {error}") from None
-
-
-def _mentioned(handler: Handler) -> list[Any]:
-    """Return what the handler's code can name: globals and closed-over variables it uses."""
-    code = getattr(handler, "__code__", None)
-    if code is None:
-        return []
-    cells = getattr(handler, "__closure__", None) or ()
-    closed = [cell.cell_contents for cell in cells if cell != CellType()]  # else not yet assigned
-    names = _names(code)
-    return closed + [value for name, value in handler.__globals__.items() if name in names]
-
-
-def _names(code: CodeType) -> set[str]:
-    inner = [_names(const) for const in code.co_consts if isinstance(const, CodeType)]
-    return set(code.co_names).union(*inner)

@@ -26,9 +26,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
+from lasp_edge.declarations import Event, Variable
 from lasp_edge.fold import Fold, Op, Partial
 from lasp_edge.numbers import LIMIT, Resolution
-from lasp_edge.program import Event, Program, Update, Variable
+from lasp_edge.program import Program, Update
 
 NO_TAGS: Mapping[str, str] = {}
 

@@ -18,7 +18,7 @@ from device_agent.batch import Batch
 from device_agent.sources.mapping import FieldMapping, Record
 from lasp_edge.numbers import Refused
 
-ROWS = 2_000
+ROWS = 500
 """A batch has at most so many rows."""
 _PACED_ROWS = 100  # read ahead at a finite speed
 

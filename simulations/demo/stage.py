@@ -174,7 +174,7 @@ class Stage:
         return sum(d.report.accepted for d in self.devices.values() if d.report is not None)
 
     def _summary(self) -> str:
-        if not self._is_live and self._cloud_lines:
+        if not self._is_live:
             return f"  ... {self._cloud_lines[-1]}"
         dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
         return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"

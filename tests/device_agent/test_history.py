@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
+from crdts import Replica
 from device_agent import core, durable, identities, panes
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge.messages import BeatFrame, PaneFrame, VariableFrame
 from simulations.fleet import Landed
 from simulations.oracle import Reading, local_partial, windows
-from crdts import Replica
 from tests.device_agent.agents import LAKE, Device, greenhouse
 
 SEEDS = range(40)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
 from device_agent.batch import Batch
-from device_agent.counters import KEPT_NAMES, Counters
 from device_agent.changes import Changes
+from device_agent.counters import KEPT_NAMES, Counters
 from device_agent.intake import FIRST_US, tags_text
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds

@@ -35,7 +35,6 @@ program.window(
     slide_s=20,
     key=lambda event: event.device,
 )
-program.window("temp_by_day", source=temp, fold=everything, size_s=86_400)
 program.window(
     "humidity_by_light",
     source=humidity,

@@ -49,7 +49,6 @@ _HUNDREDTH, _TENTH = Fraction(1, 100), Fraction(1, 10)
 WINDOWS: Mapping[str, Expected] = {
     "temp_60s": Expected("temp", _HUNDREDTH, 60, 10, lambda _: ""),
     "temp_by_device": Expected("temp", _HUNDREDTH, 50, 20, lambda told: told.device),
-    "temp_by_day": Expected("temp", _HUNDREDTH, 86_400, 86_400, lambda _: ""),
     "humidity_by_light": Expected("humidity", _TENTH, 50, 20, lambda told: f"light, “{told.light}”"),
 }
 

@@ -6,10 +6,10 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
 from lasp_edge import Event, Program, folds
+from lasp_edge.declarations import Change
 from lasp_edge.examples import greenhouse, talk
 from lasp_edge.fold import Column, Fold, Op
 from lasp_edge.numbers import Refused, Resolution
-from lasp_edge.program import Change
 
 
 def event(name="temperature", value=21.5, **tags):

@@ -1,0 +1,177 @@
+"""What a program is made of: events, variables, windows and folds over them.
+
+All are plain, immutable descriptions that `lasp_edge.program.Program` makes and hands out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import gcd
+from typing import Any, NamedTuple
+
+from crdts import Lattice
+from lasp_edge.fold import Fold
+from lasp_edge.numbers import Resolution
+
+NAME_BYTES = 64
+SPAN_LIMIT_US = 2**53
+"""Windows are shorter than this, some 285 years."""
+WINDOWS_PER_INSTANT = 10_000
+"""At most this many windows of one definition hold one instant."""
+
+
+class Event(NamedTuple):
+    """One accepted reading, as handlers and keys see it.
+
+    Attributes:
+        name: the event's name.
+        value: the quantised reading in the event's unit, as the nearest double.
+        time_us: its own time, microseconds since the epoch; the acceptance where it had none.
+        device: the device that read it.
+        tags: what it was labelled with, such as {"room": "kitchen"}.
+    """
+
+    name: str
+    value: float
+    time_us: int
+    device: str
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A kind of reading: its name, the step of its values and their unit."""
+
+    name: str
+    resolution: Resolution
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A named state.
+
+    Attributes:
+        name: unique in its program.
+        bottom: the state it starts with.
+        dynamic: each device keeps its own value; the fleet sees them side by side.
+        measures: the event whose resolution its values have, where it was named.
+    """
+
+    name: str
+    bottom: Lattice | None
+    dynamic: bool
+    measures: EventType | None = None
+
+
+Key = Callable[[Event], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A sliding window over an event's readings, by their own time.
+
+    Attributes:
+        stream: signed 64-bit id; panes of different streams never meet.
+        span_us: length of a pane, the greatest that no window boundary cuts.
+    """
+
+    name: str
+    source: EventType
+    fold: Fold
+    size_us: int
+    slide_us: int
+    key: Key | None
+    version: int
+    stream: int
+
+    @property
+    def span_us(self) -> int:
+        return gcd(self.size_us, self.slide_us)
+
+    @property
+    def resolution(self) -> Resolution:
+        """The step of the values that were folded."""
+        return self.source.resolution
+
+    def end_of_last(self, time_us: int) -> int:
+        """Return the end of the last window that holds `time_us`."""
+        return time_us // self.slide_us * self.slide_us + self.size_us
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFold:
+    """A fold over one device's own state of a dynamic variable: one partial a device."""
+
+    name: str
+    source: Variable
+    fold: Fold
+    resolution: Resolution
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicFold:
+    """The combination of all devices' partials of a local fold."""
+
+    name: str
+    source: LocalFold
+    stream: int
+
+    @property
+    def fold(self) -> Fold:
+        return self.source.fold
+
+    @property
+    def resolution(self) -> Resolution:
+        """The step of the values that were folded."""
+        return self.source.resolution
+
+
+class Change(NamedTuple):
+    """What a handler asked for: a mutator of a variable, by name, with its arguments."""
+
+    variable: str
+    mutator: str
+    arguments: tuple[Any, ...]
+
+
+def named(name: Any, what: str) -> str:
+    """Return `name` if it can name something; `what` says in an error what it was to name.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if (
+        not isinstance(name, str)
+        or not name.isprintable()
+        or not 0 < len(name.encode()) <= NAME_BYTES
+    ):
+        raise ValueError(
+            f"{what}: a printable name of 1 to {NAME_BYTES} bytes is needed, not {name!r}"
+        )
+    return name
+
+
+def size_and_slide(window: str, size_s: float, slide_s: float) -> tuple[int, int]:
+    """Return a window's size and slide in microseconds.
+
+    Raises:
+        ValueError: they are no spans, or do not fit each other.
+    """
+    size_us, slide_us = _microseconds(size_s, window), _microseconds(slide_s, window)
+    if slide_us > size_us or size_us > slide_us * WINDOWS_PER_INSTANT:
+        raise ValueError(
+            f"{window}: a slide from size / {WINDOWS_PER_INSTANT} to the size "
+            f"({size_s} s) is needed, not {slide_s} s"
+        )
+    return size_us, slide_us
+
+
+def _microseconds(seconds: Any, what: str) -> int:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not 0 < seconds < SPAN_LIMIT_US / 1_000_000:
+        raise ValueError(f"{what}: a size and slide in seconds above 0 are needed, not {seconds!r}")
+    span_us: int = round(seconds * 1_000_000)
+    if not span_us:
+        raise ValueError(f"{what}: a microsecond is the least size and slide, not {seconds!r} s")
+    return span_us
