@@ -71,12 +71,17 @@ class Batches:
         outcome = step(batch, batch_id, self._plan, self._known)
         # Only now: a step that died before is done again with what was known before it.
         self._known = outcome.known
-        self._count += 1
+        # What maintenance commits to `landing` comes back as a batch of no rows.
+        if outcome.rows:
+            self._count += 1
+            self._maintain(spark, self._known.frontier)
+        self._report(outcome)
+
+    def _maintain(self, spark: SparkSession, frontier: int | None) -> None:
         if self._count % self._upkeep.maintain_every == 0:
-            maintain(spark, self._plan, self._known.frontier)
+            maintain(spark, self._plan, frontier)
         if self._count % self._upkeep.vacuum_every == 0:
             vacuum(spark, self._plan)
-        self._report(outcome)
 
 
 def start(

@@ -44,14 +44,16 @@ class Outcome(NamedTuple):
     Attributes:
         known: what the next step is given.
         coverage: the frontier now, and over whom.
-        panes: how many pane rows came in, after the join inside the batch.
-        variables: how many variable rows came in, likewise.
+        rows: how many rows came in, after the join inside the batch.
+        panes: how many of them are pane rows.
+        variables: how many of them are variable rows.
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
     """
 
     known: Known
     coverage: Coverage
+    rows: int = 0
     panes: int = 0
     variables: int = 0
     windows: int = 0
@@ -86,6 +88,7 @@ def step(batch: DataFrame, batch_id: int, plan: Plan, known: Known) -> Outcome:
     return Outcome(
         Known(coverage.frontier, heard),
         coverage,
+        sum(brought.rows.values()),
         brought.rows.get(PANE, 0),
         brought.rows.get(VARIABLE, 0),
         append_windows(spark, plan, starts, coverage),

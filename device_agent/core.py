@@ -328,7 +328,9 @@ class Core:
     def _is_plausible(self, incarnation: int) -> bool:
         if incarnation + 1 >= INCARNATIONS:
             return False
-        knows_itself = self.replica.incarnation > 1  # the store was not new
+        # The store was not new, or the lander has taken what this life sent, after any broker that
+        # kept the word of another one has said it.
+        knows_itself = self.replica.incarnation > 1 or self._lake is not None
         return not (knows_itself and too_far_ahead(incarnation, self.replica.incarnation))
 
     def _handle_ack(self, frame: AckFrame) -> None:

@@ -55,11 +55,19 @@ class Wanted(NamedTuple):
     panes: list[PaneRange]
 
 
+class _Into(NamedTuple):
+    """A window that readings go into; `trusted` if its fold is built in and cannot fail."""
+
+    window: Window
+    span_us: int
+    trusted: bool
+
+
 class _Way(NamedTuple):
     """What the readings of one event go through."""
 
     event: EventType
-    windows: tuple[tuple[Window, int], ...]  # with the length of a pane
+    into: tuple[_Into, ...]
     seen: bool  # by a key or handler, which want an Event
 
 
@@ -84,10 +92,9 @@ class _Filling:
 
     __slots__ = ("_held", "_partial", "_window", "sure", "times_us", "values")
 
-    def __init__(self, window: Window, held: Partial) -> None:
+    def __init__(self, window: Window, held: Partial, *, trusted: bool) -> None:
         doubled = [value if value is None else 2 * value for value in held]
-        built_in = fold_of(window.fold.description()) is not None
-        self.sure = built_in and window.fold.within_limits(doubled)
+        self.sure = trusted and window.fold.within_limits(doubled)
         self.values: list[int] = []
         self.times_us: list[int] = []
         self._window = window
@@ -188,10 +195,13 @@ class Intake:
         self._texts: dict[tuple[tuple[str, str], ...], str] = {}
 
     def _way(self, event: EventType) -> _Way:
-        windows = [w for w in self._program.windows.values() if w.source.name == event.name]
-        keyed = any(window.key is not None for window in windows)
-        spans = tuple([(window, window.span_us) for window in windows])
-        return _Way(event, spans, keyed or self._program.has_handlers(event.name))
+        into = [
+            _Into(window, window.span_us, fold_of(window.fold.description()) is not None)
+            for window in self._program.windows.values()
+            if window.source.name == event.name
+        ]
+        keyed = any(each.window.key is not None for each in into)
+        return _Way(event, tuple(into), keyed or self._program.has_handlers(event.name))
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
         """Return what the store must give before the batch is taken."""
@@ -216,7 +226,7 @@ class Intake:
         least_us, end_us = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
         return [
             PaneRange(window.stream, least_us // span_us * span_us, end_us)
-            for window, span_us in self._ways[block.event].windows
+            for window, span_us, _ in self._ways[block.event].into
         ]
 
     def take(self, batch: Batch, source: SourceRow, now_us: int, changes: Changes) -> SourceRow:
@@ -305,8 +315,7 @@ class Intake:
                 event = Event(reading.name, real, time_us, self._device, tags)
                 key, changes = _key, self._program.run_handlers(event)
             fillings = [
-                self._filling(taking, window, key(window, event), time_us - time_us % span_us)
-                for window, span_us in way.windows
+                self._filling(taking, each, key(each.window, event), time_us) for each in way.into
             ]
             for filling in fillings:
                 if not filling.sure:
@@ -320,12 +329,13 @@ class Intake:
             filling.add(quantised, time_us)
         return True
 
-    def _filling(self, taking: _Taking, window: Window, key: str, pane_us: int) -> _Filling:
-        where = (window.stream, key, pane_us)
+    def _filling(self, taking: _Taking, into: _Into, key: str, time_us: int) -> _Filling:
+        window, span_us, trusted = into
+        where = (window.stream, key, time_us - time_us % span_us)
         filling = taking.fillings.get(where)
         if filling is None:
             held = self._panes.partial(self._panes.own(*where))
-            filling = taking.fillings[where] = _Filling(window, held)
+            filling = taking.fillings[where] = _Filling(window, held, trusted=trusted)
         return filling
 
     def _accept(self, taking: _Taking, reading: _Reading, time_us: int, stamp_us: int) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from device_agent.core import Core
 from device_agent.durable import Durable
+from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import SECOND_US, Settings
 from device_agent.sources import Source, SourceOptions, source_from_spec
@@ -74,6 +75,8 @@ def _add_mapping(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    if not arguments.broker.startswith("mqtts"):
+        become_lean()
     logging.basicConfig(
         format="%(asctime)s %(message)s",
         stream=sys.stderr,

@@ -22,7 +22,7 @@ class Source(Protocol):
         """
 
     def poll(self, now_us: int) -> Batch | None:
-        """Return what there is, up to some 2,000 rows; None if there is nothing. Never waits."""
+        """Return what there is, up to some 500 rows; None if there is nothing. Never waits."""
 
     def due_us(self, now_us: int) -> int | None:
         """Return when to poll next; None if it is finished, or wakes the agent by itself."""

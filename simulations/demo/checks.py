@@ -107,7 +107,7 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
     wrong = _different(evidence, fold, right)
     if wrong:
         return False, f"{fold.name}: {what} it should be {_integers(fold.fold, right)}, but {wrong}"
-    return True, f"recomputed {what}: the same integers ({_integers(fold.fold, right)})"
+    return True, f"recomputed {what}: equal ({_integers(fold.fold, right)})"
 
 
 def _different(evidence: Evidence, fold: DynamicFold, right: Partial) -> str:

@@ -184,10 +184,14 @@ class Children:
         for child in ending:
             self.forget(child)
 
+    async def stop_all(self) -> None:
+        """End everything."""
+        await self.stop(self._children)
+
     async def close(self) -> None:
-        """End everything, the last started first, and remove the folder."""
+        """End everything and remove the folder."""
         try:
-            await self.stop(reversed(self._children))
+            await self.stop_all()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
             if not self.folder.exists():

@@ -19,6 +19,7 @@ from simulations.demo.trouble import Trouble
 _LOOK_S = 0.2
 IDLE_S = 5
 TELL_S = 15.0
+_STARTING = "Spark is still starting"
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,10 @@ class Stage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._closing.aclose()
+        try:
+            await self.children.stop_all()  # While the broker still takes their last words.
+        finally:
+            await self._closing.aclose()
 
     def _stop_broker(self) -> None:
         pid = self.broker.pid
@@ -175,7 +179,7 @@ class Stage:
 
     def _summary(self) -> str:
         if not self._is_live:
-            return f"  ... {self._cloud_lines[-1]}"
+            return f"  ... {(self._cloud_lines or [_STARTING])[-1]}"
         dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
         return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"
 

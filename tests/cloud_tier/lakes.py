@@ -7,6 +7,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from cloud_tier.job import CONF
 from cloud_tier.frontier import NOTHING_HEARD
 from cloud_tier.plan import plan_of
 from cloud_tier.step import Known, Outcome, recalled, step
@@ -16,6 +17,7 @@ from tests.cloud_tier.fleet import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.
 QUICK = {
+    **CONF,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",

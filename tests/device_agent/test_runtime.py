@@ -1,9 +1,8 @@
-"""Real agent processes on a real broker: stopped, killed, cut off, and what their commands print."""
+"""Real agents on a real broker: stopped, killed, cut off, and what their commands print."""
 
 import contextlib
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from tests.brokers import PATIENCE_S, broker_program
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-PROGRAM = '''
+PROGRAM = """
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
 
@@ -43,7 +42,7 @@ def sampled(event, update):
 local = program.fold(samples, folds.mean(), "local_average")
 program.fold_dynamic(local, "global_average")
 program.window("warm", source=temperature, fold=folds.mean(), size_s=60, slide_s=10)
-'''
+"""
 NAME = "process_fleet"
 MAIN = "import sys; from lasp_edge.command_line import main; sys.exit(main())"
 START_S = 1_600_000_000
@@ -103,16 +102,12 @@ class Agent:
         words += ["--data-dir", str(self.data), "--report", "0.2", "--interval", "0.4"]
         words += ["--keep-readings", *map(str, source)]
         self.errors = stage.directory / f"{device}.err"
-        limit = (1 << 20, 1 << 20)
+        line = [sys.executable, "-c", MAIN, *words]
+        if fails:  # no file may grow beyond a megabyte
+            line = ["prlimit", f"--fsize={1 << 20}", *line]
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", MAIN, *words],
-                cwd=stage.directory,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
-                if fails
-                else None,
+                line, cwd=stage.directory, stdout=subprocess.PIPE, stderr=errors
             )
         assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
@@ -259,21 +254,22 @@ def test_two_agents_agree_land_everything_and_say_goodbye(stage):
         assert "accepted       3000" in plain
 
 
+def reads_on(stage: Stage, agent: Agent, count: int) -> bool:
+    """Wait until an agent has read so many more; return whether it is not done then."""
+    wanted = agent.newest()["accepted"] + count
+    stage.lander.serve(lambda: agent.done() or agent.newest()["accepted"] >= wanted)
+    return not agent.done()
+
+
 def test_an_agent_that_is_killed_again_and_again_loses_and_doubles_nothing(stage):
     recorded = stage.record("a", 23_000)
     random = Random(6)
     kills = 0
     agent = stage.replay("a")
-    while not agent.done() and kills < 8:
-        wanted = agent.newest()["accepted"] + random.randint(1, 4_000)
-        with contextlib.suppress(AssertionError):
-            stage.lander.serve(
-                lambda: agent.done() or agent.newest()["accepted"] >= wanted, seconds=5.0
-            )
-        if not agent.done():
-            agent.end(signal.SIGKILL)
-            kills += 1
-            agent = stage.replay("a")
+    while kills < 8 and reads_on(stage, agent, random.randint(1, 4_000)):
+        agent.end(signal.SIGKILL)
+        kills += 1
+        agent = stage.replay("a")
     stage.lander.serve(agent.done)
     assert agent.end() == 0
     assert kept(agent) == as_read(recorded)
@@ -356,7 +352,7 @@ def test_the_data_of_another_device_are_refused(stage):
 
 def test_an_agent_that_cannot_write_stops_and_says_so(stage):
     stage.record("a", 23_000)
-    agent = stage.replay("a", fails=True)  # no file may grow beyond a megabyte
+    agent = stage.replay("a", fails=True)
     stage.lander.serve(lambda: agent.process.poll() is not None)
     assert agent.process.returncode == Exit.ENVIRONMENT
     assert "cannot be kept in" in agent.errors.read_text()

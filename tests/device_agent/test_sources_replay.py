@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from device_agent.sources import SourceOptions, source_from_spec
 from device_agent.sources.jsonl_file import JsonLines, record_of
+from device_agent.sources.replay import ROWS
 
 OPTIONS = SourceOptions(["t"], "d", random.Random(1), time="ts")
 LONG_AGO_S = 1_600_000_000
@@ -58,12 +59,12 @@ def test_a_replay_resumes_behind_any_batch_that_was_durable(tmp_path, kind, suff
     path = written(tmp_path / f"rows{suffix}", text)
     replay = source(path, kind)
     first = replay.poll(0)
-    assert first.values == list(range(2_000))
+    assert first.values == list(range(ROWS))
     assert first.times_us[:2] == [0, 1_000_000]
     assert not first.done
     again = source(path, kind, first.cursor)
     rest, last = drained(again)
-    assert rest == list(range(2_000, 5_000))
+    assert rest == list(range(ROWS, 5_000))
     assert last.cursor == f"{len(text)}:{5_000 + (kind == 'csv')}"
     nothing, done = drained(source(path, kind, last.cursor))
     assert nothing == []
@@ -274,7 +275,7 @@ def test_agents_that_replay_one_file_keep_step(tmp_path):
 
 
 def test_a_paced_replay_gives_the_same_readings_as_a_fast_one(tmp_path):
-    text = rows(300) + "{\n\n" + rows(300, 300)
+    text = rows(200) + "{\n\n" + rows(200, 200)
     path = written(tmp_path / "rows", text)
     fast, last = drained(source(path))
     paced, values, now_us, refused = source(path, speed=50.0), [], LATER_US, {}
@@ -287,7 +288,7 @@ def test_a_paced_replay_gives_the_same_readings_as_a_fast_one(tmp_path):
             cursor = batch.cursor
     assert values == fast
     assert (cursor, refused) == (last.cursor, last.refused)
-    assert now_us - LATER_US == 599 * 1_000_000 // 50
+    assert now_us - LATER_US == 399 * 1_000_000 // 50
 
 
 def test_the_real_data_is_read_whole(shared_data):

@@ -124,7 +124,7 @@ class Failing:
         return self._db.executemany(*arguments)
 
 
-@pytest.mark.parametrize("statement", range(1, 14))
+@pytest.mark.parametrize("statement", range(1, 10))
 def test_a_commit_that_fails_anywhere_changes_nothing_and_publishes_nothing(tmp_path, statement):
     device = Device(tmp_path, greenhouse(keyed=True))
     device.read([20.0, 21.0], [NOW_US, NOW_US + 1], cursor="1")
@@ -132,8 +132,7 @@ def test_a_commit_that_fails_anywhere_changes_nothing_and_publishes_nothing(tmp_
     whole = device.store._db
     device.store._db = Failing(whole, statement)
     with pytest.raises(sqlite3.OperationalError, match="full"):
-        for step in range(2):  # a commit of readings has more statements than some places here
-            device.read([22.0], [NOW_US + 10 + step], cursor="2")
+        device.read([22.0], [NOW_US + 10], cursor="2")
     device.store._db = whole
     with pytest.raises(AssertionError, match="committed before"):
         list(device.core.publications(device.now_us))
@@ -232,7 +231,6 @@ def test_one_may_look_while_an_agent_writes(tmp_path):
     device.read([21.0], [NOW_US])
     assert len(list(looking.readings())) == 2
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        looking.commit(Changes())
         looking._db.execute("DELETE FROM reading")
     looking.close()
     device.kill()

@@ -173,17 +173,13 @@ def test_the_fleets_value_equals_the_recomputation_in_order_of_devices(fold, par
             for known in published.devices:
                 total = fold.combine(total, published._entries.entries[known].payload)
             assert published.combined() == total
-        hashes = [
-            entry_hash("", known, *published._entries.entries[known]) for known in newest
-        ]
+        hashes = [entry_hash("", known, *published._entries.entries[known]) for known in newest]
         assert published.digest == variable_digest(hashes)
         again = [*history, *history]
         shuffled.shuffle(again)
         for device, version, partial in again:
             mirrored.put(device, version, partial)
-        assert (mirrored.digest == published.digest) == (
-            mirrored._entries == published._entries
-        )
+        assert (mirrored.digest == published.digest) == (mirrored._entries == published._entries)
         assert mirrored._entries == published._entries
         assert mirrored.combined() == published.combined()
 
@@ -206,9 +202,12 @@ def test_inputs_are_equal_only_if_the_entries_are(tmp_path):
     b.kill()
 
 
+DONE = False
+
+
 def beat(device, replica=PEER, number=1, seq=1, digest=None):
     digest = device.core.variables.reports()[0].digest if digest is None else digest
-    return BeatFrame(replica, number, None, False, (Report("local_average", seq, digest),))
+    return BeatFrame(replica, number, None, DONE, (Report("local_average", seq, digest),))
 
 
 def test_settled_needs_every_connected_device_to_report_the_same(device):
@@ -488,7 +487,7 @@ def test_a_beat_of_an_earlier_life_that_comes_late_is_no_clone(device):
 
 def test_a_living_clone_of_the_same_incarnation_raises_the_alarm(device):
     other = device.core.replica._replace(nonce=5)
-    device.hear(BeatFrame(other, 3, None, False, ()))
+    device.hear(BeatFrame(other, 3, None, DONE, ()))
     device.tick(20)
     assert device.store.restored().counters["clone_alarms"] == 1
 
@@ -508,7 +507,9 @@ def test_a_state_too_large_for_a_frame_is_not_published_and_said_so(device):
 def test_results_for_people_are_published_when_they_change(device):
     device.read([20.0])
     device.tick(20)
-    texts = [json.loads(p.payload) for p in device.sent if p.topic.endswith("global_5faverage/pi-1")]
+    texts = [
+        json.loads(p.payload) for p in device.sent if p.topic.endswith("global_5faverage/pi-1")
+    ]
     assert texts[-1]["parts"] == {"mean": 20.0}
     assert device.sent
     device.sent.clear()

@@ -14,7 +14,7 @@ from simulations.demo.lake import COMMAND
 from simulations.demo.watchdog import kill_sessions
 from tests.brokers import broker_program
 from tests.conftest import CHECKOUT
-from tests.end_to_end import programs
+from tests.end_to_end import programs, tables
 
 from simulations.demo.broker import PrivateBroker  # isort: skip
 
@@ -228,6 +228,17 @@ class Site:
     def reports(self) -> dict[str, dict[str, Any]]:
         """Return the newest report of each agent."""
         return {device: agent.report() for device, agent in self.agents.items()}
+
+    def heard(self) -> None:
+        """Wait until something of every agent has landed."""
+        table = self.lake / "landing"
+        query = "SELECT count(DISTINCT device) AS devices FROM w WHERE kind = 'pane'"
+        until(
+            lambda: tables.count(self.lake, "landing")
+            and tables.sql(self.lake, table.name, query)[0]["devices"] == len(self.devices),
+            STARTS_S,
+            lambda: f"heard\n{self.standing()}",
+        )
 
     def landed(self) -> bool:
         """Whether every agent has read everything and nothing of it has still to land."""

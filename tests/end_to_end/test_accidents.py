@@ -16,8 +16,7 @@ LASTS_S = 40.0
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_moments_gives_the_same_result(seed, tmp_path, lines):
     some = lines[:LINES]
-    times = [truth.time_s(line) for line in (some[0], some[-1])]
-    speed = (times[1] - times[0]) / LASTS_S
+    speed = truth.lasts_s(some) / LASTS_S
     path = tmp_path / "some.jsonl"
     path.write_text("".join(some), encoding="utf-8")
     devices = ["iot-device-01", "iot-device-02", "iot-device-03"]
@@ -34,9 +33,7 @@ def test_killed_at_random_moments_gives_the_same_result(seed, tmp_path, lines):
     assert killed["cloud"] + killed["job"] + killed["jvm"] == 2
 
     for name in truth.WINDOWS:
-        expected = truth.windows(some, name)
-        if name == "temp_by_device":
-            expected = tables.without_extremes(expected)
+        expected = tables.expected(truth.windows(some, name), name)
         assert not tables.difference(tables.held(site.lake, name), expected)
         assert not tables.difference(tables.read_independently(site.lake, name), expected)
         assert not tables.broken_histories(site.lake, name)

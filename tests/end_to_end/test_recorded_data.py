@@ -29,7 +29,7 @@ def replayed(folder, recording):
 @pytest.fixture(scope="module")
 def truths(lines):
     """Every window of the program, by brute force."""
-    return {name: truth.windows(lines, name) for name in truth.WINDOWS}
+    return {name: tables.expected(truth.windows(lines, name), name) for name in truth.WINDOWS}
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,6 @@ def shuffled(tmp_path_factory, lines):
     return replayed(folder, path)
 
 
-def expected(truths, name):
-    """A mean has no extremes."""
-    is_mean = name == "temp_by_device"
-    return tables.without_extremes(truths[name]) if is_mean else truths[name]
-
-
 def test_the_brute_force_gives_the_reference(recording, truths):
     rows = truth.of_file(recording.parent / "reference_windows_temp_60s.csv.gz")
     given = {
@@ -69,13 +63,13 @@ def test_the_brute_force_gives_the_reference(recording, truths):
 @pytest.mark.parametrize("name", truth.WINDOWS)
 def test_windows_equal_the_reference_integer_for_integer(replay, truths, name):
     site, _ = replay
-    assert not tables.difference(tables.held(site.lake, name), expected(truths, name))
+    assert not tables.difference(tables.held(site.lake, name), truths[name])
 
 
 @pytest.mark.parametrize("name", truth.WINDOWS)
 def test_deltalake_reads_the_same_rows(replay, truths, name):
     site, _ = replay
-    assert not tables.difference(tables.read_independently(site.lake, name), expected(truths, name))
+    assert not tables.difference(tables.read_independently(site.lake, name), truths[name])
 
 
 @pytest.mark.parametrize("name", truth.WINDOWS)
@@ -121,7 +115,7 @@ def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
 @pytest.mark.parametrize("name", truth.WINDOWS)
 def test_shuffled_and_repeated_messages_give_the_same_table(shuffled, truths, name):
     site, _ = shuffled
-    wrong = tables.difference(tables.held(site.lake, name), expected(truths, name))
+    wrong = tables.difference(tables.held(site.lake, name), truths[name])
     assert not wrong, f"seed {SEED}: {wrong}"
     assert not tables.broken_histories(site.lake, name)
 

@@ -4,7 +4,7 @@ import csv
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,6 +114,7 @@ def _plain(text: str) -> str | int:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-def time_s(line: str) -> float:
-    """Return the time of a line."""
-    return float(json.loads(line)["ts"])
+def lasts_s(lines: Sequence[str]) -> float:
+    """Return the time between the first line and the last."""
+    first, last_ = (json.loads(line)["ts"] for line in (lines[0], lines[-1]))
+    return float(last_) - float(first)

@@ -1,4 +1,3 @@
-# ruff: noqa: T201 - a command prints
 """A stand-in for `lasp-edge` that gossips over a folder: the demo's own parts, tested alone.
 
 Each agent connects to its broker's port with a bare MQTT CONNECT, measures 7, 8, 9, ... and writes

@@ -1,0 +1,198 @@
+"""A stranger on the fleet's broker, who publishes what no device would. Everything is to be refused.
+
+What one who is let in to the broker could say in a device's name, well formed and near the truth,
+is beyond what can be refused without signatures, and is not said here.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgpack
+
+from crdts import Replica
+from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.messages import (
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    PaneEntries,
+    PaneFrame,
+    PresenceFrame,
+    Report,
+    VariableFrame,
+)
+from lasp_edge.program import Program
+from lasp_edge.topics import Topics
+
+KINDS = ("pane", "var", "beat", "presence", "ack", "inbox")
+HUGE_BYTES = 10_000_000
+NONCE = 0xBAD
+_DECADE_US = 10 * 365 * 86_400_000_000
+_SHAPES: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1.5,
+    "text",
+    b"\x00",
+    [],
+    {},
+    [1],
+    [1, 1, "x"],
+    [[]] * 8,
+    [None] * 8,
+    {"format": 1},
+)
+
+
+class Word(NamedTuple):
+    """One message."""
+
+    topic: str
+    payload: bytes
+    retain: bool = False
+
+
+def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
+    """Yield messages without end.
+
+    Args:
+        program: the fleet's.
+        devices: whose topics are used, two at least.
+        now_us: the wall clock.
+        seed: of what is drawn.
+    """
+    chance = random.Random(seed)
+    topics = Topics(program.name)
+    while True:
+        victim, other = chance.sample(devices, 2)
+        places = _places(topics, program, victim)
+        for topic in places.values():
+            yield Word(topic, chance.randbytes(chance.randrange(2_000)), retain=chance.random() < 0.2)
+            yield Word(topic, b"")
+            yield Word(topic, b"\x91" * chance.randrange(3_000))
+            for shape in (*_SHAPES, *_envelopes(chance, victim)):
+                yield Word(topic, msgpack.packb(shape))
+        for frame in _frames(program, Replica(1, NONCE, other), now_us):
+            yield from (Word(topic, frame.encode()) for topic in places.values())
+        for far in _far_frames(program, victim, now_us):
+            yield Word(places[_place(far)], far.encode())
+        yield Word(f"{topics.root}/zz/pane/{victim}", b"no shard")
+        yield Word(f"{topics.root}/00/pane/_zz", b"no name")
+        yield Word(f"{topics.root}/00/beat", b"no device")
+
+
+def huge(program: Program, device: str, seed: int) -> list[Word]:
+    """Return a huge message for each kind of topic."""
+    payload = random.Random(seed).randbytes(HUGE_BYTES)
+    return [Word(topic, payload) for topic in _places(Topics(program.name), program, device).values()]
+
+
+def _places(topics: Topics, program: Program, device: str) -> dict[str, str]:
+    variable = next(iter(program.published_folds))
+    found = (
+        topics.pane(device),
+        topics.variable(device, variable),
+        topics.beat(device),
+        topics.presence(device),
+        topics.acknowledgement(device),
+        topics.inbox(device),
+    )
+    return dict(zip(KINDS, found, strict=True))
+
+
+def _place(frame: object) -> str:
+    kinds = (PaneFrame, VariableFrame, BeatFrame, PresenceFrame, AckFrame, AskFrame)
+    return KINDS[kinds.index(type(frame))]
+
+
+def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:
+    """Yield envelopes of which one thing is wrong."""
+    deep: list[Any] = []
+    for _ in range(400):
+        deep = [deep]
+    for kind in range(8):
+        sound = [1, kind, device, 1, NONCE, 1, [], {}]
+        for at, wrong in enumerate((2, "pane", "", -1, 2**32, 2**40, {}, [])):
+            yield [*sound[:at], wrong, *sound[at + 1 :]]
+        yield [*sound[:6], [chance.choice(_SHAPES) for _ in range(3)], {}]
+        yield [*sound[:6], deep, {}]
+        yield [*sound, 9]
+    yield [1, 1, device, 2**30, NONCE, 1, [], {}]
+    yield [1, 1, device, 1, NONCE, 1, [[1, -1, 1, 1, [[1]], [], [1], [1]]], {}]
+    yield [1, 1, device, 1, NONCE, 1, [[1, 10, 1, 1, [[1, 2]], [], [2**62, 2**62], [1, 1]]], {}]
+
+
+def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
+    """Yield sound frames of a replica; they are said on another device's topics."""
+    window = next(iter(program.windows.values()))
+    fold = next(iter(program.published_folds.values()))
+    pane_us = now_us - now_us % window.span_us
+    columns = ((1,),) * len(window.fold.columns)
+    entries = PaneEntries(
+        window.stream, window.span_us, 1, NONCE, columns, ("",), (pane_us,), (1,)
+    )
+    yield PaneFrame(replica, 1, (entries,))
+    parts = (7,) * len(fold.fold.columns)
+    yield VariableFrame(replica, 1, fold.name, fold.stream, parts)
+    yield BeatFrame(replica, 1, now_us, done=True, reports=(Report(fold.name, 1, 1),))
+    yield PresenceFrame(replica, 0, online=False)
+    yield AckFrame(replica, 1, "no such lake", tuple(range(1, 1_000)))
+    yield AskFrame(replica, 0, fold.name)
+
+
+def _far_frames(program: Program, device: str, now_us: int) -> Iterator[Any]:
+    """Yield frames in a device's name that come from the far future."""
+    far_us = now_us + _DECADE_US
+    for incarnation in (2_000, 2**30 - 1):
+        replica = Replica(incarnation, NONCE, device)
+        yield from list(_frames(program, replica, now_us))[:3]
+        yield PresenceFrame(replica, 0, online=True)
+    near = Replica(1, NONCE, device)
+    yield next(_frames(program, near, far_us))
+    yield BeatFrame(near, 1, far_us, done=False, reports=())
+    stream = next(_frames(program, near, now_us)).blocks[0]._replace(stream=12_345)
+    yield PaneFrame(near, 1, (stream,))
+
+
+class Stranger:
+    """Publishes as fast as the broker takes it.
+
+    Args:
+        url: the broker's.
+        said: what to say, in order.
+    """
+
+    def __init__(self, url: str, said: Iterator[Word]) -> None:
+        self.count = 0
+        self._said = said
+        self._held: Word | None = None
+        self._link = Link(
+            BrokerUrl.parse(url), client_id="stranger", subscriptions=["$SYS/none"],
+            jitter=random.Random(1),
+        )
+
+    def __enter__(self) -> "Stranger":
+        self._link.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._link.stop()
+
+    def speak(self, most: int = 100) -> None:
+        """Publish some of it."""
+        self._link.poll(0.0)
+        for _ in range(most):
+            word = self._held or next(self._said)
+            self._held = None
+            if not self._link.publish(word.topic, word.payload, retain=word.retain):
+                self._held = word
+                return
+            self.count += 1
+
+    def speak_while(self, condition: Callable[[], bool]) -> None:
+        """Publish for as long as a condition holds; the caller bounds that."""
+        while condition():
+            self.speak()
+            self._link.poll(0.02)
