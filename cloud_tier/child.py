@@ -34,9 +34,14 @@ class LanderChild:
         self._started_s = 0.0
         self._starts_s = 0.0
 
+    @property
+    def runs(self) -> bool:
+        """Whether it can land what it has when it is stopped."""
+        return self._process is not None and self._process.poll() is None
+
     def watch(self, now_s: float) -> None:
         """Start the lander if it does not run, at growing intervals if it keeps dying."""
-        if self._process is not None and self._process.poll() is None:
+        if self.runs:
             return
         if self._process is not None:
             self._died(self._process.returncode, now_s)

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 
 from cloud_tier.definitions import record
 from cloud_tier.frontier import Listening
-from cloud_tier.landing import Landing, Reader, collector_off
+from cloud_tier.landing import Landing, Reader, Taken, collector_off
 from cloud_tier.segments import Log, Record, Segment
 from cloud_tier.tables import Lake
 from crdts import Replica
@@ -38,6 +38,8 @@ SECOND_US: Final = 1_000_000
 _SESSION_KEPT_S: Final = 3600
 
 _NUMBERS_IN_AN_ACK: Final = 2_000
+_TOLD_AGAIN_US: Final = 60 * SECOND_US
+"""A device that is heard and sends no panes is told so often into which lake they go."""
 _REPLICAS_AWAITING: Final = 100_000
 
 
@@ -109,6 +111,7 @@ class Lander:
         self._bytes = 0
         self._acks: dict[Replica, list[int]] = {}
         self._acks_sent = 0
+        self._told_us: dict[str, int] = {}
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
@@ -205,8 +208,22 @@ class Lander:
         self._landing.land(segment.number, rows, taken)
         for replica, numbers in taken.frames.items():
             self._acks.setdefault(replica, []).extend(numbers)
+        self._tell_the_lake(taken, segment.clock.now_us)
         while len(self._acks) > _REPLICAS_AWAITING:  # they send again, and are acknowledged then
             del self._acks[next(iter(self._acks))]
+
+    def _tell_the_lake(self, taken: Taken, now_us: int) -> None:
+        """Have an acknowledgement of nothing sent to devices that only promise.
+
+        Else a device to which nothing is new would never learn that the lake is another one, and
+        that all it ever sent is to be sent again.
+        """
+        for _, _, beat in taken.promises.values():
+            told_us = self._told_us.get(beat.replica.device)
+            if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
+                self._acks.setdefault(beat.replica, [])
+        for replica in self._acks:
+            self._told_us[replica.device] = now_us
 
     def _send_acks(self) -> None:
         for replica, numbers in list(self._acks.items()):

@@ -270,7 +270,7 @@ class Landing:
     def incarnations(self) -> dict[str, int]:
         """Return the greatest incarnation that was heard of each device."""
         query = (
-            "SELECT device, max(incarnation) AS incarnation FROM source "
+            "SELECT device, max(incarnation) AS incarnation FROM source "  # noqa: S608 - our word
             f"WHERE kind = '{PROMISE}' GROUP BY device"
         )
         found = rows(self._lake, self._lake.landing, query)
@@ -289,7 +289,8 @@ class Landing:
 
     def _write(self, table: DeltaTable, added: pa.Table, number: int) -> None:
         once = CommitProperties(app_transactions=[Transaction(self._lander, number)])
-        write_deltalake(table, added, mode="append", commit_properties=once)
+        # Merging schemas lets a lander go on whose program lacks a column that the lake has.
+        write_deltalake(table, added, mode="append", schema_mode="merge", commit_properties=once)
 
 
 @contextmanager

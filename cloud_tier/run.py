@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -30,6 +31,10 @@ _BATCH_ENDS_WITHIN_S: Final = 30.0
 
 class Feeder(Protocol):
     """What fills `landing` while the job runs."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it can land what it has when it is stopped."""
 
     def watch(self, now_s: float) -> None:
         """See to it that it runs."""
@@ -122,28 +127,33 @@ class Run:
         Raises:
             CommandError: the query fails again and again.
         """
-        query, said_s = self._start(), 0.0
         try:
-            while not self._stopping:
-                if self._feeder is not None:
-                    self._feeder.watch(_now_s())
-                if not query.isActive:
-                    query = self._start_again(query)
-                if self._is_idle(query):
-                    query = self._merge_all(query)
-                    break
-                if _now_s() - said_s >= _SAYS_EVERY_S and self._speak():
-                    said_s = _now_s()
-                time.sleep(_LOOKS_EVERY_S)
-        finally:
+            query = self._watched(self._start())
             if self._feeder is not None:
                 self._feeder.stop()
             _stop(query)
+        except (Py4JError, ConnectionError, EOFError) as error:
+            raise CommandError(f"Spark has gone away ({type(error).__name__})") from error
         self._speak()
 
     def stop(self) -> None:
         """Make `run` return; allowed in a signal handler."""
         self._stopping = True
+
+    def _watched(self, query: StreamingQuery) -> StreamingQuery:
+        """Return the query that runs when it is time to end."""
+        said_s = 0.0
+        while not self._stopping:
+            if self._feeder is not None:
+                self._feeder.watch(_now_s())
+            if not query.isActive:
+                query = self._start_again(query)
+            if self._is_idle(query):
+                return self._merge_all(query)
+            if _now_s() - said_s >= _SAYS_EVERY_S and self._speak():
+                said_s = _now_s()
+            time.sleep(_LOOKS_EVERY_S)
+        return query
 
     def _start(self) -> StreamingQuery:
         return job.start(self._spark, self._plan, self._progress, trigger_s=self._trigger_s)
@@ -165,6 +175,8 @@ class Run:
             return False
         if query.lastProgress is None:  # Spark has not looked once yet; its first look takes long.
             self._progress.active_s = _now_s()
+        if self._feeder is not None and not self._feeder.runs:
+            return False
         return _now_s() - self._progress.active_s >= self._until_idle_s
 
     def _merge_all(self, query: StreamingQuery) -> StreamingQuery:

@@ -160,11 +160,6 @@ class Log:
         return self._folder / f"{number:012d}{_SUFFIX}"
 
 
-def is_drained(folder: Path) -> bool:
-    """Return whether a log holds no message that has still to land."""
-    return not any(path.stat().st_size for path in folder.glob(f"*{_SUFFIX}"))
-
-
 def _message(record: Record) -> bytes:
     topic = record.topic.encode()
     head = _MESSAGE.pack(_IS_MESSAGE, record.received_us, record.retained, len(topic))

@@ -21,7 +21,7 @@ from cloud_tier.job import CONF, LOCAL_CONF
 from cloud_tier.plan import Plan, plan_of
 from cloud_tier.repair import repair
 from cloud_tier.run import Run
-from cloud_tier.session import spark_session
+from cloud_tier.session import MEANING, spark_session
 from cloud_tier.step import recalled
 from cloud_tier.tables import Lake
 from lasp_edge.errors import Exit, UsageError
@@ -94,6 +94,7 @@ def _merge(
     *,
     repairs: bool,
 ) -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FINE))
     if feeder is not None:
         feeder.watch(_now_s())  # it listens while Spark starts
     began_s = _now_s()
@@ -146,6 +147,8 @@ def _conf(arguments: argparse.Namespace) -> dict[str, str]:
         name, equals, value = setting.partition("=")
         if not name or not equals:
             raise UsageError(f"--conf K=V is needed, not {setting!r}")
+        if name in MEANING:
+            raise UsageError(f"--conf {name}: results depend on it, so it cannot be set")
         conf[name] = value
     return conf
 

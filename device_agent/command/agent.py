@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="host|jsonl:PATH|csv:PATH|mqtt:TOPIC",
         help="where readings come from; may be given several times",
     )
+    add("--host-every", type=float, default=1.0, metavar="S", help="measure the host this often")
     _add_mapping(parser)
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, default=1.0, metavar="S", help="publish at most this often")
@@ -113,9 +114,9 @@ def _runtime(arguments: argparse.Namespace, program: Program) -> Runtime:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    for name in ("interval", "retain_days", "lateness", "max_skew"):
+    for name in ("interval", "host_every", "retain_days", "lateness", "max_skew"):
         value = getattr(arguments, name)
-        if not 0 <= value < 1e9 or (value == 0 and name in {"interval", "retain_days"}):  # noqa: PLR2004
+        if not 0 <= value < 1e9 or (value == 0 and name in {"interval", "host_every", "retain_days"}):  # noqa: PLR2004
             raise ValueError(f"--{name.replace('_', '-')}: seconds or days from 0, not {value}")
     return Settings(
         interval_us=round(arguments.interval * SECOND_US),
@@ -140,6 +141,7 @@ def _sources(arguments: argparse.Namespace, program: Program, broker: BrokerUrl)
         tags=_pairs(arguments.tag, "--tag NAME=FIELD"),
         constant_tags=_pairs(arguments.with_tag, "--with-tag NAME=VALUE"),
         speed=_speed(arguments.speed),
+        host_period_us=round(arguments.host_every * SECOND_US),
     )
     return [source_from_spec(spec, options) for spec in dict.fromkeys(arguments.source)]
 

@@ -13,8 +13,7 @@ from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 from simulations.oracle import Reading
 
-_MAIN = "from lasp_edge.command_line import main; raise SystemExit(main())"
-COMMAND = (sys.executable, "-c", _MAIN)
+COMMAND = (sys.executable, "-m", "lasp_edge")
 """`lasp-edge` as this very Python has it installed, wherever its scripts are."""
 
 

@@ -8,7 +8,7 @@ the last digit worth seeing.
 from crdts import BoundedLWWSet
 from lasp_edge import Event, Program, Update, folds
 
-SAMPLES = 20
+SAMPLES = 100
 """The fleet's average is over the last so many readings of each device."""
 
 program = Program("demo")

@@ -7,8 +7,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from cloud_tier.job import CONF
 from cloud_tier.frontier import NOTHING_HEARD
+from cloud_tier.job import CONF
 from cloud_tier.plan import plan_of
 from cloud_tier.step import Known, Outcome, recalled, step
 from cloud_tier.tables import Lake

@@ -112,8 +112,8 @@ def test_kill_after_the_sync_lands_at_the_next_start(station):
 
 def test_kill_before_the_commit_lands_once(station, monkeypatch):
     monkeypatch.setattr(station.landing, "land", dies)
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
     with pytest.raises(Killed):
-        station.turn(CONNECTED, message(panes(PROGRAM, 4)))
         station.turn(after_s=1)
     station.start()
     assert len(station.rows()) == 2
@@ -121,8 +121,8 @@ def test_kill_before_the_commit_lands_once(station, monkeypatch):
 
 def test_kill_after_the_commit_does_not_land_again(station, monkeypatch):
     monkeypatch.setattr(station.log, "drop", dies)
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
     with pytest.raises(Killed):
-        station.turn(CONNECTED, message(panes(PROGRAM, 4)))
         station.turn(after_s=1)
     assert len(station.rows()) == 2
     station.start()
@@ -143,8 +143,8 @@ def test_kill_between_rejects_and_landing_counts_the_reject_once(station, monkey
         write(table, added, number)
 
     monkeypatch.setattr(station.landing, "_write", write_rejects_only)
+    station.turn(CONNECTED, bad, bad)
     with pytest.raises(Killed):
-        station.turn(CONNECTED, bad, bad)
         station.turn(after_s=1)
     station.start()
     (row,) = DeltaTable(station.lake.rejects).to_pyarrow_table().to_pylist()

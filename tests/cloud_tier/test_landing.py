@@ -164,8 +164,12 @@ def test_no_damaged_frame_stops_the_lander(at, byte):
 
 
 def test_collector_is_off_while_decoding_and_on_again_whatever_happens():
+    def fail():
+        with collector_off():
+            assert not gc.isenabled()
+            raise RuntimeError
+
     assert gc.isenabled()
-    with pytest.raises(RuntimeError), collector_off():
-        assert not gc.isenabled()
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        fail()
     assert gc.isenabled()

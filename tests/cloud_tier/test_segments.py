@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_tier.frontier import Listening
-from cloud_tier.segments import Log, Record, is_drained
+from cloud_tier.segments import Log, Record
 from lasp_edge.errors import UsageError
 
 RECORD = Record(5, "lasp/v1/rooms/00/pane/pi-0", retained=False, payload=b"abc")
@@ -78,13 +78,3 @@ def test_second_process_on_one_log_is_refused(tmp_path):
     with pytest.raises(UsageError, match="another lander"):
         Log(tmp_path, "a")
     log.release()
-
-
-def test_log_is_drained_once_its_segments_are_dropped(tmp_path):
-    log = Log(tmp_path, "a")
-    assert is_drained(tmp_path)
-    log.append(RECORD, since_us=1)
-    number = log.close_segment(CLOCK)
-    assert not is_drained(tmp_path)
-    log.drop(number)
-    assert is_drained(tmp_path)

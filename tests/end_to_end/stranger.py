@@ -13,6 +13,7 @@ import msgpack
 from crdts import Replica
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.messages import (
+    MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
@@ -72,6 +73,7 @@ def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> I
             yield Word(topic, chance.randbytes(chance.randrange(2_000)), retain=chance.random() < 0.2)
             yield Word(topic, b"")
             yield Word(topic, b"\x91" * chance.randrange(3_000))
+            yield Word(topic, chance.randbytes(MAX_FRAME_BYTES + 1))
             for shape in (*_SHAPES, *_envelopes(chance, victim)):
                 yield Word(topic, msgpack.packb(shape))
         for frame in _frames(program, Replica(1, NONCE, other), now_us):
@@ -84,7 +86,7 @@ def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> I
 
 
 def huge(program: Program, device: str, seed: int) -> list[Word]:
-    """Return a huge message for each kind of topic."""
+    """Return a huge message for each kind of topic; a link drops it where it comes in."""
     payload = random.Random(seed).randbytes(HUGE_BYTES)
     return [Word(topic, payload) for topic in _places(Topics(program.name), program, device).values()]
 
