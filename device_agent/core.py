@@ -270,16 +270,19 @@ class Core:
 
     def _source_low_us(self, row: SourceRow, now_us: int) -> int | None:
         if row.done or self._stopping:
-            return self._end_us(now_us)
+            return self._end_us()
         seen = [] if row.high_us is None else [row.high_us]
         seen += [now_us] if row.stamped else []
         return min(seen) - self.settings.lateness_us if seen else None
 
-    def _end_us(self, now_us: int) -> int:
-        """Return what a finished source promises: the end of the last window; nobody says ever."""
+    def _end_us(self) -> int | None:
+        """Return what a finished source promises: the end of the last window; nobody says ever.
+
+        Who has read nothing promises nothing: an empty recording is not of today.
+        """
         high_us = self.intake.high_us
         if high_us is None:
-            return now_us
+            return None
         windows = self._program.windows.values()
         return max((window.end_of_last(high_us) for window in windows), default=high_us)
 
@@ -334,6 +337,8 @@ class Core:
         return not (knows_itself and too_far_ahead(incarnation, self.replica.incarnation))
 
     def _handle_ack(self, frame: AckFrame) -> None:
+        if frame.replica > self.replica:
+            self._meet_own(frame.replica)
         if frame.lake != self._lake:
             if self._lake is not None:
                 self.panes.all_dirty(self.changes)

@@ -66,7 +66,7 @@ def test_every_block_is_run_by_a_test_here():
     marked = [block(name) for name in MARKS]
     assert sorted(marked) == sorted(b.text for b in BLOCKS)
     source = Path(__file__).read_text()
-    assert all(source.count(f'block("{name}")') == 1 for name in MARKS)
+    assert all(source.count(f'block("{name}")') >= 1 for name in MARKS)
 
 
 def test_greenhouse_is_the_example_module():

@@ -116,7 +116,8 @@ def _runtime(arguments: argparse.Namespace, program: Program) -> Runtime:
 def _settings(arguments: argparse.Namespace) -> Settings:
     for name in ("interval", "host_every", "retain_days", "lateness", "max_skew"):
         value = getattr(arguments, name)
-        if not 0 <= value < 1e9 or (value == 0 and name in {"interval", "host_every", "retain_days"}):  # noqa: PLR2004
+        least = 1e-6 if name in {"interval", "host_every", "retain_days"} else 0
+        if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
             raise ValueError(f"--{name.replace('_', '-')}: seconds or days from 0, not {value}")
     return Settings(
         interval_us=round(arguments.interval * SECOND_US),

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from device_agent.batch import Batch
+from device_agent.clock import is_time
 
 EVENTS = ("cpu", "memory", "temperature", "network", "load")
 SECOND_US = 1_000_000
@@ -74,7 +75,7 @@ class Host:
         """Nothing to resume."""
 
     def poll(self, now_us: int) -> Batch | None:
-        if self._next_us is not None and now_us < self._next_us:
+        if self._next_us is not None and not is_time(now_us, self._next_us, self._period_us):
             return None
         elapsed_us = now_us - self._polled_us
         # Periods that were missed, asleep or stopped, are not made up for.

@@ -92,6 +92,19 @@ def test_data_promises_and_tick_are_one_commit(station):
     assert [len(station.rows(kind)) for kind in ("pane", "promise", "tick")] == [2, 1, 1]
 
 
+def test_a_device_that_only_promises_hears_now_and_then_which_lake_it_is(station):
+    station.turn(CONNECTED, message(beat(1, 10)))
+    station.turn(after_s=3)
+    assert station.link.acks() == {ME: []}
+    station.link.published.clear()
+    station.turn(message(beat(2, 11)))
+    station.turn(after_s=3)
+    assert station.link.acks() == {}, "it was told just now"
+    station.turn(message(beat(3, 12)), after_s=60)
+    station.turn(after_s=3)
+    assert station.link.acks() == {ME: []}
+
+
 def test_kill_before_the_sync_leaves_the_message_with_the_broker(station, monkeypatch):
     monkeypatch.setattr(station.log, "sync", dies)
     with pytest.raises(Killed):

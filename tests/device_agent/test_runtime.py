@@ -395,4 +395,5 @@ def test_an_agent_stays_below_thirty_mebibytes(stage):
     print(f"after {len(recorded)} readings: VmRSS {resident:.1f} MiB, VmHWM {peak:.1f} MiB")
     assert resident < 30
     assert peak < 30
+    assert "libcrypto" not in Path(f"/proc/{agent.process.pid}/maps").read_text()
     assert agent.end() == 0

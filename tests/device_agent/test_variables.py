@@ -20,6 +20,7 @@ from lasp_edge import Program, folds
 from lasp_edge.inputs import entry_hash, variable_digest
 from lasp_edge.messages import (
     MAX_FRAME_BYTES,
+    AckFrame,
     AskFrame,
     BeatFrame,
     PaneFrame,
@@ -27,7 +28,7 @@ from lasp_edge.messages import (
     Report,
     VariableFrame,
 )
-from tests.device_agent.agents import NOW_US, Device, greenhouse
+from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse
 
 PEER = Replica(3, 33, "pi-2")
 
@@ -379,6 +380,17 @@ def test_an_unchanged_partial_is_published_once(device):
     assert frames == []
 
 
+def test_a_beat_speaks_of_no_entry_that_was_not_published(device):
+    published = 0
+    for step in range(100):
+        device.read([20.0 + step % 7])
+        for frame in device.frames(object, device.tick(0.7)):
+            if isinstance(frame, VariableFrame) and frame.stream:
+                published = frame.number
+            if isinstance(frame, BeatFrame):
+                assert frame.reports[0].seq <= published
+
+
 def test_changes_are_coalesced_to_one_entry_an_interval(device):
     for _ in range(50):
         device.read([20.0])
@@ -440,6 +452,13 @@ def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_afte
     assert entry_of_8[1] == (1, 2100, 2100)
 
 
+def test_an_acknowledgement_of_a_later_life_says_that_there_was_one(device):
+    device.hear(AckFrame(Replica(7, 77, "pi-1"), 0, LAKE, ()))
+    assert device.core.replica.incarnation == 8
+    device.hear(AckFrame(Replica(9, 77, "pi-1"), 0, LAKE, ()))  # it answers: it is alive
+    assert device.counted["clone_alarms"] == 1
+
+
 def test_entries_of_several_lost_lives_are_all_overtaken(device):
     for incarnation, nonce in ((7, 77), (9, 99), (12, 12)):
         device.hear(entry(device, Replica(incarnation, nonce, "pi-1"), 4, (5, 500)))
@@ -453,6 +472,15 @@ def test_an_own_incarnation_far_ahead_is_left_aside(device):
     device.hear(entry(device, Replica(known.incarnation + 1_025, 77, "pi-1"), 4, (5, 500)))
     assert device.core.replica == known
     assert device.counted["frame: own incarnation too far ahead"] == 1
+
+
+def test_a_new_store_follows_no_life_far_ahead_once_the_lander_has_answered(device):
+    # The lander takes no such jump of a device that it knows, so who follows is never heard again.
+    device.acknowledge()
+    device.hear(entry(device, Replica(2_000, 77, "pi-1"), 4, (5, 500)))
+    device.hear(PresenceFrame(Replica(2_000, 78, "pi-1"), 0, online=True))
+    assert device.core.replica.incarnation == 1
+    assert device.counted["frame: own incarnation too far ahead"] == 2
 
 
 def test_the_greatest_incarnation_of_all_is_no_life_to_follow(device):

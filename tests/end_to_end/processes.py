@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from simulations.demo.broker import PrivateBroker
 from simulations.demo.lake import COMMAND
 from simulations.demo.watchdog import kill_sessions
 from tests.brokers import broker_program
 from tests.conftest import CHECKOUT
 from tests.end_to_end import programs, tables
 
-from simulations.demo.broker import PrivateBroker  # isort: skip
-
 STARTS_S = 60.0
 SETTLES_S = 120.0
 IDLE_S = 8.0
 LONGEST_RUN_S = 240.0
 _LOOK_S = 0.05
+_MOST_OF_ERRORS, _MOST_OF_OUTPUT = 20_000, 1_000
 
 
 def now_s() -> float:
@@ -143,7 +143,8 @@ class Process:
         """Return the end of what its lives have said."""
         texts = []
         for path in sorted(self._folder.glob(f"{self.name}.*")):
-            text = path.read_text(errors="replace")[-1_500:].strip()
+            most = _MOST_OF_ERRORS if path.suffix == ".err" else _MOST_OF_OUTPUT
+            text = path.read_text(errors="replace")[-most:].strip()
             texts += [f"--- {path.name}", text] if text else []
         return "\n".join(texts)
 
@@ -234,8 +235,10 @@ class Site:
         table = self.lake / "landing"
         query = "SELECT count(DISTINCT device) AS devices FROM w WHERE kind = 'pane'"
         until(
-            lambda: tables.count(self.lake, "landing")
-            and tables.sql(self.lake, table.name, query)[0]["devices"] == len(self.devices),
+            lambda: (
+                tables.count(self.lake, "landing")
+                and tables.sql(self.lake, table.name, query)[0]["devices"] == len(self.devices)
+            ),
             STARTS_S,
             lambda: f"heard\n{self.standing()}",
         )
@@ -269,8 +272,11 @@ class Site:
     def standing(self) -> str:
         """Return how everything stands, for a failure."""
         reports = [json.dumps(report) for report in self.reports().values()]
-        words = [each.last_words() for each in (self.cloud, *self.agents.values())]
-        return "\n".join([*reports, *words])
+        return "\n".join([*reports, self.last_words()])
+
+    def last_words(self) -> str:
+        """Return the end of what all processes have said."""
+        return "\n".join(each.last_words() for each in (self.cloud, *self.agents.values()))
 
 
 def _fleet_values(report: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -41,7 +41,7 @@ program.window(
     fold=everything,
     size_s=50,
     slide_s=20,
-    key=lambda event: f"light, “{event.tags['light']}”",
+    key=lambda event: f'light, "{event.tags["light"]}" → ☀',
 )
 
 FIELDS = ["--time", "ts", "--device-field", "device", "--event", "temp=data.temp"]

@@ -1,4 +1,4 @@
-"""A stranger on the fleet's broker, who publishes what no device would. Everything is to be refused.
+"""A stranger on the fleet's broker says what no device would. Everything is to be refused.
 
 What one who is let in to the broker could say in a device's name, well formed and near the truth,
 is beyond what can be refused without signatures, and is not said here.
@@ -70,7 +70,8 @@ def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> I
         victim, other = chance.sample(devices, 2)
         places = _places(topics, program, victim)
         for topic in places.values():
-            yield Word(topic, chance.randbytes(chance.randrange(2_000)), retain=chance.random() < 0.2)
+            retain = chance.random() < 0.2
+            yield Word(topic, chance.randbytes(chance.randrange(2_000)), retain)
             yield Word(topic, b"")
             yield Word(topic, b"\x91" * chance.randrange(3_000))
             yield Word(topic, chance.randbytes(MAX_FRAME_BYTES + 1))
@@ -88,7 +89,8 @@ def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> I
 def huge(program: Program, device: str, seed: int) -> list[Word]:
     """Return a huge message for each kind of topic; a link drops it where it comes in."""
     payload = random.Random(seed).randbytes(HUGE_BYTES)
-    return [Word(topic, payload) for topic in _places(Topics(program.name), program, device).values()]
+    places = _places(Topics(program.name), program, device)
+    return [Word(topic, payload) for topic in places.values()]
 
 
 def _places(topics: Topics, program: Program, device: str) -> dict[str, str]:
@@ -132,9 +134,7 @@ def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
     fold = next(iter(program.published_folds.values()))
     pane_us = now_us - now_us % window.span_us
     columns = ((1,),) * len(window.fold.columns)
-    entries = PaneEntries(
-        window.stream, window.span_us, 1, NONCE, columns, ("",), (pane_us,), (1,)
-    )
+    entries = PaneEntries(window.stream, window.span_us, 1, NONCE, columns, ("",), (pane_us,), (1,))
     yield PaneFrame(replica, 1, (entries,))
     parts = (7,) * len(fold.fold.columns)
     yield VariableFrame(replica, 1, fold.name, fold.stream, parts)
@@ -171,7 +171,9 @@ class Stranger:
         self._said = said
         self._held: Word | None = None
         self._link = Link(
-            BrokerUrl.parse(url), client_id="stranger", subscriptions=["$SYS/none"],
+            BrokerUrl.parse(url),
+            client_id="stranger",
+            subscriptions=["$SYS/none"],
             jitter=random.Random(1),
         )
 

@@ -4,7 +4,7 @@ import csv
 import io
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from simulations.demo.lake import COMMAND
 from tests.conftest import CHECKOUT
+from tests.end_to_end import truth
 from tests.end_to_end.truth import Sums, Truth
 
 Row = dict[str, str]
@@ -74,18 +75,18 @@ def _truth(rows: Iterable[dict]) -> Truth:
     return found
 
 
-def expected(truth: Truth, name: str) -> Truth:
+def expected(given: Truth, name: str) -> Truth:
     """Return what is to be found of a window: a mean has no least and greatest."""
     if name != "temp_by_device":
-        return truth
-    return {at: sums._replace(least=0, greatest=0) for at, sums in truth.items()}
+        return given
+    return {at: sums._replace(least=0, greatest=0) for at, sums in given.items()}
 
 
-def difference(found: Truth, truth: Truth) -> str:
+def difference(found: Truth, given: Truth) -> str:
     """Return in some lines how windows differ; empty if they do not."""
-    at = [key for key in sorted(found.keys() | truth.keys()) if found.get(key) != truth.get(key)]
-    lines = [f"{key}: {found.get(key)} for {truth.get(key)}" for key in at[:10]]
-    return "\n".join([f"{len(at)} of {len(truth)} windows differ", *lines]) if at else ""
+    at = [key for key in sorted(found.keys() | given.keys()) if found.get(key) != given.get(key)]
+    lines = [f"{key}: {found.get(key)} for {given.get(key)}" for key in at[:10]]
+    return "\n".join([f"{len(at)} of {len(given)} windows differ", *lines]) if at else ""
 
 
 def history(lake: Path, name: str) -> dict[tuple[str, str], list[Row]]:
@@ -110,6 +111,17 @@ def broken_histories(lake: Path, name: str) -> list[tuple]:
         if not counted or ranks != sorted(ranks) or statuses.count("final") > 1:
             broken.append((at, statuses, [row["revision"] for row in rows]))
     return broken
+
+
+def wrong(lake: Path, lines: Sequence[str]) -> str:
+    """Return what is wrong with any window of a lake that holds these lines; empty if nothing."""
+    found = []
+    for name in truth.WINDOWS:
+        given = expected(truth.windows(lines, name), name)
+        found += [difference(held(lake, name), given)]
+        found += [difference(read_independently(lake, name), given)]
+        found += [f"{name}: {each}" for each in broken_histories(lake, name)[:5]]
+    return "\n".join(filter(None, found))
 
 
 def fleet_value(lake: Path, name: str) -> Row:

@@ -12,21 +12,26 @@ from tests.end_to_end.stranger import Stranger, huge, words
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 LINES = 2_000
-LASTS_S = 15.0
+LASTS_S = 12.0
 SEED = 5
+REASONS = {
+    "incarnation far ahead of the known one",
+    "not an envelope",
+    "not msgpack",
+    "not the frame of its topic",
+    "panes from the far future",
+    "promise from the far future",
+    "too large",
+    "unknown stream",
+}
 
 
 def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines):
-    some = lines[:LINES]
-    path = tmp_path / "some.jsonl"
-    path.write_text("".join(some), encoding="utf-8")
-    speed = truth.lasts_s(some) / LASTS_S
+    some, program = lines[:LINES], programs.program
     now_us = time.time_ns() // 1_000  # noqa: TID251 - what the lander's clock shows
-    program = programs.program
-    said = chain(
-        huge(program, DEVICES[0], SEED), words(program, DEVICES, now_us, SEED)
-    )
-    with Site(tmp_path / "site", path, DEVICES, "--speed", f"{speed:.3f}") as site:
+    said = chain(huge(program, DEVICES[0], SEED), words(program, DEVICES, now_us, SEED))
+    speed = truth.speed(some, LASTS_S)
+    with Site(tmp_path / "site", truth.written(tmp_path, some), DEVICES, *speed) as site:
         site.start_cloud()
         site.start_agents()
         site.heard()
@@ -35,21 +40,13 @@ def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines):
             stranger.speak_while(lambda: not site.landed() and now_s() < ends_s)
         site.settle()
         site.finish_cloud()
-        reports = site.reports()
+        inputs = {each["values"]["last_everywhere"]["inputs"] for each in site.reports().values()}
         site.stop()
     assert stranger.count > 1_000
-    for name in truth.WINDOWS:
-        expected = tables.expected(truth.windows(some, name), name)
-        assert not tables.difference(tables.held(site.lake, name), expected), f"seed {SEED}"
-    value = tables.fleet_value(site.lake, "last_everywhere")
-    assert {each["values"]["last_everywhere"]["inputs"] for each in reports.values()} == {
-        value["inputs"]
-    }
-    rejects = tables.sql(site.lake, "rejects", "SELECT reason, topic, frame FROM w")
-    print(sorted({row["reason"] for row in rejects}), stranger.count)
-    assert {"too large", "not msgpack", "not an envelope", "not the frame of its topic"} <= {
-        row["reason"] for row in rejects
-    }
+    wrong = tables.wrong(site.lake, some)
+    assert not wrong, f"seed {SEED}: {wrong}"
+    assert inputs == {tables.fleet_value(site.lake, "last_everywhere")["inputs"]}
+    rejects = tables.sql(site.lake, "rejects", "SELECT reason, frame FROM w")
+    assert {row["reason"] for row in rejects} >= REASONS
     assert max(len(row["frame"]) for row in rejects) <= 4_096
-    for process in (site.cloud, *site.agents.values()):
-        assert "Traceback" not in process.last_words()
+    assert "Traceback" not in site.last_words()

@@ -45,11 +45,15 @@ class Expected(NamedTuple):
     key: Callable[[Told], str]
 
 
+def _light(told: Told) -> str:
+    return f'light, "{told.light}" → ☀'
+
+
 _HUNDREDTH, _TENTH = Fraction(1, 100), Fraction(1, 10)
 WINDOWS: Mapping[str, Expected] = {
     "temp_60s": Expected("temp", _HUNDREDTH, 60, 10, lambda _: ""),
     "temp_by_device": Expected("temp", _HUNDREDTH, 50, 20, lambda told: told.device),
-    "humidity_by_light": Expected("humidity", _TENTH, 50, 20, lambda told: f"light, “{told.light}”"),
+    "humidity_by_light": Expected("humidity", _TENTH, 50, 20, _light),
 }
 
 
@@ -114,7 +118,14 @@ def _plain(text: str) -> str | int:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-def lasts_s(lines: Sequence[str]) -> float:
-    """Return the time between the first line and the last."""
+def written(folder: Path, lines: Sequence[str]) -> Path:
+    """Write lines into a new file."""
+    path = folder / "messages.jsonl"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def speed(lines: Sequence[str], lasts_s: float) -> list[str]:
+    """Return the arguments with which a replay of these lines takes so long."""
     first, last_ = (json.loads(line)["ts"] for line in (lines[0], lines[-1]))
-    return float(last_) - float(first)
+    return ["--speed", f"{(last_ - first) / lasts_s:.3f}"]

@@ -435,4 +435,4 @@ def test_control_characters_in_names_and_keys_are_refused(name):
     with pytest.raises(FrameError, match="control character"):
         decode(PaneFrame(me, 1, (entries,)).encode())
     with pytest.raises(FrameError, match="bad replica"):
-        decode(PresenceFrame(Replica(1, 7, name), 1, True).encode())
+        decode(PresenceFrame(Replica(1, 7, name), 1, online=True).encode())

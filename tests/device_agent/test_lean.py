@@ -1,0 +1,63 @@
+"""An agent without TLS does without OpenSSL, and leaves it to a program that wants it."""
+
+import json
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds
+
+{wants}
+program = Program("lean")
+event = program.event("x")
+samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+program.fold_dynamic(program.fold(samples, folds.mean(), "here"), "everywhere")
+print("OPENSSL", "libssl" in open("/proc/self/maps").read(), flush=True)
+"""
+
+WANTS = """
+import hashlib, http.client, ssl
+assert ssl.create_default_context().check_hostname
+assert hashlib.scrypt(b"x", salt=b"y", n=2, r=1, p=1)
+assert http.client.HTTPSConnection("example.org").port == 443
+"""
+
+
+def first_lines(folder, wants, broker="mqtt://127.0.0.1:9"):
+    (folder / "wanting.py").write_text(PROGRAM.format(wants=wants))
+    (folder / "some.jsonl").write_text('{"x": 1}\n')
+    words = [
+        *("agent", "wanting:program", "--device", "pi-1", "--broker", broker, "--report", "0.1"),
+        *("--data-dir", str(folder / "data"), "--source", f"jsonl:{folder / 'some.jsonl'}"),
+    ]
+    agent = subprocess.Popen(
+        [sys.executable, "-m", "lasp_edge", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        return agent.stdout.readline(), json.loads(agent.stdout.readline())
+    finally:
+        agent.terminate()
+        agent.communicate(timeout=20)
+
+
+def test_agent_without_tls_does_not_load_openssl(tmp_path):
+    loaded, report = first_lines(tmp_path, "")
+    assert loaded == "OPENSSL False\n"
+    assert report["device"] == "pi-1"
+
+
+def test_program_that_wants_openssl_gets_all_of_it(tmp_path):
+    loaded, report = first_lines(tmp_path, WANTS)
+    assert loaded == "OPENSSL True\n"
+    assert report["device"] == "pi-1"
+
+
+def test_agent_with_tls_has_openssl(tmp_path):
+    loaded, _ = first_lines(tmp_path, "", "mqtts://127.0.0.1:9")
+    assert loaded == "OPENSSL True\n"
