@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 from typing import IO
 
-from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
-
 from cloud_tier.child import LanderChild
 from cloud_tier.definitions import record
 from cloud_tier.job import CONF, LOCAL_CONF
@@ -26,7 +24,7 @@ from cloud_tier.run import Run
 from cloud_tier.session import MEANING, spark_session
 from cloud_tier.step import recalled
 from cloud_tier.tables import Lake
-from lasp_edge.errors import CommandError, Exit, UsageError
+from lasp_edge.errors import Exit, UsageError
 from lasp_edge.link import BrokerUrl
 from lasp_edge.loading import load_program
 
@@ -123,11 +121,7 @@ def _merge(
     _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {plan.lake.root}")
     if repairs:
         _say(f"{repair(spark, plan, recalled(spark, plan)):,} windows were recomputed otherwise")
-    try:
-        job.run()
-    except (Py4JNetworkError, ConnectionError):
-        # Nothing is lost: the next start goes on where the lake stands.
-        raise CommandError("Spark's JVM is gone; start the command again") from None
+    job.run()
     spark.stop()
     return Exit.INTERRUPTED if signal.SIGINT in came else Exit.FINE
 

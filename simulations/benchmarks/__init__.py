@@ -1,5 +1,6 @@
 """What things cost; each module prints its figures: `python -m simulations.benchmarks.<name>`.
 
 - `ingest`: readings through the whole of an agent, beside a plain loop of the same sums
+- `cloud`: frames landed, lattice rows joined, steps of the job, beside bare Spark and DuckDB
 - `sources`: recorded rows to columns of readings, beside `json.loads` alone
 """

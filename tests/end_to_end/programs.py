@@ -26,7 +26,7 @@ everything = folds.struct(count=folds.count(), total=folds.sum(), min=folds.min(
 last_here = program.fold(samples, everything, "last_here")
 last_everywhere = program.fold_dynamic(last_here, "last_everywhere")
 
-program.window("temp_60s", source=temp, fold=everything, size_s=60, slide_s=10)
+reference = program.window("temp_60s", source=temp, fold=everything, size_s=60, slide_s=10)
 program.window(
     "temp_by_device",
     source=temp,

@@ -54,6 +54,15 @@ def count(lake: Path, table: str) -> int:
     return sql(lake, table, "SELECT count(*) AS rows FROM w")[0]["rows"]
 
 
+def landed_readings(lake: Path, stream: int) -> int:
+    """Return how many readings have landed of a stream whose fold counts them."""
+    newest = "row_number() OVER (PARTITION BY key, pane_us, device, incarnation, nonce "
+    newest += "ORDER BY seq DESC) AS newest"
+    rows = f"SELECT count, {newest} FROM w WHERE kind = 'pane' AND stream = {stream}"
+    (row,) = sql(lake, "landing", f"SELECT sum(count) AS readings FROM ({rows}) WHERE newest = 1")
+    return int(row["readings"])
+
+
 def read_independently(lake: Path, name: str) -> Truth:
     """Return the current windows as `deltalake` sees them."""
     return _truth(sql(lake, "windows", _CURRENT.format(name=name)))

@@ -10,8 +10,8 @@ from tests.end_to_end.processes import Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
-LINES = 5_000
-LASTS_S = 40.0
+LINES = 4_500
+LASTS_S = 34.0
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -33,7 +33,7 @@ def test_killed_at_random_moments_gives_the_same_result(seed, tmp_path, lines):
     assert [killed[kind] for kind in ("agent", "broker", "lander")] == [AGENTS, BROKERS, LANDERS]
     assert killed["cloud"] + killed["job"] + killed["jvm"] == 2
     assert sum(trial.ended) == killed["jvm"], "the job says so where Spark alone was killed"
-    assert "Traceback" not in site.last_words()
+    assert not any("Traceback" in agent.last_words() for agent in site.agents.values())
 
 
 def wrong_values(site, reports, last):

@@ -12,7 +12,7 @@ from tests.end_to_end.stranger import Stranger, huge, words
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 LINES = 2_000
-LASTS_S = 12.0
+LASTS_S = 8.0
 SEED = 5
 REASONS = {
     "incarnation far ahead of the known one",
