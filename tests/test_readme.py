@@ -243,7 +243,8 @@ def test_lake_opens_in_deltalake_and_duckdb(trial):
 @pytest.mark.broker
 def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial):
     home, _ = trial
-    query = f"merged = spark.sql({block('merged view')!r}).collect()\n"
+    view = block("merged view")
+    query = f"merged = spark.sql({view!r}).collect()\n"
     total = "print('READINGS', sum(row['count'] for row in merged))"
     told = succeeds([sys.executable, "-c", block("spark") + query + total], home)
     assert "|" in told
