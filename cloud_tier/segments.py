@@ -76,6 +76,7 @@ class Log:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            self._lock.close()
             raise UsageError(f"another lander is writing to {folder}") from None
         self.lander = _durable_text(folder / "lander", new_id)
         self._file: BufferedWriter | None = None

@@ -168,6 +168,7 @@ def _locked(lake: Lake) -> IO[str] | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        lock.close()
         raise UsageError(f"another `lasp-edge cloud` is merging into {lake.root}") from None
     return lock
 

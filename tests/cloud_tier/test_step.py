@@ -110,12 +110,16 @@ def test_row_records_who_was_expected_and_who_was_not_waited_for(spark, tmp_path
     )
 
 
-def test_further_device_is_counted_though_the_minimum_stays(lake):
-    near, far = Device(PROGRAM, "pi-0"), Device(PROGRAM, "pi-1")
-    lake.step(read(near, 20.0, 5) + read(near, 25.0, 5))
-    lake.step(read(far, 21.0, 5))
-    rows = lake.revisions("odd", START_US - seconds(20) + seconds(0))
-    assert [row["devices_in"] for row in rows] == [1, 2]
+def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):
+    program = Program("p")
+    event = program.event("temperature", resolution="0.01")
+    program.window("least", source=event, fold=folds.min(), size_s=60)
+    lake = LakeUnderTest(spark, program, tmp_path)
+    for name, value in (("pi-0", 20.0), ("pi-1", 21.0)):
+        reading = Reading(name, "temperature", value, START_US, {})
+        lake.step(_plain_device(program, name)([reading]))
+    rows = lake.revisions("least", START_US // MINUTE_US * MINUTE_US)
+    assert [(row["min_q"], row["devices_in"]) for row in rows] == [(2000, 1), (2000, 2)]
 
 
 def test_restarted_device_adds_to_what_its_earlier_life_counted(lake):
@@ -172,12 +176,21 @@ def test_frontier_is_recorded_with_the_windows_that_it_made_final(lake):
     assert known.frontier == START_US + MINUTE_US
 
 
+def test_frontier_is_recorded_also_when_it_made_nothing_final(lake):
+    device = Device(PROGRAM, "pi-0")
+    early_us = START_US - MINUTE_US
+    lake.step([*read(device, 20.0, 1), device.promise(early_us, BEGIN_US), tick(1, BEGIN_US)])
+    assert {row["status"] for row in lake.rows(lake.lake.windows)} == {"tentative"}
+    assert steps.recorded_frontier(lake.spark, lake.plan) == early_us
+
+
 def test_frontier_survives_the_loss_of_the_tables_history(lake):
     device = Device(PROGRAM, "pi-0")
     rows = read(device, 20.0, 1)
     lake.step([*rows, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    lake.step(read(device, 30.0, 2))
     table = DeltaTable(lake.lake.windows)
-    table.optimize.compact()
+    assert table.optimize.compact()["numFilesRemoved"] > 1
     table.create_checkpoint()
     for commit in sorted(Path(lake.lake.windows, "_delta_log").glob("*.json"))[:-1]:
         commit.unlink()
@@ -249,7 +262,7 @@ def test_window_of_another_size_is_made_from_the_panes_that_are_there(spark, tmp
     assert other.current() == true_windows(other.program, readings)
 
 
-def _plain_device(program):
-    device = Device(program, "pi-0")
+def _plain_device(program, name="pi-0"):
+    device = Device(program, name)
     device._variable = dict
     return lambda readings: [row for row in device.accept(readings) if row]
