@@ -29,8 +29,8 @@ _PAUSE_S = 0.1
 def left_behind(lines: Iterable[str]) -> tuple[set[int], set[Path]]:
     """Return the sessions and folders that are still there after `lines`.
 
-    >>> left_behind(["started 71", "made /tmp/a", "started 72", "ended 71"])
-    ({72}, {PosixPath('/tmp/a')})
+    >>> left_behind(["started 71", "made /demo-1", "started 72", "ended 71"])
+    ({72}, {PosixPath('/demo-1')})
     """
     sessions: set[int] = set()
     folders: set[Path] = set()
