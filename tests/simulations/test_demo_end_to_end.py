@@ -1,6 +1,5 @@
 """The demo as a newcomer starts it: agents, broker, Spark and Delta, nothing replaced."""
 
-import gzip
 import os
 import subprocess
 from pathlib import Path
@@ -16,7 +15,7 @@ from tests.simulations.watching import eventually, processes_of
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 MOST_S = 180
 MOST_LINES = 45
-LINES = 2_000
+READINGS = 50_269  # of 50,270 messages one is an exact repeat, as the data's README says
 
 
 @pytest.fixture(autouse=True)
@@ -56,14 +55,11 @@ def test_five_devices_agree_and_spark_confirms_it(tmp_path):
 def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, shared_data):
     recorded = shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz"
     (tmp_path / "temporary").mkdir()
-    some = tmp_path / "some.jsonl"
-    with gzip.open(recorded, "rt") as file:
-        some.write_text("".join(line for line, _ in zip(file, range(LINES), strict=False)))
     fields = ["--time", "ts", "--device", "device", "--event", "temperature=data.temp"]
-    replay = ["--replay", str(some), *fields, "--tag", "room=device", "--chaos", "--seed", "1"]
+    replay = ["--replay", str(recorded), *fields, "--tag", "room=device", "--chaos", "--seed", "1"]
     lake = tmp_path / "lake"
     lines = demo(tmp_path / "temporary", *replay, "--lake", str(lake))
-    assert any(line.startswith(f"Readings: {LINES:,} accepted") for line in lines)
+    assert any(line.startswith(f"Readings: {READINGS:,} accepted") for line in lines)
     ran = subprocess.run(
         [*COMMAND, "windows", "temperature_by_room", "--lake", str(lake), "--csv"],
         capture_output=True,
