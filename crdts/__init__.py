@@ -11,6 +11,7 @@
 - `causal`, `causal_context`, `labelled`: what all that forgets is made of
 - `product`: several states side by side
 - `owned_map`: one entry a device, written by it alone
+- `membership`: which devices were retired, and up to which of their writes they count
 - `frontier`: the time before which nothing more will come
 - `bounded_lww_set`: the last so many samples of one writer
 - `plain`, `wire`: plain data, and the bytes of every state
@@ -27,6 +28,7 @@ from crdts.gset import GSet
 from crdts.ivar import IVar
 from crdts.lattice import Lattice
 from crdts.lwwregister import LWWRegister
+from crdts.membership import Member, Membership
 from crdts.mvregister import MVRegister
 from crdts.ormap import ORMap
 from crdts.orset import ORSet
@@ -56,6 +58,8 @@ __all__ = [
     "Lattice",
     "MVRegister",
     "Max",
+    "Member",
+    "Membership",
     "Min",
     "ORMap",
     "ORSet",

@@ -114,6 +114,12 @@ class CausalContext:
             dot += 1
         return dot
 
+    def next_dots(self, replica: Replica) -> int:
+        """Return the first of `replica`'s dots from which on all are free, also beyond gaps."""
+        index = index_of(replica)
+        beyond = (dot for dot in self.cloud if dot >> SEQ_BITS == index)
+        return max(beyond, default=(index << SEQ_BITS) + self.vector.get(index, 0)) + 1
+
     def __ior__(self, other: Self) -> Self:
         vector, cloud = self.vector, self.cloud
         for index, n in other.vector.items():
@@ -164,7 +170,8 @@ class CausalContext:
         """Return those of `dots` (a set, or keys) that are in this context, in O(the lesser)."""
         if len(self) < len(dots):
             return [dot for dot in self if dot in dots]
-        return [dot for dot in dots if dot in self]
+        upto, cloud = self.vector.get, self.cloud  # `dot in self`, without a call for each
+        return [dot for dot in dots if dot & SEQ_MASK <= upto(dot >> SEQ_BITS, 0) or dot in cloud]
 
     def to_plain(self) -> dict[str, tuple[Any, ...]]:
         """Return device -> (incarnation, nonce, runs, ...)."""

@@ -3,7 +3,7 @@
 Integers are a chain, so the join is the greater (or the lesser) of two, and every state beside
 bottom is its own only irreducible.
 
-Cost: 2 to 10 B in all, whoever records. Nothing grows.
+Cost: 4 to 13 B in all, whoever records. Nothing grows.
 
 >>> from crdts import Max, Min, Replica
 >>> me = Replica(1, 7, "kitchen")

@@ -8,7 +8,8 @@ one duplicate.
 
 A device never takes a promise back: one below its standing promise is raised to it.
 
-Cost: a device's name and 13 to 22 B; nothing grows but the number of devices.
+Cost: a device's name, 9 B for the time and 8 to 20 B for the version; nothing grows but the number
+of devices.
 
 >>> from crdts import Frontier, Replica
 >>> kitchen, cellar = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")

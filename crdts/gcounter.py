@@ -4,8 +4,8 @@ Each replica keeps its own total; the counter's value is the sum of the totals. 
 greater total of each replica, so a total that arrives twice, late or after its successor changes
 nothing. One entry is an irreducible. An absent replica has the total 0, which is never stored.
 
-Cost: 2 to 10 B a replica on the wire plus 6 B for its id (its device's name once per device), which
-is also all that grows: one entry a process start that counted something.
+Cost: 1 to 9 B a replica on the wire plus 6 to 10 B for its id (its device's name once per device),
+which is also all that grows: one entry a process start that counted something.
 
 >>> from crdts import GCounter, Replica
 >>> me, you = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")

@@ -3,7 +3,8 @@
 The join is the union, and an irreducible is one element: the lattice of which others are
 variations.
 
-Cost: an element and nothing more, on the wire; the elements are what grows.
+Cost: an element and nothing more on the wire, 4 to 8 B beside them all, and nothing a replica; the
+elements are what grows.
 
 >>> from crdts import GSet, Replica
 >>> me = Replica(1, 7, "kitchen")

@@ -5,7 +5,7 @@ to the same value changes nothing. Replicas that bind it to different values wit
 other broke its contract; the join stays total all the same (the greater encoding wins everywhere),
 and `conflict` reports it.
 
-Cost: the value and 3 B. Nothing grows.
+Cost: the value and 4 to 8 B, whoever binds it. Nothing grows.
 
 >>> from crdts import IVar, Replica
 >>> me = Replica(1, 7, "kitchen")

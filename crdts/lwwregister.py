@@ -6,7 +6,7 @@ a cloned device writes twice under one stamp; then the greater encoding wins.
 
 Clocks differ, so the last may not be the latest. Where that matters keep both: `MVRegister`.
 
-Cost: the value, its writer's name and 10 to 22 B. Nothing grows.
+Cost: the value, its writer's name and 12 to 25 B. Nothing grows.
 
 >>> from crdts import LWWRegister, Replica
 >>> kitchen, cellar = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")

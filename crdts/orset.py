@@ -27,10 +27,12 @@ section 7.
 from collections.abc import Iterable
 from typing import Any, Self
 
-from crdts.causal_context import CausalContext
+from crdts.causal_context import SEQ_BITS, SEQ_MASK, CausalContext
 from crdts.labelled import Labelled
 from crdts.plain import need_element
 from crdts.replica import Replica
+
+new = object.__new__
 
 
 class ORSet(Labelled):
@@ -46,14 +48,38 @@ class ORSet(Labelled):
     def need_payload(self, payload: Any) -> Any:
         return need_element(payload)
 
+    def __ior__(self, other: Self) -> Self:
+        # Most deltas are the next write of a replica and add a new element: nothing of it can be
+        # here yet, and nothing goes. All others take the definition, `join_dots`.
+        theirs, heard = other.dots, other.context
+        if len(theirs) == 1 == len(heard.cloud) and not heard.vector:
+            (dot,) = theirs
+            element, context, labels = theirs[dot], self.context, self.labels
+            vector, index = context.vector, dot >> SEQ_BITS
+            seq = vector.get(index, 0) + 1
+            if dot & SEQ_MASK == seq and element not in labels and not context.cloud:
+                vector[index] = seq
+                labels[element] = dot
+                self.dots[dot] = element
+                return self
+        self.join_dots(other)
+        return self
+
     def add(self, replica: Replica, element: Any) -> Self:
         """Return the delta in which `replica` adds `element`.
 
         Raises:
             ValueError: `element` is none (see `crdts.plain`).
         """
-        replaced = self.dots_of(need_element(element))
-        return self.written(self.context.next_dot(replica), element, replaced)
+        need_element(element)
+        dot = self.context.next_dot(replica)
+        if element in self.labels or dot & SEQ_MASK == 1:
+            return self.written(dot, element, self.dots_of(element))
+        # Nothing is replaced: `self.written(dot, element)` at half the cost.
+        delta, context = new(type(self)), new(CausalContext)
+        context.vector, context.cloud = {}, {dot}
+        delta.dots, delta.labels, delta.context = {dot: element}, {element: dot}, context
+        return delta
 
     def add_many(self, replica: Replica, elements: Iterable[Any]) -> Self:
         """Return the delta in which `replica` adds all `elements`, each once.
@@ -61,7 +87,7 @@ class ORSet(Labelled):
         Raises:
             ValueError: one of them is no element.
         """
-        first = self.context.next_dot(replica)
+        first = self.context.next_dots(replica)
         dots = dict(enumerate(dict.fromkeys(map(need_element, elements)), start=first))
         replaced = [dot for element in dots.values() for dot in self.dots_of(element)]
         return self.part(dots, CausalContext.of(dots.keys() | replaced))

@@ -8,7 +8,7 @@ Versions decide. Equal versions with different payloads exist only if a device w
 greater encoding wins everywhere, so the join stays total, and `clashes` reports it. One entry is an
 irreducible.
 
-Cost: an entry is its payload, its device's name and 8 to 16 B for the version. A device's entry is
+Cost: an entry is its payload, its device's name and 8 to 20 B for the version. A device's entry is
 replaced, never added to, so nothing grows but the number of devices.
 
 >>> from crdts import OwnedMap, Replica

@@ -86,6 +86,9 @@ def need_element(element: Any) -> Any:
     Raises:
         ValueError: it is something else.
     """
+    kind = type(element)
+    if (kind is int and -INTEGERS <= element < INTEGERS) or (kind is str and element.isascii()):
+        return element  # nearly all are, and are told apart here without another call
     if not _is_plain(element, exact=True):
         raise ValueError(
             f"an element needs an integer, text, bytes, None or a tuple of these, got {element!r}"

@@ -4,8 +4,9 @@ Two growing sets side by side: what was added and what was removed. Being a prod
 join, order or delta of its own. An element that was removed is never in again; where that is not
 wanted, and where tombstones must not pile up, use `ORSet`.
 
-Cost: an element for each one added, and again for each one removed. Both grow for ever: it is here
-for sets whose elements are used once, such as session ids, and as the simplest case of removal.
+Cost: an element for each one added, and again for each one removed, whoever did it; 8 to 16 B
+beside them. Both grow for ever: it is here for sets whose elements are used once, such as session
+ids, and as the simplest case of removal.
 
 >>> from crdts import Replica, TwoPSet
 >>> me = Replica(1, 7, "kitchen")

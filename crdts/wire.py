@@ -36,6 +36,7 @@ from crdts.gset import GSet
 from crdts.ivar import IVar
 from crdts.lattice import Lattice
 from crdts.lwwregister import LWWRegister
+from crdts.membership import Membership
 from crdts.mvregister import MVRegister
 from crdts.ormap import ORMap
 from crdts.orset import ORSet
@@ -64,6 +65,7 @@ TYPES: tuple[type[Lattice], ...] = (
     EWFlag,
     DWFlag,
     ORMap,
+    Membership,
 )
 CODES = {kind: code for code, kind in enumerate(TYPES)}
 MAX_BYTES = 1 << 20

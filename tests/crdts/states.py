@@ -24,6 +24,8 @@ from crdts import (
     Lattice,
     LWWRegister,
     Max,
+    Member,
+    Membership,
     Min,
     MVRegister,
     ORMap,
@@ -54,6 +56,9 @@ values = st.one_of(
 gcounters = st.dictionaries(replicas, st.integers(1, 4), max_size=3).map(GCounter)
 versions = st.builds(Version, st.integers(1, 2), small, st.integers(1, 3))
 devices = st.sampled_from(["cellar", "kitchen", "größe"])
+
+
+members = st.builds(Member, st.integers(1, 3), st.booleans(), versions)
 
 
 def owned_maps(kind, payloads):
@@ -205,6 +210,14 @@ KINDS: dict[type[Lattice], Kind] = {
             small.map(lambda now_us: lambda state, _me: state.expire(now_us)),
         ),
     ),
+    Membership: Kind(
+        st.dictionaries(devices, members, max_size=3).map(Membership),
+        Membership,
+        st.one_of(
+            st.builds(lambda at, version: lambda s, _me: s.retire(at, version), devices, versions),
+            devices.map(lambda device: lambda s, _me: s.admit(device)),
+        ),
+    ),
     Pair: Kind(
         st.builds(Pair, gcounters, owned_maps(OwnedMap, small)),
         lambda: Pair(GCounter(), OwnedMap()),
@@ -252,19 +265,23 @@ KINDS: dict[type[Lattice], Kind] = {
 
 
 @st.composite
-def compositions(draw):
-    """A kind made at random of others: pairs of maps of sets of ..., and maps of counters."""
+def compositions(draw, depth=3):
+    """A kind made at random of others: pairs of maps of maps of sets ..., and of counters."""
     if draw(st.booleans()):
-        first, second = draw(leaves), draw(leaves | compositions())
+        first = draw(leaves)
+        second = draw(leaves | compositions(depth - 1) if depth else leaves)
         return Kind(
             st.builds(Pair, first.states, second.states),
             lambda: Pair(first.bottom(), second.bottom()),
             part_of(0, first.writes) | part_of(1, second.writes),
         )
-    inner = draw(
-        st.sampled_from([ORSet, MVRegister, EWFlag, ORMap, GCounter, PNCounter, GSet, Max])
-    )
-    below = KINDS[inner]
+    return draw(maps(depth))
+
+
+@st.composite
+def maps(draw, depth):
+    """A map of what a map can hold: causal states, other maps, and lattices that forget nothing."""
+    below = draw(embedded | maps(depth - 1) if depth else embedded)
     return Kind(
         st.nothing(),
         lambda: ORMap(below.bottom()),
@@ -277,6 +294,8 @@ def compositions(draw):
     )
 
 
+EMBEDDED = (ORSet, MVRegister, EWFlag, DWFlag, ORMap, GCounter, PNCounter, GSet, Max, Pair, Product)
+embedded = st.sampled_from(EMBEDDED).map(KINDS.__getitem__)
 leaves = st.sampled_from([kind for kind in KINDS if kind is not BoundedLWWSet]).map(
     KINDS.__getitem__
 )

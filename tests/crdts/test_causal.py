@@ -1,6 +1,7 @@
 """What forgets must forget right: sets, registers, flags and maps on dots and contexts."""
 
 import pickle
+import random
 import subprocess
 import sys
 
@@ -110,6 +111,45 @@ def test_add_many_is_the_same_as_its_elements_one_by_one():
     for element in (1, 2, 3):
         single |= single.add(KITCHEN, element)
     assert batch == single
+
+
+def test_a_batch_never_spends_a_dot_that_was_heard_of_beyond_a_gap():
+    """A writer that lost a delta of its own, and then hears of what it wrote after that."""
+    state = ORSet().add(KITCHEN, "first")
+    state |= (state | state.add(KITCHEN, "lost")).add(KITCHEN, "third")
+    assert len(state.context.cloud) == 1
+    batch = state.add_many(KITCHEN, ["a", "b", "c"])
+    assert double_spent(state, batch) == []
+    assert (state | batch).value == {"first", "third", "a", "b", "c"}
+
+
+def defined_add(state, me, element):
+    """The delta of an add, as `Causal.written` and `Labelled.part` define it."""
+    dot, replaced = state.context.next_dot(me), state.dots_of(element)
+    return state.part({dot: element}, CausalContext.of((dot, *replaced)))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_single_add_is_made_and_joined_as_the_definition_says(seed):
+    """Twins of three replicas: one takes the fast path, one the definition; deltas come late."""
+    draw = random.Random(f"single adds {seed}")
+    writers = (KITCHEN, LATER, CELLAR)
+    fast, slow = ([ORSet() for _ in writers] for _ in range(2))
+    deltas = []
+    for _ in range(60):
+        at, element = draw.randrange(3), draw.randrange(4)
+        if draw.random() < 0.7:
+            deltas.append(fast[at].add(writers[at], element))
+            assert deltas[-1] == defined_add(slow[at], writers[at], element)
+            assert deltas[-1].labels == {element: next(iter(deltas[-1].dots))}
+        else:
+            deltas.append(fast[at].remove(None, element))
+        for hearer, heard in ((at, deltas[-1]), (draw.randrange(3), draw.choice(deltas))):
+            fast[hearer] |= heard
+            slow[hearer].join_dots(heard)
+            assert fast[hearer] == slow[hearer]
+            assert fast[hearer].labels == slow[hearer].labels
+    assert any(state.context.cloud for state in fast), "gaps were met"
 
 
 def test_concurrent_values_are_kept_until_somebody_settles_them():

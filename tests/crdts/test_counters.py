@@ -25,11 +25,15 @@ def test_a_restored_total_that_is_continued_would_lose_a_write_and_a_new_life_lo
     assert (before | frozen).value == 8
 
 
-def test_a_restored_pane_that_is_begun_again_under_a_new_name_would_double():
-    pane = GCounter().increment(ME, 60)
-    copied = GCounter().increment(LATER, pane.value)
-    assert (pane | copied).value == 120, "why what is restored is never copied to the new name"
-    assert (pane | pane.copy()).value == 60
+def test_a_restored_pane_that_is_continued_would_double():
+    """A pane has an entry a replica: what an earlier life counted stays under its name, frozen."""
+    landed = GCounter().increment(ME, 60)
+    restored = landed.copy()
+    continued = GCounter().increment(LATER, restored.value + 1)
+    assert (landed | continued).value == 121, "the history that this is about: 61 readings"
+    frozen = restored | restored.increment(LATER, 1)
+    assert (landed | frozen).value == 61
+    assert (landed | frozen | restored).value == 61, "re-sent unchanged, it counts once"
 
 
 def test_nothing_is_never_stored():

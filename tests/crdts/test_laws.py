@@ -81,26 +81,42 @@ def histories(draw, kind):
     return states, deltas
 
 
+def come_to_the_full_states(states, deltas, network):
+    """Lose, double, cut and shuffle deltas, and repair what was lost; all must agree then."""
+    truth = reduce(or_, states)
+    parts = [part for delta in deltas for part in delta.irreducibles()]
+    sent = deltas + parts + network.sample(deltas, len(deltas) // 2)
+    network.shuffle(sent)
+    bottom = truth.bottom()
+    for state in states:
+        heard = [delta for delta in sent if network.random() < 0.5]
+        reduce(or_, heard, state)  # a replica that hears only some of it must cope, too
+        for delta in heard:
+            state |= delta  # noqa: PLW2901  # in place
+            assert state <= truth
+    by_delta, by_digest, by_state = states
+    by_delta |= truth - by_delta
+    by_digest |= truth.delta_against(by_digest.digest())
+    by_state |= truth
+    assert by_delta == by_digest == by_state == truth
+    assert reduce(or_, sent, bottom) == truth
+
+
 @by_name
 def test_deltas_lost_doubled_cut_and_shuffled_come_to_the_full_states(kind):
     @lawful
     @given(histories(KINDS[kind]), st.randoms(use_true_random=False))
     def check(history, network):
-        states, deltas = history
-        truth = reduce(or_, states)
-        parts = [part for delta in deltas for part in delta.irreducibles()]
-        sent = deltas + parts + network.sample(deltas, len(deltas) // 2)
-        network.shuffle(sent)
-        for state in states:
-            heard = [delta for delta in sent if network.random() < 0.5]
-            reduce(or_, heard, state)  # a replica that hears only some of it must cope, too
-            for delta in heard:
-                state |= delta  # noqa: PLW2901  # in place
-                assert state <= truth
-        for state in states:
-            state |= truth - state  # noqa: PLW2901  # in place
-            assert state == truth
-        assert reduce(or_, sent, KINDS[kind].bottom()) == truth
+        come_to_the_full_states(*history, network)
+
+    check()
+
+
+def test_deltas_of_compositions_lost_doubled_cut_and_shuffled_come_to_the_full_states():
+    @lawful
+    @given(st.data(), st.randoms(use_true_random=False))
+    def check(data, network):
+        come_to_the_full_states(*data.draw(histories(data.draw(compositions()))), network)
 
     check()
 
