@@ -1,0 +1,197 @@
+"""Thresholds: what a read waits for, and why it may be asked.
+
+A threshold read waits until a variable has come *at least so far*. Its answer does not depend on
+when anybody looked only if what was reached once stays reached, whatever comes later: if the
+threshold is **monotone** for the variable. All others are refused, since they would be true on one
+device and missed on the next. Which ones are:
+
+| variable                                  | state, strict | at_least | at_most | cardinality |
+|-------------------------------------------|---------------|----------|---------|-------------|
+| GCounter                                  | yes           | yes      | no      | no          |
+| Max                                       | yes           | yes      | no      | no          |
+| Min                                       | yes           | no       | yes     | no          |
+| PNCounter, registers, flags, all others   | yes           | no       | no      | no          |
+| GSet                                      | yes           | no       | no      | yes         |
+| TwoPSet, ORSet, ORMap, BoundedLWWSet      | yes           | no       | no      | no          |
+| map, filter, union, intersection, product |               |          |         |             |
+| - of sets that only grow                  | of a GSet     | no       | no      | yes         |
+| - of any other                            | no            | no       | no      | no          |
+| fold, fold_dynamic                        | no            | no       | no      | no          |
+| bind_to                                   | as its source |          |         |             |
+
+A *state* compares by the lattice's order, which no join and no removal ever undoes: `threshold <=
+value` holds for an `ORSet` once it has heard of all that the threshold has, live or removed. What
+its elements are, how many, and the value of a counter that is also lowered, go both ways. No
+threshold at all waits until something was written, which is monotone for every variable.
+
+    >>> at_least(5), strict(GSet({"a"}))
+    (at_least(5), strict(GSet(elements={'a'})))
+
+Source: Lindsey Kuper, Ryan Newton, "LVars: Lattice-based Data Structures for Deterministic
+Parallelism", FHPC 2013 (threshold reads).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from crdts import GCounter, GSet, Lattice, Max, Min
+from crdts.plain import need_int
+from lasp_edge.dataflow.leaves import are_alike
+from lasp_edge.dataflow.nodes import Node, SetNode
+
+
+class Threshold(ABC):
+    """How far a variable has to come."""
+
+    @abstractmethod
+    def refusal(self, node: Node) -> str:
+        """Return why this threshold is not monotone for the variable; "" where it is."""
+
+    @abstractmethod
+    def met(self, node: Node) -> bool:
+        """Return whether the variable has come so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Threshold):
+    """Anything: something that the variable is made from was written."""
+
+    def refusal(self, node: Node) -> str:  # noqa: ARG002 - it is monotone for all
+        return ""
+
+    def met(self, node: Node) -> bool:
+        return node.written
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reached(Threshold):
+    """A state in the lattice's order: `state <= value`, or `state < value` where it is strict."""
+
+    state: Lattice
+    strict: bool
+
+    def refusal(self, node: Node) -> str:
+        held = node.state
+        if held is not None:
+            if are_alike(self.state, held):
+                return ""
+            return f"{node.name!r} holds a {type(held).__name__}, and is compared with one"
+        if not node.grows:
+            return node.why_shrinks
+        fits = isinstance(self.state, GSet)
+        return "" if fits else f"{node.name!r} is a derived set that grows: compare it with a GSet"
+
+    def met(self, node: Node) -> bool:
+        held = node.state
+        if held is not None:
+            return self.state < held if self.strict else self.state <= held
+        assert isinstance(node, SetNode)
+        assert isinstance(self.state, GSet)
+        reached = all(element in node for element in self.state)
+        return reached and not (self.strict and node.size == len(self.state))
+
+    def __repr__(self) -> str:
+        return f"strict({self.state!r})" if self.strict else repr(self.state)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Number(Threshold):
+    """A number, for values of certain types only."""
+
+    number: int
+
+    def __repr__(self) -> str:
+        return f"{self.word}({self.number})"
+
+    @property
+    @abstractmethod
+    def word(self) -> str:
+        """What it is called."""
+
+
+class AtLeast(_Number):
+    """The value of a `GCounter` or `Max` is not below a number."""
+
+    word = "at_least"
+
+    def refusal(self, node: Node) -> str:
+        return _refusal(node, (GCounter, Max), "can fall again")
+
+    def met(self, node: Node) -> bool:
+        value = node.value
+        return value is not None and value >= self.number
+
+
+class AtMost(_Number):
+    """The value of a `Min` is not above a number."""
+
+    word = "at_most"
+
+    def refusal(self, node: Node) -> str:
+        return _refusal(node, (Min,), "can rise again")
+
+    def met(self, node: Node) -> bool:
+        value = node.value
+        return value is not None and value <= self.number
+
+
+class Cardinality(_Number):
+    """A set has at least so many elements."""
+
+    word = "cardinality"
+
+    def refusal(self, node: Node) -> str:
+        if not node.is_set:
+            return node.why_shrinks if node.state is None else f"{node.name!r} has no elements"
+        return "" if node.grows else node.why_shrinks
+
+    def met(self, node: Node) -> bool:
+        assert isinstance(node, SetNode)
+        return node.size >= self.number
+
+
+def _refusal(node: Node, kinds: tuple[type[Lattice], ...], otherwise: str) -> str:
+    if node.state is None:
+        return node.why_shrinks if not node.grows else f"{node.name!r} is a set, and has no value"
+    if isinstance(node.state, kinds):
+        return ""
+    return f"the value of {node.name!r}, a {type(node.state).__name__}, {otherwise}"
+
+
+def strict(state: Lattice) -> Threshold:
+    """Return the threshold that waits for `state < value`."""
+    return Reached(state.copy(), strict=True)
+
+
+def at_least(number: int) -> Threshold:
+    """Return the threshold that waits for the value of a `GCounter` or `Max` to be so great."""
+    return AtLeast(need_int(number, "at_least", least=-(2**63)))
+
+
+def at_most(number: int) -> Threshold:
+    """Return the threshold that waits for the value of a `Min` to be so small."""
+    return AtMost(need_int(number, "at_most", least=-(2**63)))
+
+
+def cardinality(number: int) -> Threshold:
+    """Return the threshold that waits for a set to have so many elements."""
+    return Cardinality(need_int(number, "cardinality"))
+
+
+def threshold_of(given: Any) -> Threshold:
+    """Return the threshold that a user means: None, a state, or what the functions here make.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if given is None:
+        return Written()
+    if isinstance(given, Lattice):
+        return Reached(given.copy(), strict=False)
+    if isinstance(given, Threshold):
+        return given
+    raise ValueError(
+        "a threshold needs a state, strict(state), at_least(n), at_most(n) or cardinality(n), "
+        f"got {given!r}"
+    )

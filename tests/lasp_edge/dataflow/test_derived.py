@@ -1,0 +1,152 @@
+"""Derived sets as states: lawful, and joined they are what is derived from the joined inputs."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crdts import BoundedLWWSet, EWFlag, GSet, ORSet, TwoPSet
+from crdts.plain import encoded
+from lasp_edge import folds
+from lasp_edge.dataflow import Dataflow, Derived
+from tests.crdts.states import KINDS as TYPES
+from tests.lasp_edge.dataflow.histories import (
+    KINDS,
+    LEAVES,
+    REPLICAS,
+    SET_OPERATORS,
+    declared,
+    oracle_of,
+    run,
+)
+from tests.laws import LATTICE_LAWS, decode_undoes_encode
+
+lawful = settings(
+    max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
+)
+ME, YOU, _ = REPLICAS
+
+
+@st.composite
+def derived_sets(draw):
+    """Any state over three leaves: each token unheard of, live or gone, in any terms."""
+    shadows = {
+        "a": draw(TYPES[EWFlag].states),
+        "b": draw(TYPES[GSet].states),
+        "c": draw(TYPES[TwoPSet].states),
+    }
+    tokens = [("a", dot) for dot in shadows["a"].dots]
+    tokens += [("b", element) for element in shadows["b"]]
+    tokens += [("c", element) for element in shadows["c"].value]
+    if not tokens:
+        return Derived(shadows)
+    ordered = st.sampled_from(sorted(tokens, key=repr))
+    terms = st.frozensets(ordered, min_size=1, max_size=2)
+    pairs = draw(st.lists(st.tuples(st.sampled_from([0, "x", (1, 2)]), terms), max_size=4))
+    return Derived(shadows, pairs)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [law for law in LATTICE_LAWS if law is not decode_undoes_encode],
+    ids=lambda law: law.__name__,
+)
+def test_law(law, monkeypatch):
+    """All laws; derived sets have no place on the wire, so their plain form's bytes stand in."""
+    monkeypatch.setattr("tests.laws.encode", encoded)
+
+    @lawful
+    @given(derived_sets(), derived_sets(), derived_sets())
+    def check(a, b, c):
+        law(a, b, c)
+
+    check()
+
+
+@lawful
+@given(derived_sets(), derived_sets())
+def test_the_plain_form_stands_for_the_state(a, b):
+    for state in (a, a | b):
+        assert Derived.from_plain(state.to_plain()) == state
+    assert (a | b).to_plain() == (b | a).to_plain()
+
+
+def test_what_is_no_plain_form_is_refused():
+    plain = Derived({"a": GSet({1})}, [("x", frozenset({("a", 1)}))]).to_plain()
+    shadows, pairs = plain
+    for broken, reason in [
+        ((shadows, pairs * 2), "canonical form"),
+        (((), pairs), "needs the shadow of 'a'"),
+        ((shadows, (("x", (("a", 2),)),)), "canonical form"),
+        (((("a", ORSet()),), pairs), "needs sets as its leaves, got ORSet"),
+        ((shadows, ((1.5, (("a", 1),)),)), "an element needs"),
+        (shadows, "a derived set needs a list of 2"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            Derived.from_plain(broken)
+
+
+@pytest.mark.parametrize("operator", SET_OPERATORS)
+@pytest.mark.parametrize("kind", ["ORSet", "TwoPSet", "GSet"])
+def test_what_two_replicas_derived_joins_to_what_follows_from_their_joined_inputs(kind, operator):
+    make = declared(KINDS[kind], SET_OPERATORS[operator])
+
+    @lawful
+    @given(st.data())
+    def check(data):
+        dataflows = run(data, make, KINDS[kind].writes, deliver_all=False)[0]
+        both = make(ME)
+        for dataflow in dataflows[:2]:
+            for name in LEAVES:
+                both.receive(name, dataflow.state(name))
+        joined = dataflows[0].state("target") | dataflows[1].state("target")
+        truth = both.state("target")
+        assert joined <= truth
+        assert joined.value <= truth.value
+        if operator not in ("intersection", "product"):
+            assert joined == truth
+        assert joined | truth == truth
+
+    check()
+
+
+def test_a_missing_element_was_removed_or_is_news():
+    """Without the whole context of the inputs both would look alike."""
+    here, there = Dataflow(ME), Dataflow(YOU)
+    for d in (here, there):
+        d.declare(ORSet(), "left")
+        d.filter("left", lambda n: n > 1, "target")
+    here.update("left", "add_many", [1, 2, 3])
+    there.receive("left", here.state("left"))
+    there.update("left", "remove", 2)
+    there.update("left", "add", 4)
+    assert (here.state("target") | there.state("target")).value == {3, 4}
+
+
+def test_a_pair_is_gone_when_one_half_was_removed_where_the_other_was_never_heard_of():
+    here, there = Dataflow(ME), Dataflow(YOU)
+    for d in (here, there):
+        for name in LEAVES:
+            d.declare(ORSet(), name)
+        d.product("left", "right", "pairs")
+    here.update("left", "add", 1)
+    there.receive("left", here.state("left"))
+    here.update("right", "add", 2)
+    there.update("left", "remove", 1)
+    assert here.state("pairs").value == {(1, 2)}
+    assert (here.state("pairs") | there.state("pairs")).value == frozenset()
+
+
+def test_states_of_windows_and_folds():
+    d = Dataflow(ME)
+    d.declare_dynamic(BoundedLWWSet(bound=2), "samples")
+    d.filter("samples", lambda sample: sample.value > 1, "high")
+    d.fold("high", folds.sum(), "total")
+    d.fold_dynamic("total", "all")
+    for value in (1, 2, 3):
+        d.update("samples", "add", value, 7)
+    high = d.state("high")
+    assert Derived.from_plain(high.to_plain()) == high
+    assert high.pairs == oracle_of(d, {"samples": d.state("samples")}).pairs("high")
+    assert d.state("total").value == {"cellar": (5,)}
+    with pytest.raises(ValueError, match="state: 'all' is assigned by a fold, never joined"):
+        d.state("all")
