@@ -1,10 +1,10 @@
 """The fold contract: an aggregate written once, as lift, combine and lower.
 
 A **fold** turns a sample into a partial (`lift`), joins partials (`combine`) and reads an answer
-off one (`lower`). Its partial is a tuple of integers, one for each named column, and each column
-says how it combines: by sum, min or max. That is all a tier needs to know, so `combine` is derived
+off one (`lower`). Its partial is a tuple with one part for each named column, and each column says
+how it combines (`lasp_edge.columns.Op`). That is all a tier needs to know, so `combine` is derived
 here and in Spark from the same declaration, and it is associative and commutative by construction.
-A fold whose columns are all sums also has an inverse, `retract`.
+A fold whose columns are all sums or counts also has an inverse, `retract`.
 
     >>> class Range(Fold):
     ...     name, parts = "range", ("range",)
@@ -26,26 +26,33 @@ Sliding-Window Aggregation", VLDB 2015; named columns after twitter/algebird's a
 """
 
 import json
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from enum import StrEnum
-from functools import reduce
-from typing import Any, NamedTuple, Self
+from functools import cached_property, reduce
+from typing import Any, Self
 
-from lasp_edge.numbers import Resolution
+from lasp_edge.columns import COUNT_LIMIT, TOTAL_LIMIT, Algebra, Column, Op, Part, Partial
+from lasp_edge.numbers import LIMIT, Resolution
 
-Partial = tuple[int | None, ...]
-"""One integer for each column. The zero of a sum is 0, that of a min or max is None."""
+__all__ = [
+    "COUNT_LIMIT",
+    "MAX_COLUMNS",
+    "RESERVED",
+    "TOTAL_LIMIT",
+    "Column",
+    "Fold",
+    "Op",
+    "Part",
+    "Partial",
+]
 
-COUNT_LIMIT = 2**31
-TOTAL_LIMIT = 2**62
 MAX_COLUMNS = 64
 """A fold has at most this many columns."""
 
 RESERVED = frozenset(
     {"kind", "stream", "key", "pane_us", "pane_date", "device", "incarnation", "nonce", "seq"}
     | {"low_us", "since_us", "received_us", "done", "window", "name", "start_us", "end_us"}
+    | {"shard", "changed"}
     | {"devices_in", "devices_expected", "excluded", "status", "revision", "frontier", "inputs"}
 )
 """Columns of the lake that a fold's columns and parts stand beside."""
@@ -53,55 +60,14 @@ RESERVED = frozenset(
 _HALVES = Resolution("0.5")
 
 
-class Op(StrEnum):
-    """How a column combines; also the name of the SQL aggregate that does the same."""
-
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-
-
-class Column(NamedTuple):
-    """One integer of a partial.
-
-    Attributes:
-        name: the column's name on the wire and in the lake.
-        op: how two of them combine.
-        limit: absolute values below this are valid in one device's partial.
-    """
-
-    name: str
-    op: Op
-    limit: int = TOTAL_LIMIT
-
-
-def _least(a: int | None, b: int | None) -> int | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return min(a, b)
-
-
-def _greatest(a: int | None, b: int | None) -> int | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return max(a, b)
-
-
-_COMBINE: dict[Op, Callable[[Any, Any], Any]] = {
-    Op.SUM: operator.add,
-    Op.MIN: _least,
-    Op.MAX: _greatest,
-}
-
-
 class Fold(ABC):
-    """An aggregate of integers. Define the columns, `lift` and `lower`; the rest follows.
+    """An aggregate of quantised samples. Define the columns, `lift` and `lower`; the rest follows.
 
     Attributes:
         name: part of the fold's fingerprint.
         version: raise it whenever `lift` or the meaning of a column changes.
         parameters: whatever else gives the partial its meaning, as canonical text.
-        columns: the integers of a partial, in order.
+        columns: the columns of a partial, in order.
         parts: names of the values that `lower` gives.
     """
 
@@ -129,15 +95,28 @@ class Fold(ABC):
         """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def algebra(self) -> Algebra:
+        """What follows from the columns."""
+        return Algebra(self.columns)
+
     @property
     def zero(self) -> Partial:
         """The partial of no sample at all."""
-        return tuple(0 if column.op is Op.SUM else None for column in self.columns)
+        return self.algebra.zero
 
     @property
     def invertible(self) -> bool:
         """Whether `retract` exists."""
-        return all(column.op is Op.SUM for column in self.columns)
+        return self.algebra.invertible
+
+    def at(self, resolution: Resolution) -> "Fold":  # noqa: ARG002 - most folds need no units
+        """Return the fold for samples in steps of `resolution`.
+
+        It is the fold itself unless its parameters are in units, as a histogram's edges are; such
+        a fold can lift only after this. Combining and lowering need it not.
+        """
+        return self
 
     def lift_column(self, values: Sequence[int], times_us: Sequence[int]) -> Partial:
         """Return the partial of many samples: `combine` over `lift`, by a shorter way if any."""
@@ -145,28 +124,41 @@ class Fold(ABC):
 
     def combine(self, a: Partial, b: Partial) -> Partial:
         """Return the partial of the samples of both."""
-        return tuple(
-            [_COMBINE[column.op](x, y) for column, x, y in zip(self.columns, a, b, strict=True)]
-        )
+        return self.algebra.combine(a, b)
 
     def retract(self, a: Partial, b: Partial) -> Partial:
-        """Return the partial of the samples of `a` without those of `b`.
+        """Return the partial of the samples of `a` without those of `b`, which are among them.
 
         Raises:
-            ValueError: the fold has no inverse.
+            ValueError: the fold has no inverse, or counts of `b` are not in `a`.
         """
         if not self.invertible:
-            raise ValueError(f"fold {self.name}: min and max have no inverse")
-        return tuple(map(operator.sub, a, b))
+            raise ValueError(f"fold {self.name}: only sums and counts have an inverse")
+        return self.algebra.retract(a, b)
 
     def within_limits(self, partial: Sequence[Any]) -> bool:
-        """Return whether `partial`, which may be anything, is valid as one device's partial."""
-        return len(partial) == len(self.columns) and all(
-            -column.limit < value < column.limit
-            if type(value) is int
-            else value is None and column.op is not Op.SUM
-            for value, column in zip(partial, self.columns, strict=True)
-        )
+        """Return whether `partial`, which may hold anything, is valid as one device's partial."""
+        return self.algebra.within_limits(partial)
+
+    def room_for(self, count: int, peak: int = LIMIT - 1) -> Callable[[Partial], bool]:
+        """Return what tells of a valid partial whether more samples surely keep it within limits.
+
+        It is meant for built-in folds, whose lifted parts grow with the size of a sample.
+
+        Args:
+            count: how many samples, at most.
+            peak: how large, at most, in steps and without the sign.
+        """
+        limits: list[tuple[int, int]] = []
+        for place, column in enumerate(self.columns):
+            if column.op is Op.SUM:
+                most = max(1, abs(self.lift(peak)[place]), abs(self.lift(-peak)[place]))
+                limits.append((place, column.limit - count * most))
+
+        def has_room(partial: Partial) -> bool:
+            return all(-limit < partial[place] < limit for place, limit in limits)
+
+        return has_room
 
     def checked(self) -> Self:
         """Return the fold itself.
@@ -186,12 +178,15 @@ class Fold(ABC):
             )
             if doubled:
                 raise ValueError(f"fold {self.name}: {doubled} would stand twice; rename a part")
+        flaws = filter(None, (column.flaw(self.columns) for column in self.columns))
+        for flaw in flaws:
+            raise ValueError(f"fold {self.name}: {flaw}")
         self._check_sample()
         return self
 
     def _check_sample(self) -> None:
         """Try one sample: what `lift` and `lower` give must be what was declared."""
-        partial = self.lift(3, 0)
+        partial = self.at(_HALVES).lift(3, 0)
         if not self.within_limits(partial):
             raise ValueError(f"fold {self.name}: lift gives {partial!r} for {self.columns_named}")
         lowered = self.lower(partial, _HALVES)
@@ -203,7 +198,7 @@ class Fold(ABC):
 
     def fingerprint(self, resolution: Resolution) -> str:
         """Return canonical text that differs for partials that must not meet."""
-        columns = [[column.name, column.op] for column in self.columns]
+        columns = [[each for each in _meaning(column) if each] for column in self.columns]
         meaning = [self.name, self.version, self.parameters, columns, resolution.canonical]
         return json.dumps(meaning)
 
@@ -212,7 +207,12 @@ class Fold(ABC):
         return {"fold": self.name, "version": self.version}
 
     def __repr__(self) -> str:
-        return f"folds.{self.name}({self.parameters})"
+        built_in = type(self).__module__.startswith("lasp_edge.folds.")
+        return f"{'folds.' if built_in else ''}{self.name}({self.parameters})"
+
+
+def _meaning(column: Column) -> tuple[str, str, str, int]:
+    return column.name, column.op, column.by, column.size
 
 
 def _folded(names: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Folds: the laws that let partials be cut, reordered and taken back, for each built-in fold."""
 
+import json
 from fractions import Fraction
 from functools import reduce
 from statistics import fmean
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lasp_edge import folds
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds
 from lasp_edge.fold import COUNT_LIMIT, MAX_COLUMNS, RESERVED, TOTAL_LIMIT, Column, Fold, Op
 from lasp_edge.numbers import LIMIT, Resolution
 
@@ -20,14 +22,39 @@ BUILT_IN = {
     "mean": folds.mean(),
     "min": folds.min(),
     "max": folds.max(),
+    "variance": folds.variance(),
+    "population variance": folds.variance(population=True),
+    "stddev": folds.stddev(),
+    "first": folds.first(),
+    "last": folds.last(),
+    "top": folds.top(3),
+    "any": folds.any(),
+    "all": folds.all(),
+    "histogram": folds.histogram(["-0.05", 0, "0.07"]).at(HUNDREDTHS),
+    "quantile": folds.quantile(0.5, 0.99, relative_error=0.05),
+    "distinct": folds.distinct(lg_k=8),
     "struct": folds.struct(mean=folds.mean(), low=folds.min(), high=folds.max()),
     "nested": folds.struct(inner=folds.struct(n=folds.count(), t=folds.sum()), max=folds.max()),
+    "many": folds.struct(
+        first=folds.first(),
+        p=folds.quantile(0.5),
+        bins=folds.histogram([0]),
+        top=folds.top(2),
+        kinds=folds.distinct(),
+    ).at(HUNDREDTHS),
 }
 every_fold = pytest.mark.parametrize("fold", BUILT_IN.values(), ids=BUILT_IN)
 invertible = [name for name, fold in BUILT_IN.items() if fold.invertible]
 
-values = st.integers(-LIMIT + 1, LIMIT - 1)
+moderate = st.integers(-40_000, 40_000)
+values = moderate | st.integers(-9, 9) | st.integers(-LIMIT + 1, LIMIT - 1)
+times = st.integers(0, 5)
+samples = st.lists(st.tuples(moderate | st.integers(-9, 9), times), max_size=12)
 columns = st.lists(values, max_size=12)
+
+
+def partial_of_samples(fold, chosen):
+    return fold.lift_column([value for value, _ in chosen], [time_us for _, time_us in chosen])
 
 
 def partial_of(fold, column):
@@ -36,9 +63,9 @@ def partial_of(fold, column):
 
 @every_fold
 def test_combine_is_associative_and_commutative_and_zero_is_its_identity(fold):
-    @given(columns, columns, columns)
+    @given(samples, samples, samples)
     def check(a, b, c):
-        a, b, c = (partial_of(fold, column) for column in (a, b, c))
+        a, b, c = (partial_of_samples(fold, chosen) for chosen in (a, b, c))
         assert fold.combine(a, fold.combine(b, c)) == fold.combine(fold.combine(a, b), c)
         assert fold.combine(a, b) == fold.combine(b, a)
         assert fold.combine(a, fold.zero) == a == fold.combine(fold.zero, a)
@@ -48,33 +75,77 @@ def test_combine_is_associative_and_commutative_and_zero_is_its_identity(fold):
 
 @every_fold
 def test_lifting_a_column_is_combining_lifted_samples(fold):
-    @given(columns)
-    def check(column):
-        one_by_one = reduce(fold.combine, map(fold.lift, column), fold.zero)
-        assert partial_of(fold, column) == one_by_one
+    @given(samples)
+    def check(chosen):
+        one_by_one = reduce(fold.combine, [fold.lift(*sample) for sample in chosen], fold.zero)
+        assert partial_of_samples(fold, chosen) == one_by_one
         assert fold.within_limits(one_by_one)
-        assert Fold.lift_column(fold, column, [0] * len(column)) == one_by_one
+        in_order = [list(column) for column in zip(*chosen, strict=True)] or [[], []]
+        assert Fold.lift_column(fold, *in_order) == one_by_one
 
     check()
+
+
+@every_fold
+def test_extreme_readings_are_lifted_within_the_limits(fold):
+    for value in (-LIMIT + 1, -1, 0, 1, LIMIT - 1):
+        lifted = fold.lift(value, 2**53)
+        assert fold.within_limits(lifted)
+        assert lifted == fold.lift_column([value], [2**53])
+        assert list(fold.lower(lifted, HUNDREDTHS)) == list(fold.parts)
+
+
+@every_fold
+def test_without_samples_a_partial_is_the_zero_and_can_be_read(fold):
+    assert fold.lift_column([], []) == fold.zero
+    assert fold.within_limits(fold.zero)
+    lowered = fold.lower(fold.zero, HUNDREDTHS)
+    assert list(lowered) == list(fold.parts)
+    assert set(lowered.values()) <= {None, 0, True}
+
+
+@every_fold
+def test_where_there_is_room_no_samples_leave_the_limits(fold):
+    @given(samples, st.integers(0, 50), values.map(abs), st.sampled_from([-1, 1]))
+    def check(chosen, count, peak, sign):
+        held = partial_of_samples(fold, chosen)
+        alike = fold.lift_column([sign * peak] * count, [0] * count)
+        after = fold.combine(held, alike)
+        assert fold.within_limits(after) or not fold.room_for(count, peak)(held)
+
+    check()
+
+
+def test_squares_are_what_room_runs_out_for():
+    variance = folds.variance()
+    assert not variance.room_for(3)(variance.zero)
+    assert variance.room_for(1_000, peak=2**26)(variance.zero)
+    assert not variance.room_for(1_000, peak=2**26)((1, 0, 2**63 - 1_000 * 2**52))
+    mean = folds.mean()
+    assert mean.room_for(2**20)((2**30, 2**61))
+    assert not mean.room_for(2**20)((2**31 - 2**20, 0))
+    assert not mean.room_for(2**20)((0, 2**62 - 2**51 + 2**20))
 
 
 @pytest.mark.parametrize("name", invertible)
 def test_retract_undoes_combine(name):
     fold = BUILT_IN[name]
 
-    @given(columns, columns)
+    @given(samples, samples)
     def check(a, b):
-        a, b = partial_of(fold, a), partial_of(fold, b)
+        a, b = partial_of_samples(fold, a), partial_of_samples(fold, b)
         assert fold.retract(fold.combine(a, b), b) == a
+        assert fold.retract(a, fold.zero) == a
 
     check()
 
 
-def test_only_sums_have_an_inverse():
-    assert invertible == ["count", "sum", "mean"]
-    with pytest.raises(ValueError, match="min and max have no inverse"):
+def test_only_folds_of_sums_and_counts_have_an_inverse():
+    without = {"min", "max", "first", "last", "top", "distinct", "struct", "nested", "many"}
+    assert set(BUILT_IN) - set(invertible) == without
+    with pytest.raises(ValueError, match="only sums and counts have an inverse"):
         folds.min().retract((1,), (1,))
-    with pytest.raises(ValueError, match="no inverse"):
+    with pytest.raises(ValueError, match="have an inverse"):
         BUILT_IN["struct"].retract((1, 1, 1, 1), (1, 1, 1, 1))
 
 
@@ -145,35 +216,115 @@ def test_a_partial_of_the_wrong_shape_is_outside_the_limits(stranger):
     assert not folds.mean().within_limits(stranger)
 
 
+DIFFERENT = [
+    folds.mean(),
+    folds.sum(),
+    folds.any(),
+    folds.all(),
+    folds.min(),
+    folds.first(),
+    folds.last(),
+    folds.variance(),
+    folds.variance(population=True),
+    folds.stddev(),
+    folds.stddev(population=True),
+    folds.top(2),
+    folds.top(3),
+    folds.histogram([1]),
+    folds.histogram([2]),
+    folds.histogram([1, 2]),
+    folds.histogram(["1/3"]),
+    folds.histogram(["0.333"]),
+    folds.quantile(0.5),
+    folds.quantile(0.25),
+    folds.quantile(0.5, 0.25),
+    folds.quantile(0.25, 0.5),
+    folds.quantile(0.5, relative_error=0.02),
+    folds.distinct(),
+    folds.distinct(11),
+    folds.struct(mean=folds.mean()),
+    folds.struct(low=folds.min()),
+    folds.struct(low=folds.max()),
+    folds.struct(top=folds.top(2)),
+    folds.struct(top=folds.top(3)),
+    folds.struct(p=folds.quantile(0.5)),
+    folds.struct(p=folds.quantile(0.25)),
+    folds.struct(a=folds.histogram([1])),
+    folds.struct(a=folds.histogram([2])),
+]
+
+
 def test_fingerprints_differ_where_partials_must_not_meet():
     different = [
-        folds.mean().fingerprint(HUNDREDTHS),
+        *(fold.fingerprint(HUNDREDTHS) for fold in DIFFERENT),
         folds.mean().fingerprint(Resolution("0.1")),
-        folds.sum().fingerprint(HUNDREDTHS),
-        folds.struct(mean=folds.mean()).fingerprint(HUNDREDTHS),
-        folds.struct(low=folds.min()).fingerprint(HUNDREDTHS),
-        folds.struct(low=folds.max()).fingerprint(HUNDREDTHS),
+        folds.histogram([1]).fingerprint(Resolution("0.1")),
         Range().fingerprint(HUNDREDTHS),
         Range(version=2).fingerprint(HUNDREDTHS),
         Range(parameters="closed").fingerprint(HUNDREDTHS),
         folds.struct(range=Range()).fingerprint(HUNDREDTHS),
         folds.struct(range=Range(version=2)).fingerprint(HUNDREDTHS),
+        variant(columns=(Column("a", Op.MIN), Column("b", Op.MAX))).fingerprint(HUNDREDTHS),
+        variant(columns=(Column("a", Op.MIN), Column("b", Op.MIN))).fingerprint(HUNDREDTHS),
+        variant(columns=(Column("a", Op.MIN), AT_B)).fingerprint(HUNDREDTHS),
+        variant(columns=(Column("a", Op.MIN), AT_B._replace(by="c"))).fingerprint(HUNDREDTHS),
+        variant(columns=(Column("a", Op.TOP, size=1),)).fingerprint(HUNDREDTHS),
+        variant(columns=(Column("a", Op.TOP, size=2),)).fingerprint(HUNDREDTHS),
     ]
     assert len(set(different)) == len(different)
-    same = folds.mean().fingerprint(Resolution("1e-2"))
-    assert same == folds.mean().fingerprint(HUNDREDTHS)
 
 
-@every_fold
+def test_streams_differ_where_fingerprints_do():
+    streams = set()
+    for fold in DIFFERENT:
+        program = Program("p")
+        event = program.event("e", resolution="0.01")
+        samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+        local = program.fold(samples, fold, "local")
+        program.fold_dynamic(local, "fleet")
+        streams |= {
+            program.window("w", source=event, fold=fold, size_s=1).stream,
+            program.local_folds["local"].stream,
+            program.dynamic_folds["fleet"].stream,
+        }
+    assert len(streams) == 3 * len(DIFFERENT)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (folds.mean(), folds.mean()),
+        (folds.histogram([0.1, 2]), folds.histogram(["0.10", "2e0"])),
+        (folds.quantile(0.5, 1), folds.quantile("0.50", "1.0", relative_error="1/100")),
+        (folds.histogram([1]), folds.histogram([1]).at(HUNDREDTHS)),
+    ],
+)
+def test_one_meaning_has_one_fingerprint_however_it_is_written(one, other):
+    same = other.fingerprint(Resolution("1e-2"))
+    assert same == one.fingerprint(HUNDREDTHS)
+    again = folds.fold_of(json.loads(json.dumps(one.description())))
+    assert again.fingerprint(HUNDREDTHS) == same
+
+
+@pytest.mark.parametrize("fold", [*BUILT_IN.values(), *DIFFERENT])
 def test_built_in_folds_are_made_again_from_their_description(fold):
-    again = folds.fold_of(fold.description())
+    again = folds.fold_of(json.loads(json.dumps(fold.description()))).at(HUNDREDTHS)
+    assert type(again) is type(fold)
     assert again.fingerprint(HUNDREDTHS) == fold.fingerprint(HUNDREDTHS)
+    assert (again.columns, again.parts) == (fold.columns, fold.parts)
+    column = [-3, 0, 5, 700, 5], [1, 2, 3, 4, 5]
+    assert again.lift_column(*column) == fold.at(HUNDREDTHS).lift_column(*column)
+    partial = again.lift_column(*column)
+    assert again.lower(partial, HUNDREDTHS) == fold.lower(partial, HUNDREDTHS)
 
 
 def test_a_description_of_another_fold_or_version_makes_none():
     assert folds.fold_of({"fold": "median", "version": 1}) is None
     assert folds.fold_of({"fold": "mean", "version": 2}) is None
     assert folds.fold_of(folds.struct(range=Range()).description()) is None
+
+
+AT_B = Column("b", Op.AT_MIN, by="a")
 
 
 class Range(Fold):
@@ -242,6 +393,14 @@ def lowers(**parts):
         (variant(parts=("end_us",)), "'end_us' cannot name"),
         (variant(columns=(Column("low", Op.MIN), Column("Low", Op.MAX))), "stand twice"),
         (variant(parts=("range", "range")), "stand twice"),
+        (variant(columns=(Column("a", Op.MAX), AT_B)), "'b' needs by=, a column of op min"),
+        (variant(columns=(Column("a", Op.MIN), AT_B._replace(by=""))), "'b' needs by="),
+        (variant(columns=(Column("a", Op.MIN), Column("b", Op.MAX, by="a"))), "by= is for at_min"),
+        (variant(columns=(Column("a", Op.TOP), Column("b", Op.MAX))), "size= must be from 1"),
+        (variant(columns=(Column("a", Op.TOP, size=5001),)), "size= must be from 1 to 5000"),
+        (variant(columns=(Column("a", Op.HLL, size=7),)), "size= must be 8 to 14"),
+        (variant(columns=(Column("a", Op.HLL, size=15),)), "size= must be 8 to 14"),
+        (variant(columns=(Column("a", Op.MAX, size=2),)), "size= is for top and hll"),
         (variant(lift=lifts(1)), "lift gives"),
         (variant(lift=lifts(1, 2.5)), "lift gives"),
         (variant(lower=lowers(other=1)), "lower gives"),

@@ -1,0 +1,8 @@
+"""What `lasp-edge check` finds out about a program before a fleet does.
+
+- `laws`: what every fold must keep
+- `search`: looks for a case that breaks a law, and makes it small
+- `programs`: the folds of a program, and their verdicts
+- `sources`, `record`: which function changed its text but not its version
+- `command`: the command
+"""

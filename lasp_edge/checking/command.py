@@ -1,0 +1,89 @@
+"""Check that a program's folds keep the laws that sliding and merging rest on.
+
+Each law is tried on small cases and on drawn ones; a fold that breaks it is shown with the smallest
+counter-example that was found. Samples are written lift(value in steps, time in microseconds).
+
+A key, a handler or a fold of your own whose text changed while its version stayed is warned of:
+what it makes now would be added to what it made before. The texts are remembered, as hashes without
+comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
+
+  lasp-edge check greenhouse:program
+
+Exit codes: 0 every law holds, 1 one is broken (or, with --strict, there is a warning), 2 or 3 the
+program cannot be loaded.
+"""
+
+import argparse
+from pathlib import Path
+
+from lasp_edge.checking import record
+from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.sources import sources_of
+from lasp_edge.errors import CommandError, Exit, UsageError
+from lasp_edge.loading import load_program
+from lasp_edge.program import Program
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add = parser.add_argument
+    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
+    add("--examples", type=int, default=EXAMPLES, metavar="N", help="cases to draw for each law")
+    add("--seed", type=int, default=0, help="what they are drawn by")
+    add(
+        "--record", type=Path, default=Path(record.DEFAULT), metavar="FILE", help="remembered texts"
+    )
+    add("--no-record", action="store_true", help="neither warn of changed texts nor remember any")
+    add(
+        "--accept", action="store_true", help="remember changed texts: they mean the same as before"
+    )
+    add("--strict", action="store_true", help="exit with 1 where there is a warning, too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    if arguments.examples < 0:
+        raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
+    program = load_program(arguments.program)
+    broken = _check_folds(program, arguments.examples, arguments.seed)
+    warnings = 0
+    if not arguments.no_record:
+        warnings = _check_versions(program, arguments.record, accept=arguments.accept)
+    print(_summary(broken, warnings))  # noqa: T201
+    return Exit.DIFFERS if broken or (warnings and arguments.strict) else Exit.FINE
+
+
+def _check_folds(program: Program, examples: int, seed: int) -> int:
+    """Print what came of each fold; return how many laws are broken."""
+    broken = 0
+    for named in folds_of(program):
+        print(f"{', '.join(named.where)}: {named.fold!r}")  # noqa: T201
+        try:
+            found = verdicts(named.fold, examples=examples, seed=seed)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        for verdict in found:
+            print("\n".join(f"  {line}" for line in verdict.lines()))  # noqa: T201
+        broken += sum(verdict.broken is not None for verdict in found)
+    return broken
+
+
+def _check_versions(program: Program, path: Path, *, accept: bool) -> int:
+    """Print what changed its text but not its version; return how many did."""
+    programs, sources = record.read(path), sources_of(program)
+    known = programs.get(program.name, {})
+    changed = [] if accept else record.changed(sources, known)
+    for source in changed:
+        print(  # noqa: T201
+            f"WARNING  {source.name}: its text changed, and version {source.version} did not. "
+            f"Raise {source.remedy} if it means something else now; else --accept it."
+        )
+    now = record.remembered(sources, known, accept=accept)
+    if now != known:
+        record.write(path, programs | {program.name: now})
+    return len(changed)
+
+
+def _summary(broken: int, warnings: int) -> str:
+    laws = f"{broken} broken law{'s' * (broken != 1)}" if broken else "Every law holds"
+    return f"{laws}, {warnings} warning{'s' * (warnings != 1)}." if warnings else f"{laws}."

@@ -1,0 +1,103 @@
+"""The folds of a program, and what the laws say of each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from lasp_edge.checking.laws import (
+    LAWS,
+    Law,
+    retract_undoes_combine,
+    sliding_equals_recomputation,
+    statement,
+)
+from lasp_edge.checking.search import Broken, accepts, smallest_broken
+from lasp_edge.fold import Fold
+from lasp_edge.folds.structs import Struct
+from lasp_edge.program import Program
+
+EXAMPLES = 200
+"""So many cases are drawn for each law, after the small ones."""
+
+_TYPICAL = [(value, 0) for value in (0, 1, -1, 20, 2_000, -2_000, 10**6, -(10**6))]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A fold of a program, at the resolution of its samples.
+
+    Attributes:
+        where: where it stands, such as `window temperature_by_room`; several where it is one fold.
+    """
+
+    where: tuple[str, ...]
+    fold: Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a law for a fold.
+
+    Attributes:
+        broken: the smallest case that breaks it; None where none was found.
+        skipped: why it was not tried; empty where it was.
+    """
+
+    law: Law
+    broken: Broken | None = None
+    skipped: str = ""
+
+    def lines(self) -> list[str]:
+        """Return one line, and a counter-example where there is one."""
+        said = statement(self.law)
+        if self.broken is not None:
+            return [f"FAIL  {said}", *(f"        {line}" for line in self.broken.lines())]
+        return [f"SKIP  {said}: {self.skipped}" if self.skipped else f"PASS  {said}"]
+
+
+def folds_of(program: Program) -> list[Named]:
+    """Return the folds of a program's windows and local folds, and those inside of structs."""
+    found = [(f"window {window.name}", window.fold) for window in program.windows.values()]
+    found += [(f"fold {fold.name}", fold.fold) for fold in program.local_folds.values()]
+    known: dict[tuple[type[Fold], int, str], tuple[list[str], Fold]] = {}
+    for where, outer in found:
+        for inside, fold in _nested(where, outer):
+            same = (type(fold), fold.version, f"{fold.parameters} {fold.columns}")
+            known.setdefault(same, ([], fold))[0].append(inside)
+    return [Named(tuple(where), fold) for where, fold in known.values()]
+
+
+def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
+    yield where, fold
+    if isinstance(fold, Struct):
+        for part, inner in fold.inner.items():
+            yield from _nested(f"{where}, part {part}", inner)
+
+
+def verdicts(fold: Fold, *, examples: int = EXAMPLES, seed: int = 0) -> list[Verdict]:
+    """Return what came of every law.
+
+    Args:
+        fold: the fold, at the resolution of its samples.
+        examples: how many cases to draw for each law.
+        seed: what they are drawn by.
+
+    Raises:
+        ValueError: the fold refuses all samples that were tried.
+    """
+    if not any(accepts(fold, sample) for sample in _TYPICAL):
+        raise ValueError(f"{fold!r} lifts none of the samples {[v for v, _ in _TYPICAL]}")
+    found: list[Verdict] = []
+    for law in LAWS:
+        skipped = _reason_to_skip(law, fold, found)
+        broken = None if skipped else smallest_broken(law, fold, examples, Random(seed))
+        found.append(Verdict(law, broken, skipped))
+    return found
+
+
+def _reason_to_skip(law: Law, fold: Fold, found: list[Verdict]) -> str:
+    if law is retract_undoes_combine and not fold.invertible:
+        return "it has none, and does without"
+    if law is sliding_equals_recomputation and any(verdict.broken for verdict in found):
+        return "it follows from what does not hold"
+    return ""

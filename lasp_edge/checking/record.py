@@ -1,0 +1,84 @@
+"""What a program's functions said when their versions were new, remembered in a file.
+
+The file is JSON and meant to be committed beside the program: program -> function -> version ->
+digest of the text. A version keeps the digest that it was first seen with, so a text that changed
+is told whether the version stayed or went back to an old number.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from lasp_edge.checking.sources import Source
+from lasp_edge.errors import UsageError
+
+DEFAULT = ".lasp-edge-check.json"
+
+Digests = dict[str, dict[str, str]]
+"""Function -> version -> digest."""
+
+
+def read(path: Path) -> dict[str, Digests]:
+    """Return what a file remembers, by program; nothing where there is no file.
+
+    Raises:
+        UsageError: it is not such a file.
+    """
+    try:
+        programs = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, OSError) as error:
+        raise UsageError(f"--record {path}: it cannot be read: {error}") from None
+    if not _is_record(programs, depth=3):
+        raise UsageError(f"--record {path}: it does not hold what `check` wrote")
+    found: dict[str, Digests] = programs
+    return found
+
+
+def _is_record(plain: Any, depth: int) -> bool:
+    """Return whether `plain` is text under so many levels of names."""
+    if not depth:
+        return isinstance(plain, str)
+    return isinstance(plain, dict) and all(_is_record(each, depth - 1) for each in plain.values())
+
+
+def changed(sources: Iterable[Source], known: Digests) -> list[Source]:
+    """Return the functions whose text is not that which their version was first seen with."""
+    return [
+        source
+        for source in sources
+        if known.get(source.name, {}).get(source.version, source.digest) != source.digest
+    ]
+
+
+def remembered(sources: Iterable[Source], known: Digests, *, accept: bool) -> Digests:
+    """Return what is to be remembered now.
+
+    Args:
+        sources: the functions that the program has; of others nothing is kept.
+        known: what was remembered.
+        accept: take the new text of a changed function as the meaning of its version.
+    """
+    digests: Digests = {}
+    for source in sources:
+        versions = dict(known.get(source.name, {}))
+        if accept:
+            versions[source.version] = source.digest
+        versions.setdefault(source.version, source.digest)
+        digests[source.name] = versions
+    return digests
+
+
+def write(path: Path, programs: dict[str, Digests]) -> None:
+    """Write the file, the same bytes for the same content.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    text = json.dumps(programs, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--record {path}: {error.strerror}; --no-record does without") from None

@@ -1,0 +1,178 @@
+"""The search for a case that breaks a law, and its smallest form.
+
+Small cases are tried one by one, then larger ones by a seeded generator: few samples, values near
+zero, near the ends of the range and in between, times that are often equal. What breaks a law is
+made smaller while it still breaks it: samples are left out, values and times moved towards zero by
+every power of two. So the same fold and seed give the same counter-example on every machine, and
+nothing has to be installed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import signature
+from itertools import product
+from random import Random
+from typing import Any
+
+from lasp_edge.checking.laws import Law, Sample, partial_of
+from lasp_edge.fold import Fold
+from lasp_edge.numbers import LIMIT
+
+Case = tuple[tuple[Sample, ...], ...]
+"""The samples of each partial that a law takes."""
+
+_SMALL: tuple[tuple[Sample, ...], ...] = ((), ((0, 0),), ((1, 0),), ((2, 1),), ((-1, 2),))
+_MOST_SAMPLES = 4
+_RECENT_US = 1_700_000_000_000_000
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A case that breaks a law.
+
+    Attributes:
+        case: the samples of each partial.
+        sides: what was computed, and its value; or what was raised.
+    """
+
+    law: Law
+    fold: Fold
+    case: Case
+    sides: tuple[tuple[str, Any], ...]
+
+    def lines(self) -> list[str]:
+        """Return the case and the two sides, for people."""
+        lines = []
+        for name, samples in zip("abc", self.case, strict=False):
+            chosen = ", ".join(f"lift{sample}" for sample in samples)
+            made = f", combined: {_shown(self.fold, samples)}" if len(samples) > 1 else ""
+            value = _shown(self.fold, samples) if len(samples) < 2 else ""  # noqa: PLR2004
+            lines.append(f"{name} = {chosen or 'zero'}{made}{' = ' if value else ''}{value}")
+        return lines + [f"{what} = {value!r}" for what, value in self.sides]
+
+
+def _shown(fold: Fold, samples: tuple[Sample, ...]) -> str:
+    try:
+        return repr(partial_of(fold, samples))
+    except Exception as error:  # noqa: BLE001 - the fold is the user's and may raise anything
+        return f"{type(error).__name__}: {error}"
+
+
+def smallest_broken(law: Law, fold: Fold, examples: int, random: Random) -> Broken | None:
+    """Return a smallest case that breaks the law, or None where none was found.
+
+    Args:
+        law: the law.
+        fold: the fold, at the resolution of its samples.
+        examples: how many cases to draw after the small ones.
+        random: where they are drawn from.
+    """
+    for case in _cases(len(signature(law).parameters) - 1, fold, examples, random):
+        broken = _tried(law, fold, case)
+        if broken:
+            return _shrunk(broken)
+    return None
+
+
+def _tried(law: Law, fold: Fold, case: Case) -> Broken | None:
+    """Return what is broken, if the case breaks the law."""
+    sides: list[tuple[str, Any]] = []
+    try:
+        if not all(accepts(fold, sample) for samples in case for sample in samples):
+            return None
+        for what, value in law(fold, *case):
+            if sides and value != sides[0][1]:
+                return Broken(law, fold, case, (sides[0], (what, value)))
+            sides.append((what, value))
+    except Exception as error:  # noqa: BLE001 - the fold is the user's and may raise anything
+        raised = (f"it raises {type(error).__name__}", str(error))
+        return Broken(law, fold, case, (*sides[:1], raised))
+    return None
+
+
+def accepts(fold: Fold, sample: Sample) -> bool:
+    """Return whether the fold lifts a sample; by a ValueError it may refuse one."""
+    try:
+        fold.lift(*sample)
+    except ValueError:
+        return False
+    return True
+
+
+def _cases(operands: int, fold: Fold, examples: int, random: Random) -> Iterator[Case]:
+    yield from product(_SMALL, repeat=operands)
+    if operands:
+        for _ in range(examples):
+            yield tuple(_drawn(fold, random) for _ in range(operands))
+
+
+def _drawn(fold: Fold, random: Random) -> tuple[Sample, ...]:
+    samples = []
+    for _ in range(random.randint(0, _MOST_SAMPLES)):
+        for _ in range(_TRIES):
+            sample = (_value(random), _time_us(random))
+            if accepts(fold, sample):
+                samples.append(sample)
+                break
+    return tuple(samples)
+
+
+def _value(random: Random) -> int:
+    kind = random.randrange(4)
+    if kind == 0:
+        return random.randint(-3, 3)
+    if kind == 1:
+        return random.randint(-5_000, 5_000)
+    if kind == 2:  # noqa: PLR2004
+        return random.choice((-1, 1)) * (LIMIT - 1 - random.randrange(3))
+    return random.choice((-1, 1)) * random.getrandbits(random.randint(1, 31))
+
+
+def _time_us(random: Random) -> int:
+    return random.choice((0, _RECENT_US)) + random.randrange(4)
+
+
+def _shrunk(broken: Broken) -> Broken:
+    """Return a case that breaks the law and of which no simpler one was found that does."""
+    while True:
+        for case in _simpler(broken.case):
+            smaller = _tried(broken.law, broken.fold, case)
+            if smaller:
+                broken = smaller
+                break
+        else:
+            return broken
+
+
+def _simpler(case: Case) -> Iterator[Case]:
+    """Yield simpler cases: with fewer samples, or as many of which some are nearer to zero."""
+    for at, samples in enumerate(case):
+        for index, (value, time_us) in enumerate(samples):
+            before, after = samples[:index], samples[index + 1 :]
+            yield _with(case, at, before + after)
+            for smaller in _nearer_to_zero(value):
+                yield _with(case, at, (*before, (smaller, time_us), *after))
+            for smaller in _nearer_to_zero(time_us):
+                yield _with(case, at, (*before, (value, smaller), *after))
+    for value in sorted({value for samples in case for value, _ in samples}):
+        for smaller in _nearer_to_zero(value):  # equal values may have to stay equal
+            yield tuple(
+                tuple((smaller if v == value else v, time_us) for v, time_us in samples)
+                for samples in case
+            )
+
+
+def _with(case: Case, at: int, samples: tuple[Sample, ...]) -> Case:
+    return (*case[:at], samples, *case[at + 1 :])
+
+
+def _nearer_to_zero(number: int) -> Iterator[int]:
+    """Yield 0, the number without its sign, and the number less each power of two below it."""
+    if not number:
+        return
+    yield 0
+    if number < 0:
+        yield -number
+    for power in reversed(range((abs(number) - 1).bit_length())):
+        yield number - (1 << power if number > 0 else -(1 << power))

@@ -1,0 +1,204 @@
+"""What a program's Python functions say, as hashes that know the text but not its layout.
+
+A key, a handler and a user's fold give partials their meaning, and Python functions cannot be
+compared. So each carries a version, and here is its text: the syntax tree without comments,
+layout and docstrings, together with the functions and plain constants of the same package that it
+names, and theirs. What it reaches otherwise (an attribute of a module, a file) is not seen.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from lasp_edge.checking.programs import folds_of
+from lasp_edge.declarations import Variable, Window
+from lasp_edge.fold import Fold
+from lasp_edge.folds import fold_of
+from lasp_edge.mentions import mentioned
+from lasp_edge.program import Program
+
+_PLAIN = (int, float, str, bytes, bool, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One function or fold of a program, with its version.
+
+    Attributes:
+        name: what it is and where, such as `window temperature_by_room, key`.
+        version: what tells its meanings apart, as text.
+        digest: of its text.
+        remedy: what to do where the meaning changed.
+    """
+
+    name: str
+    version: str
+    digest: str
+    remedy: str
+
+
+def sources_of(program: Program) -> list[Source]:
+    """Return the keys, handlers and own folds of a program whose text can be found."""
+    found: dict[str, Source] = {}
+    for name, version, made, remedy in _carriers(program):
+        text = _text_of_class(type(made)) if isinstance(made, Fold) else _text(made, set())
+        if text:
+            numbered = name
+            while numbered in found:  # two functions of one name
+                numbered += "'"
+            digest = sha256(text.encode()).hexdigest()[:16]
+            found[numbered] = Source(numbered, version, digest, remedy)
+    return list(found.values())
+
+
+Carrier = tuple[str, str, Any, str]
+"""Name, version, the function or fold that carries it, and the remedy."""
+
+
+def _carriers(program: Program) -> Iterator[Carrier]:
+    keyed: list[tuple[str, Window | Variable]] = []
+    keyed += [(f"window {window.name}", window) for window in program.windows.values()]
+    keyed += [(f"variable {made.name}", made) for made in program.variables.values()]
+    for name, made in keyed:
+        if made.key is not None:
+            yield f"{name}, key", str(made.version), made.key, f"version= of {name}"
+    yield from _derivations(program)
+    for event in program.events:
+        for handler in program.handlers(event):
+            yield from _handler(event, handler)
+    for fold in [named.fold for named in folds_of(program)]:
+        if fold_of(fold.description()) is None:
+            name = f"fold {fold.name} {fold.parameters}".strip()
+            yield name, str(fold.version), fold, f"the version of class {type(fold).__name__}"
+
+
+def _derivations(program: Program) -> Iterator[Carrier]:
+    """Yield the functions by which sets are derived from others."""
+    for name, ((_, _, function, _), version) in program.derivations.items():
+        if function is not None:
+            yield f"variable {name}, function", str(version), function, f"version= of {name}"
+
+
+def _handler(event: str, handler: Any) -> Iterator[Carrier]:
+    """Yield a handler that feeds dynamic variables; it has their versions."""
+    fed = [made for made in mentioned(handler) if isinstance(made, Variable) and made.dynamic]
+    versions = sorted({made.name: made.version for made in fed}.items())
+    if versions:
+        name = f"event {event}, handler {getattr(handler, '__name__', '')}".rstrip()
+        version = ", ".join(f"{variable} {number}" for variable, number in versions)
+        remedy = f"version= of variable {' or '.join(variable for variable, _ in versions)}"
+        yield name, version, handler, remedy
+
+
+def _text(function: Any, seen: set[int]) -> str:
+    """Return the normal text of a function and of what it names; empty where it has none."""
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    node = _node(function, code) if isinstance(code, CodeType) else None
+    if node is None or id(code) in seen:
+        return ""
+    seen.add(id(code))
+    parts = [_normal(node)]
+    for name, value in sorted(_named(function), key=lambda named: named[0]):
+        if _is_plain(value):
+            parts.append(f"{name} = {value!r}")
+        elif isinstance(value, FunctionType) and _package(value) == _package(function):
+            parts.append(_text(value, seen))
+    return "\n".join(filter(None, parts))
+
+
+def _text_of_class(made: type) -> str:
+    """Return the normal text of a fold's class and of those classes of the user's it is made of."""
+    parts = []
+    seen: set[int] = set()
+    for each in made.__mro__:
+        if issubclass(each, Fold) and not each.__module__.startswith("lasp_edge.fold"):
+            node = _class_node(each)
+            parts.append(_normal(node) if node else "")
+            methods = [value for value in vars(each).values() if isinstance(value, FunctionType)]
+            parts += [_text(method, seen) for method in methods]
+    return "\n".join(filter(None, parts))
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in _PLAIN or (type(value) is tuple and all(map(_is_plain, value)))
+
+
+def _package(function: Callable[..., Any]) -> str:
+    return str(function.__module__).partition(".")[0]
+
+
+def _named(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the globals and closed-over variables that a function's code can name."""
+    code, cells = function.__code__, function.__closure__ or ()
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        if cell != CellType():  # else not yet assigned
+            yield name, cell.cell_contents
+    names = _names(code)
+    yield from ((name, value) for name, value in function.__globals__.items() if name in names)
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [_names(const) for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+def _tree(made: Any) -> ast.Module | None:
+    """Return the syntax tree of the module that defines something; None where it has no text."""
+    try:
+        module = inspect.getmodule(made)
+        lines, _ = inspect.findsource(module if module is not None else made)
+        return ast.parse("".join(lines))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+
+
+def _node(function: Any, code: CodeType) -> ast.AST | None:
+    """Return the syntax of a function, found by the places that its code knows."""
+    tree = _tree(function)
+    places = {(at[0], at[2]) for at in code.co_positions() if at[0] and at[2]}
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if (node.name, first) == (code.co_name, code.co_firstlineno):
+                return node
+        elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>":
+            body = node.body
+            low, high = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+            if places and all(low <= place <= high for place in places):
+                return node
+    return None
+
+
+def _class_node(made: type) -> ast.AST | None:
+    found: list[ast.AST] = [_tree(made) or ast.Module([], [])]
+    for name in made.__qualname__.split("."):
+        if name != "<locals>":
+            inside = [node for outer in found for node in ast.walk(outer)]
+            found = [
+                node
+                for node in inside
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+            ]
+    return found[0] if found else None
+
+
+def _normal(node: ast.AST) -> str:
+    """Return the text of a tree as Python writes it: no comments, docstrings or layout."""
+    for each in ast.walk(node):
+        body = getattr(each, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]):
+            del body[0]
+    return ast.unparse(node)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

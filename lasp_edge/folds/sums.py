@@ -1,0 +1,152 @@
+"""Folds of sums: count, sum, mean, variance and stddev. All of them slide by `retract`.
+
+The moments are whole numbers until they are read, so nothing is lost however samples are grouped:
+a variance is one exact fraction of integers, turned into a double once.
+
+    >>> fold = Variance()
+    >>> partial = fold.lift_column([2150, 2250, 2200], [0, 0, 0])
+    >>> partial, fold.lower(partial, Resolution("0.01"))
+    ((3, 6600, 14525000), {'variance': 0.25})
+"""
+
+# ruff: noqa: ARG002 - lift and lower have one signature, whatever a fold needs of it
+
+from collections.abc import Sequence
+from math import isqrt
+from operator import mul
+from typing import Any
+
+from lasp_edge.columns import COUNT_LIMIT, SQUARES_LIMIT, Column, Op, Partial
+from lasp_edge.fold import Fold
+from lasp_edge.numbers import Resolution
+
+
+class Count(Fold):
+    """How many samples."""
+
+    name = "count"
+    columns = (Column("count", Op.SUM, COUNT_LIMIT),)
+    parts = ("count",)
+
+    def lift(self, value: int, time_us: int = 0) -> Partial:
+        return (1,)
+
+    def lift_column(self, values: Sequence[int], times_us: Sequence[int]) -> Partial:
+        return (len(values),)
+
+    def lower(self, partial: Partial, resolution: Resolution) -> dict[str, float | int | None]:
+        return {"count": partial[0]}
+
+
+class Sum(Fold):
+    """Total of the samples; 0 where there is no sample."""
+
+    name = "sum"
+    columns = (Column("total_q", Op.SUM),)
+    parts = ("sum",)
+
+    def lift(self, value: int, time_us: int = 0) -> Partial:
+        return (value,)
+
+    def lift_column(self, values: Sequence[int], times_us: Sequence[int]) -> Partial:
+        return (sum(values),)
+
+    def lower(self, partial: Partial, resolution: Resolution) -> dict[str, float | int | None]:
+        return {"sum": resolution.real(partial[0])}
+
+
+class Mean(Fold):
+    """Arithmetic mean of the samples. None where there is no sample."""
+
+    name = "mean"
+    columns = (Column("count", Op.SUM, COUNT_LIMIT), Column("total_q", Op.SUM))
+    parts = ("mean",)
+
+    def lift(self, value: int, time_us: int = 0) -> Partial:
+        return (1, value)
+
+    def lift_column(self, values: Sequence[int], times_us: Sequence[int]) -> Partial:
+        return (len(values), sum(values))
+
+    def lower(self, partial: Partial, resolution: Resolution) -> dict[str, float | int | None]:
+        count, total = partial
+        if not count:
+            return {"mean": None}
+        return {"mean": (float(total) / float(count)) * float(resolution.exact)}
+
+
+class Variance(Fold):
+    """Variance of the samples, the double nearest to its exact value.
+
+    That value is (count * squares - total**2) * resolution**2 / (count * (count - 1)), or
+    / count**2 for a population. None where there are too few samples: below 2, or below 1.
+
+    Args:
+        population: whether the samples are all there is, and not drawn from more.
+    """
+
+    name = "variance"
+    columns = (
+        Column("count", Op.SUM, COUNT_LIMIT),
+        Column("total_q", Op.SUM),
+        Column("squares_q", Op.SUM, SQUARES_LIMIT),
+    )
+    parts: tuple[str, ...] = ("variance",)
+
+    def __init__(self, *, population: bool = False) -> None:
+        if type(population) is not bool:
+            raise ValueError(f"{self.name}: population must be True or False, not {population!r}")
+        self._population = population
+        self.parameters = "population" if population else "sample"
+
+    def lift(self, value: int, time_us: int = 0) -> Partial:
+        return (1, value, value * value)
+
+    def lift_column(self, values: Sequence[int], times_us: Sequence[int]) -> Partial:
+        return (len(values), sum(values), sum(map(mul, values, values)))
+
+    def lower(self, partial: Partial, resolution: Resolution) -> dict[str, float | int | None]:
+        ratio = self._ratio(partial, resolution)
+        return {"variance": None if ratio is None else ratio[0] / ratio[1]}
+
+    def description(self) -> dict[str, Any]:
+        return super().description() | {"arguments": {"population": self._population}}
+
+    def _ratio(self, partial: Partial, resolution: Resolution) -> tuple[int, int] | None:
+        """Return the exact variance as numerator and denominator."""
+        count, total, squares = partial
+        pairs = count * (count if self._population else count - 1)
+        if not pairs:
+            return None
+        spread = count * squares - total * total
+        return spread * resolution.numerator**2, pairs * resolution.denominator**2
+
+
+class Stddev(Variance):
+    """Square root of the variance, the double nearest to its exact value.
+
+    Args:
+        population: as for a variance.
+    """
+
+    name = "stddev"
+    parts = ("stddev",)
+
+    def lower(self, partial: Partial, resolution: Resolution) -> dict[str, float | int | None]:
+        ratio = self._ratio(partial, resolution)
+        return {"stddev": None if ratio is None else _root(*ratio)}
+
+
+def _root(numerator: int, denominator: int) -> float:
+    """Return the double nearest to the square root of a fraction.
+
+    The root is taken in whole numbers with two bits more than a double holds, its last bit set
+    where it is not exact; so the division, which rounds correctly, rounds as for the exact root.
+    """
+    missing = 110 - (numerator.bit_length() - denominator.bit_length())
+    shift = max(0, (missing + 1) // 2)
+    scaled = numerator << 2 * shift
+    root = isqrt(scaled // denominator)
+    if root * root * denominator != scaled:
+        root |= 1
+    return root / (1 << shift)

@@ -1,0 +1,370 @@
+"""Sliding: the total of partials that come and go, without folding what stays again.
+
+Three structures, chosen by what the fold declares (its combine is commutative, so none of them has
+to keep an order):
+
+- with an inverse a total is kept: what goes is **retracted**. O(1).
+- first in, first out, without an inverse: **two stacks**. Pushed partials are totalled as they
+  come; when the oldest is wanted they are turned over, each with the total of all that are younger.
+  O(1) amortised.
+- in any order, without an inverse: a balanced **tree** whose leaves are the partials and whose
+  inner nodes are the combinations of their two children. O(log n).
+
+    >>> from lasp_edge import folds
+    >>> devices = keyed(folds.max())
+    >>> for device, value in [("a", 5), ("b", 9), ("a", 7)]:
+    ...     devices.put(device, (value,))
+    >>> devices.total
+    (9,)
+    >>> devices.discard("b")
+    >>> devices.total, len(devices)
+    ((7,), 1)
+
+Every total equals the fold of what is there, by recomputation; that is the law they are tested
+against. Their partials may be totals of many samples each.
+
+Source: Tangwongsan, Hirzel, Schneider and Wu, "General Incremental Sliding-Window Aggregation",
+VLDB 2015 (the tree, FlatFAT); Hirzel, Schneider and Tangwongsan, "Sliding-Window Aggregation
+Algorithms", DEBS 2017 (two stacks).
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Hashable
+from heapq import heappop, heappush
+
+from lasp_edge.fold import Fold, Partial
+
+Place = tuple[int, int]
+_LINGERING = 64
+
+
+class Keyed(ABC):
+    """The total of one partial a key; keys come, change and go in any order."""
+
+    @property
+    @abstractmethod
+    def total(self) -> Partial:
+        """The combination of all partials; the fold's zero where there is none."""
+
+    @abstractmethod
+    def put(self, key: Hashable, partial: Partial) -> None:
+        """Add the partial of a key, or replace it."""
+
+    @abstractmethod
+    def discard(self, key: Hashable) -> None:
+        """Take a key's partial away, if it has one."""
+
+    @abstractmethod
+    def __contains__(self, key: Hashable) -> bool:
+        """Return whether a key has a partial."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many keys have a partial."""
+
+
+class Queue(ABC):
+    """The total of partials that leave in the order in which they came."""
+
+    @property
+    @abstractmethod
+    def total(self) -> Partial:
+        """The combination of all partials; the fold's zero where there is none."""
+
+    @abstractmethod
+    def push(self, partial: Partial) -> None:
+        """Add the youngest partial."""
+
+    @abstractmethod
+    def pop(self) -> Partial:
+        """Take the oldest partial away and return it.
+
+        Raises:
+            IndexError: there is none.
+        """
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many partials there are."""
+
+
+def keyed(fold: Fold) -> Keyed:
+    """Return the total by key that suits the fold."""
+    return RetractedKeys(fold) if fold.invertible else TreeOfKeys(fold)
+
+
+def queue(fold: Fold) -> Queue:
+    """Return the queue that suits the fold."""
+    return RetractedQueue(fold) if fold.invertible else TwoStacks(fold)
+
+
+class RetractedKeys(Keyed):
+    """A total by key for a fold with an inverse: O(1)."""
+
+    __slots__ = ("_fold", "_partials", "_total")
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self._partials: dict[Hashable, Partial] = {}
+        self._total = fold.zero
+
+    @property
+    def total(self) -> Partial:
+        return self._total
+
+    def put(self, key: Hashable, partial: Partial) -> None:
+        self.discard(key)
+        self._partials[key] = partial
+        self._total = self._fold.combine(self._total, partial)
+
+    def discard(self, key: Hashable) -> None:
+        gone = self._partials.pop(key, None)
+        if gone is not None:
+            self._total = self._fold.retract(self._total, gone)
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._partials
+
+    def __len__(self) -> int:
+        return len(self._partials)
+
+
+class TreeOfKeys(Keyed):
+    """A total by key for any fold: O(log n).
+
+    The nodes of a complete binary tree stand in one list: node 1 is the root, the children of node
+    `i` are `2 * i` and `2 * i + 1`, the second half are the leaves. The keys have the first leaves,
+    the others hold the zero; the last key moves into the leaf of one that goes.
+    """
+
+    __slots__ = ("_fold", "_keys", "_leaves", "_nodes")
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self._keys: list[Hashable] = []
+        self._leaves: dict[Hashable, int] = {}
+        self._nodes: list[Partial] = [fold.zero, fold.zero]
+
+    @property
+    def total(self) -> Partial:
+        return self._nodes[1]
+
+    def put(self, key: Hashable, partial: Partial) -> None:
+        leaf = self._leaves.get(key)
+        if leaf is None:
+            leaf = len(self._keys)
+            if leaf == self._width:
+                self._resize(2 * leaf)
+            self._leaves[key] = leaf
+            self._keys.append(key)
+        self._set(leaf, partial)
+
+    def discard(self, key: Hashable) -> None:
+        leaf = self._leaves.pop(key, None)
+        if leaf is None:
+            return
+        last, width = self._keys.pop(), self._width
+        partial = self._nodes[width + len(self._keys)]
+        self._set(len(self._keys), self._fold.zero)
+        if last != key:
+            self._keys[leaf], self._leaves[last] = last, leaf
+            self._set(leaf, partial)
+        if 1 < width > 4 * len(self._keys):
+            self._resize(width // 2)
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._leaves
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def _width(self) -> int:
+        return len(self._nodes) // 2
+
+    def _set(self, leaf: int, partial: Partial) -> None:
+        nodes, combine = self._nodes, self._fold.combine
+        node = self._width + leaf
+        nodes[node] = partial
+        while node > 1:
+            node //= 2
+            nodes[node] = combine(nodes[2 * node], nodes[2 * node + 1])
+
+    def _resize(self, width: int) -> None:
+        """Make room for `width` leaves, in O(width); so many puts or discards went before."""
+        held = self._nodes[self._width : self._width + len(self._keys)]
+        zero, combine = self._fold.zero, self._fold.combine
+        nodes = [zero] * width + held + [zero] * (width - len(held))
+        for node in range(width - 1, 0, -1):
+            nodes[node] = combine(nodes[2 * node], nodes[2 * node + 1])
+        self._nodes = nodes
+
+
+class RetractedQueue(Queue):
+    """A queue for a fold with an inverse: O(1)."""
+
+    __slots__ = ("_fold", "_partials", "_total")
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self._partials: deque[Partial] = deque()
+        self._total = fold.zero
+
+    @property
+    def total(self) -> Partial:
+        return self._total
+
+    def push(self, partial: Partial) -> None:
+        self._partials.append(partial)
+        self._total = self._fold.combine(self._total, partial)
+
+    def pop(self) -> Partial:
+        if not self._partials:
+            raise IndexError("pop from an empty queue")
+        gone = self._partials.popleft()
+        self._total = self._fold.retract(self._total, gone)
+        return gone
+
+    def __len__(self) -> int:
+        return len(self._partials)
+
+
+class TwoStacks(Queue):
+    """A queue for any fold: O(1) amortised.
+
+    `_older` holds the partials that leave next, last first, each with the total of itself and of
+    what stands before it there; `_younger` the others, with one total.
+    """
+
+    __slots__ = ("_fold", "_older", "_younger", "_younger_total")
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self._older: list[tuple[Partial, Partial]] = []
+        self._younger: list[Partial] = []
+        self._younger_total = fold.zero
+
+    @property
+    def total(self) -> Partial:
+        older = self._older[-1][1] if self._older else self._fold.zero
+        return self._fold.combine(older, self._younger_total)
+
+    def push(self, partial: Partial) -> None:
+        self._younger.append(partial)
+        self._younger_total = self._fold.combine(self._younger_total, partial)
+
+    def pop(self) -> Partial:
+        if not self._older:
+            self._turn_over()
+        if not self._older:
+            raise IndexError("pop from an empty queue")
+        return self._older.pop()[0]
+
+    def __len__(self) -> int:
+        return len(self._older) + len(self._younger)
+
+    def _turn_over(self) -> None:
+        total = self._fold.zero
+        while self._younger:
+            partial = self._younger.pop()
+            total = self._fold.combine(partial, total)
+            self._older.append((partial, total))
+        self._younger_total = self._fold.zero
+
+
+class Ordered:
+    """The total of partials that have a place in time, come late and leave in any order.
+
+    With an inverse it is a total by key. Without one it is a queue while they come in order and the
+    oldest leaves first; the first that comes late, or leaves from the middle, makes it a tree, and
+    once that is empty it is a queue again.
+
+    Args:
+        fold: the fold.
+
+    >>> from lasp_edge import folds
+    >>> window = Ordered(folds.max())
+    >>> for time_us, n, value in [(10, 0, 9), (30, 1, 4), (20, 2, 6)]:  # the last one is late
+    ...     window.insert(time_us, n, (value,))
+    >>> window.total, window.evict_before(20), window.total
+    ((9,), 1, (6,))
+    """
+
+    __slots__ = ("_by_place", "_fold", "_places", "_queue", "_queued")
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self._queue = queue(fold)
+        self._queued: deque[Place] = deque()
+        self._by_place: Keyed | None = keyed(fold) if fold.invertible else None
+        self._places: list[Place] = []  # a heap; places that are gone linger in it
+
+    @property
+    def total(self) -> Partial:
+        """The combination of all partials; the fold's zero where there is none."""
+        return self._queue.total if self._by_place is None else self._by_place.total
+
+    def __len__(self) -> int:
+        return len(self._queued if self._by_place is None else self._by_place)
+
+    def insert(self, time_us: int, n: int, partial: Partial) -> None:
+        """Add a partial, or replace the one of the same place.
+
+        Args:
+            time_us: its time.
+            n: tells it from others of the same time.
+            partial: the partial.
+        """
+        place = (time_us, n)
+        if self._by_place is None:
+            if not self._queued or place > self._queued[-1]:
+                self._queued.append(place)
+                self._queue.push(partial)
+                return
+            self._by_place = self._unqueued()
+        if place not in self._by_place:
+            heappush(self._places, place)
+        self._by_place.put(place, partial)
+
+    def discard(self, time_us: int, n: int) -> None:
+        """Take the partial of a place away, if there is one."""
+        place = (time_us, n)
+        if self._by_place is None:
+            if self._queued and self._queued[0] == place:
+                self._dequeue()
+                return
+            self._by_place = self._unqueued()
+        self._by_place.discard(place)
+        self._tidy(self._by_place)
+
+    def evict_before(self, time_us: int) -> int:
+        """Take away all that are older than `time_us`; return how many."""
+        before = len(self)
+        while self._queued and self._queued[0][0] < time_us:
+            self._dequeue()
+        if self._by_place is not None:
+            while self._places and self._places[0][0] < time_us:
+                self._by_place.discard(heappop(self._places))
+            self._tidy(self._by_place)
+        return before - len(self)
+
+    def _dequeue(self) -> None:
+        self._queued.popleft()
+        self._queue.pop()
+
+    def _unqueued(self) -> Keyed:
+        """Return what the queue holds by place, in O(n); the queue is empty then."""
+        by_place = keyed(self._fold)
+        self._places = list(self._queued)  # in order, so a heap
+        while self._queued:
+            by_place.put(self._queued.popleft(), self._queue.pop())
+        return by_place
+
+    def _tidy(self, by_place: Keyed) -> None:
+        if not by_place:
+            self._places = []
+            if not self._fold.invertible:
+                self._by_place = None
+        elif len(self._places) > 2 * len(by_place) + _LINGERING:
+            self._places = sorted({place for place in self._places if place in by_place})

@@ -1,0 +1,70 @@
+"""Checks of folds for a test suite: the laws of `lasp-edge check`, as assertions.
+
+    from lasp_edge.testing import check_fold, check_program
+
+    def test_my_fold_keeps_the_laws():
+        check_fold(MyFold())
+
+pytest is not needed; a failure is an AssertionError that shows the smallest counter-example.
+"""
+
+from typing import Any
+
+from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.fold import Fold
+from lasp_edge.folds import as_fold
+from lasp_edge.numbers import Resolution
+from lasp_edge.program import Program
+
+
+def check_fold(
+    fold: Any, *, resolution: str = "1", examples: int = EXAMPLES, seed: int = 0
+) -> None:
+    """Check that a fold keeps the laws that sliding and merging rest on.
+
+    >>> from lasp_edge import folds
+    >>> check_fold(folds.mean())
+
+    Args:
+        fold: a fold, or its factory.
+        resolution: the step of its samples.
+        examples: how many cases to draw for each law.
+        seed: what they are drawn by.
+
+    Raises:
+        AssertionError: a law is broken; the text shows the smallest counter-example.
+        ValueError: it is no fold, or its definition cannot work.
+    """
+    __tracebackhide__ = True
+    _complain(_complaints("fold", as_fold(fold).at(Resolution(resolution)), examples, seed))
+
+
+def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) -> None:
+    """Check every fold of a program, of its windows and of its variables.
+
+    Args:
+        program: the program.
+        examples: how many cases to draw for each law and fold.
+        seed: what they are drawn by.
+
+    Raises:
+        AssertionError: a law is broken; the text shows the smallest counter-example.
+        ValueError: the program cannot be run as it stands.
+    """
+    __tracebackhide__ = True
+    complaints = []
+    for named in folds_of(program.validate()):
+        complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
+    _complain(complaints)
+
+
+def _complaints(where: str, fold: Fold, examples: int, seed: int) -> list[str]:
+    found = verdicts(fold, examples=examples, seed=seed)
+    lines = [line for verdict in found if verdict.broken for line in verdict.lines()]
+    return [f"{where}: {fold!r} breaks a law", *lines] if lines else []
+
+
+def _complain(complaints: list[str]) -> None:
+    __tracebackhide__ = True
+    if complaints:
+        raise AssertionError("\n  ".join(complaints))

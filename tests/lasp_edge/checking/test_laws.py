@@ -1,0 +1,156 @@
+"""The laws find planted faults, show the smallest case, and let sound folds pass."""
+
+from random import Random
+
+import pytest
+
+from lasp_edge import folds
+from lasp_edge.checking import laws
+from lasp_edge.checking.programs import folds_of, verdicts
+from lasp_edge.checking.search import smallest_broken
+from lasp_edge.numbers import Resolution
+from lasp_edge.program import Program
+from tests.lasp_edge.checking import planted
+
+
+def broken(fold):
+    return {verdict.law: verdict.broken for verdict in verdicts(fold) if verdict.broken}
+
+
+@pytest.mark.parametrize(
+    "fold",
+    [
+        folds.count(),
+        folds.sum(),
+        folds.mean(),
+        folds.variance(),
+        folds.stddev(),
+        folds.min(),
+        folds.max(),
+        folds.first(),
+        folds.last(),
+        folds.top(3),
+        folds.any(),
+        folds.all(),
+        folds.histogram([-1, 0, 20]).at(Resolution("1")),
+        folds.quantile(0.5, 0.99),
+        folds.distinct(8),
+        folds.struct(mean=folds.mean(), last=folds.last(), top=folds.top(2)),
+        planted.Total(),
+        planted.OnlyAboveZero(),
+    ],
+)
+def test_sound_folds_keep_every_law(fold):
+    assert broken(fold) == {}
+
+
+@pytest.mark.parametrize(
+    ("fold", "law", "case"),
+    [
+        (planted.Averaging(), laws.associative, (0, 1, 1)),
+        (planted.Newest(), laws.commutative, (1, 1)),
+        (planted.WrongInverse(), laws.retract_undoes_combine, (0, 1)),
+        (planted.OtherThanItsColumns(), laws.combine_follows_the_columns, (1, 1)),
+        (planted.HastyColumn(), laws.lift_column_is_combine_over_lift, (2,)),
+        (planted.OffFromAThousand(), laws.lift_column_is_combine_over_lift, (1,)),
+        (planted.Fractional(), laws.fits_the_columns, (1, 0)),
+        (planted.Remembering(), laws.lift_is_repeatable, (2,)),
+        (planted.ListOfParts(), laws.fits_the_columns, (1, 0)),
+        (planted.OtherZero(), laws.zero_is_identity, (0,)),
+        (planted.OtherZero(), laws.zero_follows_the_columns, ()),
+        (planted.PartialLower(), laws.lower_is_total, (0,)),
+        (planted.NoNumber(), laws.lower_is_total, (0,)),
+    ],
+    ids=lambda each: getattr(each, "__name__", None) or type(each).__name__,
+)
+def test_a_planted_fault_is_found_and_made_small(fold, law, case):
+    found = smallest_broken(law, fold, 3_000, Random(0))
+    assert found
+    assert tuple(map(len, found.case)) == case
+    assert len(found.sides) == 2 or found.sides[-1][0].startswith("it raises")
+
+
+def value_of(fold, law):
+    (((value, time_us),), *rest) = smallest_broken(law, fold, 3_000, Random(0)).case
+    assert time_us == 0
+    assert not any(rest)
+    return value
+
+
+def test_values_are_made_as_small_as_they_break_the_law():
+    assert value_of(planted.OffFromAThousand(), laws.lift_column_is_combine_over_lift) == 1_000
+    assert value_of(planted.Fractional(), laws.fits_the_columns) == 1_001
+    assert value_of(planted.ListOfParts(), laws.fits_the_columns) == 77
+    twice = smallest_broken(
+        laws.lift_column_is_combine_over_lift, planted.HastyColumn(), 200, Random(0)
+    )
+    assert twice.case == (((1, 0), (1, 0)),)
+
+
+def test_the_counter_example_says_what_was_computed():
+    (lines,) = [
+        verdict.lines()
+        for verdict in verdicts(planted.WrongInverse())
+        if verdict.law is laws.retract_undoes_combine
+    ]
+    assert lines == [
+        "FAIL  Retract is the inverse of combine",
+        "        a = zero = (0, 0)",
+        "        b = lift(-1, 0) = (1, -1)",
+        "        a = (0, 0)",
+        "        retract(combine(a, b), b) = (0, -2)",
+    ]
+
+
+def test_what_a_fold_raises_is_its_counter_example():
+    found = broken(planted.PartialLower())
+    assert list(found) == [laws.lower_is_total]
+    assert found[laws.lower_is_total].lines() == [
+        "a = zero = (0, 0)",
+        "it raises ZeroDivisionError = 'division by zero'",
+    ]
+
+
+def test_the_same_seed_finds_the_same_case():
+    shown = [[v.lines() for v in verdicts(fold(), seed=5)] for fold in (planted.Averaging,) * 2]
+    assert shown[0] == shown[1]
+
+
+def test_sliding_is_tried_where_its_laws_hold_and_an_inverse_where_there_is_one():
+    def skipped(fold):
+        lines = [line for verdict in verdicts(fold) for line in verdict.lines()]
+        return [line for line in lines if line.startswith("SKIP")]
+
+    (sliding,) = skipped(planted.WrongInverse())
+    assert sliding.endswith("combining afresh gives: it follows from what does not hold")
+    (inverse,) = skipped(folds.max())
+    assert inverse == "SKIP  Retract is the inverse of combine: it has none, and does without"
+
+
+def test_sliding_itself_can_fail(monkeypatch):
+    monkeypatch.setattr("lasp_edge.sliding.TwoStacks._turn_over", lambda queue: None)
+    monkeypatch.setattr("lasp_edge.sliding.TwoStacks.pop", lambda queue: queue._younger.pop())
+    found = broken(folds.max())
+    assert list(found) == [laws.sliding_equals_recomputation]
+
+
+def test_a_fold_that_refuses_everything_cannot_be_checked():
+    with pytest.raises(ValueError, match=r"total_of_mine\(\) lifts none of the samples"):
+        verdicts(planted.RefusesAll())
+
+
+def test_the_folds_of_a_program_are_those_of_windows_and_variables_once_each():
+    program = Program("p")
+    event = program.event("e", resolution="0.1")
+    inner = folds.struct(own=planted.Total(), bins=folds.histogram([1]))
+    program.window("a", source=event, fold=folds.mean(), size_s=1)
+    program.window("b", source=event, fold=folds.mean(), size_s=2)
+    program.window("c", source=event, fold=inner, size_s=2)
+    named = folds_of(program)
+    assert [(each.where, each.fold.name) for each in named] == [
+        (("window a", "window b"), "mean"),
+        (("window c",), "struct"),
+        (("window c, part own",), "total_of_mine"),
+        (("window c, part bins",), "histogram"),
+    ]
+    assert [broken(each.fold) for each in named] == [{}] * 4
