@@ -15,7 +15,20 @@ from importlib.metadata import entry_points
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit
 
 GROUP = "lasp_edge.commands"
-ORDER = ("demo", "agent", "status", "readings", "cloud", "lander", "windows", "globals")
+ORDER = (
+    "demo",
+    "check",
+    "agent",
+    "status",
+    "members",
+    "retire",
+    "admit",
+    "readings",
+    "cloud",
+    "lander",
+    "windows",
+    "globals",
+)
 
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo"}
@@ -23,8 +36,12 @@ EXTRAS = {"amqtt": "demo"}
 
 SUMMARY = {
     "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
+    "check": "try the laws on a program's folds, and say what changed without its version",
     "agent": "run a program on this device",
     "status": "what a device's agent has accepted, refused and still has to send",
+    "members": "the devices of a fleet: who is connected, and who was retired",
+    "retire": "count a device no more: it is broken, sold or cloned",
+    "admit": "count a retired device again",
     "readings": "the readings that an agent kept, as JSON lines",
     "cloud": "merge a fleet into Delta tables and keep its windows, in Spark",
     "lander": "only take the fleet's messages into the lake, without Spark",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from crdts import Lattice
 from lasp_edge.fold import Fold
 from lasp_edge.numbers import Resolution
+from lasp_edge.shards import KEY_BYTES
 
 NAME_BYTES = 64
 SPAN_LIMIT_US = 2**53
@@ -46,6 +47,9 @@ class EventType:
     unit: str = ""
 
 
+Key = Callable[[Event], str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
     """A named state.
@@ -55,15 +59,16 @@ class Variable:
         bottom: the state it starts with.
         dynamic: each device keeps its own value; the fleet sees them side by side.
         measures: the event whose resolution its values have, where it was named.
+        key: gives the text by which it is grouped: each key has a state of its own.
+        version: of the meaning of `key`.
     """
 
     name: str
     bottom: Lattice | None
     dynamic: bool
     measures: EventType | None = None
-
-
-Key = Callable[[Event], str]
+    key: Key | None = None
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class LocalFold:
-    """A fold over one device's own state of a dynamic variable: one partial a device."""
+    """A fold over one device's own state of a dynamic variable: one partial a device and key."""
 
     name: str
     source: Variable
@@ -108,10 +113,15 @@ class LocalFold:
     resolution: Resolution
     stream: int
 
+    @property
+    def keyed(self) -> bool:
+        """Whether there is a partial for each key; else the only key is ""."""
+        return self.source.key is not None
+
 
 @dataclass(frozen=True, slots=True)
 class DynamicFold:
-    """The combination of all devices' partials of a local fold."""
+    """The combination of all devices' partials of a local fold, for each key if it has keys."""
 
     name: str
     source: LocalFold
@@ -126,13 +136,56 @@ class DynamicFold:
         """The step of the values that were folded."""
         return self.source.resolution
 
+    @property
+    def keyed(self) -> bool:
+        """Whether there is a result for each key."""
+        return self.source.keyed
+
 
 class Change(NamedTuple):
-    """What a handler asked for: a mutator of a variable, by name, with its arguments."""
+    """What a handler asked for: a mutator of a variable, by name, with its arguments.
+
+    `key` says of which of a keyed variable's states; it is "" where there is one.
+    """
 
     variable: str
     mutator: str
     arguments: tuple[Any, ...]
+    key: str = ""
+
+
+def key_of(key: Key | None, event: Event, whose: str) -> str:
+    """Return the group of an event; "" where there is no key.
+
+    Args:
+        key: the function of the user's.
+        event: what it is asked about.
+        whose: says in an error whose key it is, such as "window 'by_room'".
+
+    Raises:
+        ValueError: it gives no text, too long a one, or one with control characters. Whatever else
+            the function raises is passed on.
+    """
+    if key is None:
+        return ""
+    given: Any = key(event)
+    if not isinstance(given, str) or len(given.encode()) > KEY_BYTES:
+        raise ValueError(f"the key of {whose} must be text of at most {KEY_BYTES} B")
+    if any(character < " " for character in given):
+        raise ValueError(f"the key of {whose} must not hold control characters")
+    return str(given)
+
+
+def need_key(key: Any, version: Any, what: str) -> None:
+    """Check a `key=` and its `version=`.
+
+    Raises:
+        ValueError: one of them is none.
+    """
+    if key is not None and not callable(key):
+        raise ValueError(f"{what}: key must be a function of the event, not {key!r}")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{what}: version must be a whole number from 1, not {version!r}")
 
 
 def named(name: Any, what: str) -> str:

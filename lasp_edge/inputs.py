@@ -1,14 +1,23 @@
 """The digest of what a result was made from: equal `inputs`, equal result, on every tier.
 
-The digest of a dynamic variable is the sum, modulo 2**64, of one hash for each entry that counts
-and one for the membership; the `inputs` of a dynamic fold adds the fold's stream id. A sum can be
-kept up to date entry by entry, and Spark computes the same with its own `sha2`.
+The digest of a dynamic variable is the sum, modulo 2**64, of one hash for each (key, device) that
+counts and one for the membership; the `inputs` of a dynamic fold adds the fold's stream id. With
+keys, each key's `inputs` is made of that key's entries alone. A sum can be kept up to date entry by
+entry, and Spark computes the same with its own `sha2`.
+
+    >>> first = entry_hash("", "pi-1", Version(1, 7, 3), (2, b"*"))
+    >>> second = entry_hash("", "pi-2", Version(1, 9, 1), (5, None))
+    >>> variable_digest([first, second]) == variable_digest([second, first])
+    True
+    >>> membership_text(Membership().retire("pi-2", Version(1, 9, 60)))
+    'pi-2=1.9.60'
 """
 
 from collections.abc import Iterable
 from hashlib import sha256
 
-from crdts import Version
+from crdts import Membership, Version
+from lasp_edge.columns import Part
 
 MODULUS = 2**64
 
@@ -18,11 +27,26 @@ def text_hash(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
 
 
-def entry_hash(key: str, device: str, version: Version, parts: Iterable[int | None]) -> int:
-    """Return the hash of one owned entry. A missing part counts as empty text."""
-    fields = [key, device, *map(str, version)]
-    fields += ["" if part is None else str(part) for part in parts]
+def entry_hash(key: str, device: str, version: Version, parts: Iterable[Part]) -> int:
+    """Return the hash of one owned entry.
+
+    Args:
+        key: its key.
+        device: whose it is.
+        version: the replica that wrote it, and the seq at which that key last changed.
+        parts: of the partial: integers in decimal, bytes in hexadecimal, None as empty text.
+    """
+    fields = [key, device, *map(str, version), *map(_text, parts)]
     return text_hash("\x1f".join(fields))
+
+
+def membership_text(membership: Membership) -> str:
+    """Return canonical text of who is retired, and up to which version; empty where nobody is."""
+    retired = membership.retired
+    return "\x1f".join(
+        f"{device}={version.incarnation}.{version.nonce}.{version.seq}"
+        for device, version in sorted(retired.items())
+    )
 
 
 def variable_digest(entry_hashes: Iterable[int], membership: str = "") -> int:
@@ -43,3 +67,9 @@ def inputs_digest(digest: int, stream: int) -> str:
         stream: the fold's stream id.
     """
     return format((digest + text_hash(str(stream))) % MODULUS, "016x")
+
+
+def _text(part: Part) -> str:
+    if part is None:
+        return ""
+    return part.hex() if isinstance(part, bytes) else str(part)

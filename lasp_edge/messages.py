@@ -3,7 +3,8 @@
 A frame is one msgpack array `[format, kind, device, incarnation, nonce, number, body, extras]`.
 `number` counts a replica's frames of a kind from 1. `extras` is a map that a reader ignores where
 it does not know a key: groups, fences and signatures have their place there. Nothing a stranger
-sends can do more than raise `FrameError`: size, depth, types and ranges are checked here.
+sends can do more than raise `FrameError`: size, depth, types and ranges are checked
+here and in `lasp_edge.foreign`.
 
 Pane entries are packed by column, with differences of panes and seqs, so that a mean entry takes a
 few bytes.
@@ -23,18 +24,21 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from crdts import Replica, Version
+from crdts import Membership, Replica, Version
+from crdts.membership import Member
 from crdts.replica import SEQS
+from lasp_edge import foreign
 from lasp_edge.fold import MAX_COLUMNS
+from lasp_edge.foreign import FrameError as FrameError  # noqa: PLC0414 - exported
+from lasp_edge.shards import KEY_BYTES, KEY_SHARDS, key_shard
 
 FORMAT = 1
 MAX_FRAME_BYTES = 65_536
-_INT64 = 2**63
 _TIME_LIMIT = 2**58
 
 
-class FrameError(ValueError):
-    """Bytes that are no frame; the text is the reason they are counted under."""
+PartColumn = tuple[int | bytes | None, ...]
+"""One fold column of several entries: integers, None where a partial has none, or all bytes."""
 
 
 class PaneEntries(NamedTuple):
@@ -46,7 +50,7 @@ class PaneEntries(NamedTuple):
         incarnation: with `nonce` the replica that wrote them, which may be an earlier one of the
             frame's device.
         nonce: see `incarnation`.
-        columns: one tuple of integers (None where a partial has none) for each fold column.
+        columns: one tuple for each fold column: integers, None where a partial has none, or bytes.
         keys: the group of each entry, empty text for none.
         panes_us: start of each entry's pane, a multiple of the span.
         seqs: version of each entry within its replica.
@@ -56,7 +60,7 @@ class PaneEntries(NamedTuple):
     span_us: int
     incarnation: int
     nonce: int
-    columns: tuple[tuple[int | None, ...], ...]
+    columns: tuple[PartColumn, ...]
     keys: tuple[str, ...]
     panes_us: tuple[int, ...]
     seqs: tuple[int, ...]
@@ -79,20 +83,29 @@ class PaneFrame:
 
 @dataclass(frozen=True, slots=True)
 class VariableFrame:
-    """A device's whole entry of one variable.
+    """A device's whole entry of one shard of a variable: keys that are not in it are gone.
+
+    A variable without keys has the one key "" in shard 0. Of one with keys an entry may be empty.
 
     Attributes:
         number: the entry's seq: with the replica it is the entry's version.
         variable: the variable's name.
-        stream: the id of the local fold that made the partial; 0 for a shared state.
-        parts: the partial's integers, or one bytes object: an encoded shared state.
+        stream: the id of the local fold that made the partials; 0 for a shared state.
+        shard: which of the variable's shards it is.
+        keys: sorted.
+        seqs: the seq of the replica at which each key last changed, at most `number`.
+        columns: one tuple for each fold column, as long as `keys`; of a shared state the one
+            column with the encoded state.
     """
 
     replica: Replica
     number: int
     variable: str
     stream: int
-    parts: tuple[int | bytes | None, ...]
+    shard: int
+    keys: tuple[str, ...]
+    seqs: tuple[int, ...]
+    columns: tuple[PartColumn, ...]
 
     kind = 2
 
@@ -103,15 +116,25 @@ class VariableFrame:
 
     def encode(self) -> bytes:
         """Return the frame as bytes."""
-        return _pack(self, [self.variable, self.stream, self.parts])
+        ages = [self.number - seq for seq in self.seqs]
+        return _pack(self, [self.variable, self.stream, self.shard, self.keys, ages, self.columns])
 
 
 class Report(NamedTuple):
-    """What a device says of one variable: its own newest seq there, and the digest it holds."""
+    """What a device says of one variable.
+
+    Attributes:
+        variable: its name.
+        seq: the device's newest seq there.
+        digest: of the whole variable, as the device holds it.
+        own: sum of the hashes of the device's own entries, modulo 2**64; None where it does not
+            say. It tells a peer that one of several shards did not arrive.
+    """
 
     variable: str
     seq: int
     digest: int
+    own: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +145,7 @@ class BeatFrame:
         low_us: its promise, the low watermark; None where it cannot promise anything.
         done: its sources are finished and nothing is dirty.
         reports: one for each variable it holds.
+        seq: the newest of the replica's durable pane entries; 0 before the first.
     """
 
     replica: Replica
@@ -129,12 +153,13 @@ class BeatFrame:
     low_us: int | None
     done: bool
     reports: tuple[Report, ...]
+    seq: int = 0
 
     kind = 3
 
     def encode(self) -> bytes:
         """Return the frame as bytes."""
-        return _pack(self, [self.low_us, self.done, self.reports])
+        return _pack(self, [self.low_us, self.done, self.reports, self.seq])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +213,47 @@ class AskFrame:
         return _pack(self, [self.variable])
 
 
-Frame = PaneFrame | VariableFrame | BeatFrame | PresenceFrame | AckFrame | AskFrame
+@dataclass(frozen=True, slots=True)
+class MemberFrame:
+    """An operator's word on a device: whether it counts, retained for everybody.
+
+    Attributes:
+        replica: the device that is meant, with incarnation and nonce of its newest known life;
+            both 0 where it was never heard.
+        number: the control, greater than that of every earlier word on the device.
+        retired: it does not count any more.
+        seq: with the replica the version up to which its panes count while it is retired.
+    """
+
+    replica: Replica
+    number: int
+    retired: bool
+    seq: int
+
+    kind = 7
+
+    @property
+    def version(self) -> Version:
+        """Up to where the device's panes count."""
+        return Version.of(self.replica, self.seq)
+
+    @classmethod
+    def of(cls, device: str, member: Member) -> "MemberFrame":
+        """Return the frame that says what is known of a device."""
+        replica = member.version.replica(device)
+        return cls(replica, member.control, member.retired, member.version.seq)
+
+    def membership(self) -> Membership:
+        """Return the frame's word as a delta."""
+        word = Member.checked(self.number, self.retired, self.version)
+        return Membership({self.replica.device: word})
+
+    def encode(self) -> bytes:
+        """Return the frame as bytes."""
+        return _pack(self, [self.retired, self.seq])
+
+
+Frame = PaneFrame | VariableFrame | BeatFrame | PresenceFrame | AckFrame | AskFrame | MemberFrame
 
 
 def decode(payload: bytes) -> Frame:
@@ -209,9 +274,15 @@ def decode(payload: bytes) -> Frame:
         raise FrameError(f"malformed body: {type(error).__name__}") from None
 
 
-def entry_bytes(key: str, columns: int) -> int:
-    """Return an upper bound for the bytes that one pane entry adds to a frame."""
-    return len(key.encode()) + 5 + 9 * (3 + columns)
+def entry_bytes(key: str, columns: int, binary: int = 0) -> int:
+    """Return an upper bound for the bytes that one entry adds to a frame.
+
+    Args:
+        key: its key.
+        columns: how many columns its fold has.
+        binary: how many bytes its binary parts have, together.
+    """
+    return len(key.encode()) + 5 + 9 * (3 + columns) + binary
 
 
 FRAME_OVERHEAD_BYTES = 512
@@ -219,6 +290,9 @@ FRAME_OVERHEAD_BYTES = 512
 
 BLOCK_OVERHEAD_BYTES = 64 + 5 * MAX_COLUMNS
 """An upper bound for a block's bytes beside its entries."""
+
+SHARD_OVERHEAD_BYTES = FRAME_OVERHEAD_BYTES + 300 + 5 * MAX_COLUMNS
+"""An upper bound for the bytes of a variable's frame beside its entries."""
 
 
 def _pack(frame: Frame, body: list[Any]) -> bytes:
@@ -240,61 +314,12 @@ def _envelope(payload: bytes) -> tuple[int, Replica, int, list[Any]]:
     version, kind, device, incarnation, nonce, number, body, extras = fields
     if type(version) is not int or version != FORMAT:
         raise FrameError(f"not format {FORMAT}")  # its repr may be as deep as a stranger likes
-    replica = _replica(incarnation, nonce, device)
+    replica = foreign.replica(incarnation, nonce, device)
     if not isinstance(body, list) or not isinstance(extras, dict):
         raise FrameError("not an envelope")
     if type(kind) is not int:
         raise FrameError("bad kind")
-    return kind, replica, _integer(number, 0, SEQS), body
-
-
-def _replica(incarnation: Any, nonce: Any, device: Any) -> Replica:
-    try:
-        replica = Replica.checked(incarnation, nonce, device)
-    except ValueError:
-        raise FrameError("bad replica") from None
-    if not device:
-        raise FrameError("bad replica")
-    return replica
-
-
-def _integer(value: Any, least: int = -_INT64, below: int = _INT64) -> int:
-    if type(value) is not int or not least <= value < below:
-        raise FrameError("integer out of range")
-    return value
-
-
-def _integers(values: Any, least: int = -_INT64, below: int = _INT64) -> tuple[int, ...]:
-    if not isinstance(values, list) or (values and set(map(type, values)) != {int}):
-        raise FrameError("not a column of integers")
-    if values and not (least <= min(values) and max(values) < below):
-        raise FrameError("integer out of range")
-    return tuple(values)
-
-
-def _part_column(values: Any) -> tuple[int | None, ...]:
-    if None in _list(values):
-        _integers([value for value in values if value is not None])
-        return tuple(values)
-    return _integers(values)
-
-
-def _text(value: Any, longest: int = 255) -> str:
-    if type(value) is not str or len(value.encode()) > longest:
-        raise FrameError("bad text")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if type(value) is not list:
-        raise FrameError("not an array")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if type(value) is not bool:
-        raise FrameError("bad flag")
-    return value
+    return kind, replica, foreign.integer(number, 0, SEQS), body
 
 
 def _differences(values: Sequence[int]) -> list[int]:
@@ -318,13 +343,15 @@ def _packed_block(block: PaneEntries) -> list[Any]:
 
 
 def _block(packed: Any) -> PaneEntries:
-    stream, span_us, incarnation, nonce, packed_columns, packed_keys, panes, seqs = _list(packed)
-    _integer(stream)
-    _integer(span_us, 1, _TIME_LIMIT)
+    stream, span_us, incarnation, nonce, packed_columns, packed_keys, panes, seqs = foreign.array(
+        packed
+    )
+    foreign.integer(stream)
+    foreign.integer(span_us, 1, _TIME_LIMIT)
     Version.checked(incarnation, nonce, 0)
-    if len(_list(packed_columns)) > MAX_COLUMNS:
+    if len(foreign.array(packed_columns)) > MAX_COLUMNS:
         raise FrameError("too many columns")
-    columns = tuple([_part_column(column) for column in packed_columns])
+    columns = tuple([foreign.part_column(column) for column in packed_columns])
     indices = _restored(panes, -_TIME_LIMIT // span_us, _TIME_LIMIT // span_us)
     numbers = _restored(seqs, 0, SEQS)
     keys = _keys(packed_keys, len(indices))
@@ -335,17 +362,15 @@ def _block(packed: Any) -> PaneEntries:
 
 
 def _restored(differences: Any, least: int, below: int) -> tuple[int, ...]:
-    return _integers(list(accumulate(_integers(differences))), least, below)
+    return foreign.integers(list(accumulate(foreign.integers(differences))), least, below)
 
 
 def _keys(packed: Any, length: int) -> tuple[str, ...]:
-    if not _list(packed):
+    if not foreign.array(packed):
         return ("",) * length
     names, indices = packed
-    known = [_text(name, MAX_FRAME_BYTES) for name in _list(names)]
-    if any(character < " " for name in known for character in name):
-        raise FrameError("a control character in a key")
-    return tuple([known[index] for index in _integers(indices, 0, len(known))])
+    known = foreign.keys(names, MAX_FRAME_BYTES)
+    return tuple([known[index] for index in foreign.integers(indices, 0, len(known))])
 
 
 def _pane_frame(replica: Replica, number: int, body: list[Any]) -> PaneFrame:
@@ -353,40 +378,76 @@ def _pane_frame(replica: Replica, number: int, body: list[Any]) -> PaneFrame:
 
 
 def _variable_frame(replica: Replica, number: int, body: list[Any]) -> VariableFrame:
-    variable, stream, parts = body
-    if len(_list(parts)) > MAX_COLUMNS:
+    name, stream, shard, packed_keys, ages, packed_columns = body
+    variable = foreign.text(name)
+    foreign.integer(stream)
+    foreign.integer(shard, 0, KEY_SHARDS)
+    keys = tuple(foreign.keys(packed_keys, KEY_BYTES))
+    _check_keys(keys, shard)
+    seqs = tuple([number - age for age in foreign.integers(ages, 0, number + 1)])
+    if len(foreign.array(packed_columns)) > MAX_COLUMNS:
         raise FrameError("too many columns")
-    if len(parts) != 1 or type(parts[0]) is not bytes:
-        _part_column(parts)
-    return VariableFrame(replica, number, _text(variable), _integer(stream), tuple(parts))
+    column = foreign.part_column if stream else _states
+    columns = tuple([column(values) for values in packed_columns])
+    if {len(seqs), *map(len, columns)} != {len(keys)}:
+        raise FrameError("columns of unequal length")
+    return VariableFrame(replica, number, variable, stream, shard, keys, seqs, columns)
+
+
+def _check_keys(keys: tuple[str, ...], shard: int) -> None:
+    if any(after <= before for before, after in pairwise(keys)):
+        raise FrameError("keys out of order")
+    if (shard, keys) != (0, ("",)) and any(key_shard(key) != shard for key in keys):
+        raise FrameError("a key of another shard")
+
+
+def _states(values: Any) -> PartColumn:
+    """Return a column of encoded states, which are as long as a frame can be."""
+    if any(type(value) is not bytes for value in foreign.array(values)):
+        raise FrameError("not an encoded state")
+    return tuple(values)
 
 
 def _beat_frame(replica: Replica, number: int, body: list[Any]) -> BeatFrame:
-    low_us, done, reports = body
+    low_us, done, reports, seq = body
     if low_us is not None:
-        _integer(low_us, -_TIME_LIMIT, _TIME_LIMIT)
-    known = tuple(
-        [
-            Report(_text(variable), _integer(seq, 0, SEQS), _integer(digest, 0, 2**64))
-            for variable, seq, digest in map(_list, _list(reports))
-        ]
+        foreign.integer(low_us, -_TIME_LIMIT, _TIME_LIMIT)
+    known = tuple([_report(*foreign.array(report)) for report in foreign.array(reports)])
+    return BeatFrame(
+        replica, number, low_us, foreign.flag(done), known, foreign.integer(seq, 0, SEQS)
     )
-    return BeatFrame(replica, number, low_us, _flag(done), known)
+
+
+def _report(variable: Any, seq: Any, digest: Any, own: Any) -> Report:
+    if own is not None:
+        foreign.integer(own, 0, 2**64)
+    return Report(
+        foreign.text(variable),
+        foreign.integer(seq, 0, SEQS),
+        foreign.integer(digest, 0, 2**64),
+        own,
+    )
 
 
 def _presence_frame(replica: Replica, number: int, body: list[Any]) -> PresenceFrame:
     (online,) = body
-    return PresenceFrame(replica, number, _flag(online))
+    return PresenceFrame(replica, number, foreign.flag(online))
 
 
 def _ack_frame(replica: Replica, number: int, body: list[Any]) -> AckFrame:
     lake, numbers = body
-    return AckFrame(replica, number, _text(lake), _integers(numbers, 0, SEQS))
+    return AckFrame(replica, number, foreign.text(lake), foreign.integers(numbers, 0, SEQS))
 
 
 def _ask_frame(replica: Replica, number: int, body: list[Any]) -> AskFrame:
     (variable,) = body
-    return AskFrame(replica, number, _text(variable))
+    return AskFrame(replica, number, foreign.text(variable))
+
+
+def _member_frame(replica: Replica, number: int, body: list[Any]) -> MemberFrame:
+    retired, seq = body
+    foreign.integer(number, 1, SEQS)
+    return MemberFrame(replica, number, foreign.flag(retired), foreign.integer(seq, 0, SEQS))
 
 
 _READERS: dict[int, Callable[[Replica, int, list[Any]], Frame]] = {
@@ -396,4 +457,5 @@ _READERS: dict[int, Callable[[Replica, int, list[Any]], Frame]] = {
     PresenceFrame.kind: _presence_frame,
     AckFrame.kind: _ack_frame,
     AskFrame.kind: _ask_frame,
+    MemberFrame.kind: _member_frame,
 }

@@ -10,9 +10,10 @@ on their order, so devices, simulator and Spark agree to the last bit.
     (12, 14)
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from operator import sub
 from typing import Any
 
 LIMIT = 2**31
@@ -22,6 +23,7 @@ LIMIT = 2**31
 # than this from one half was rounded to the same side as the exact quotient.
 _SURE = 0.4999
 _INSIDE = LIMIT - 1
+_PLAIN = frozenset((float, int))
 LARGEST = 10**30
 """Resolutions lie between 1/LARGEST and LARGEST."""
 _DIGITS = 80
@@ -109,8 +111,11 @@ class Resolution:
             raise Refused("out of range: choose a coarser resolution")
         return quantised
 
-    def quantise_column(self, values: Iterable[Any]) -> list[int | Refused]:
+    def quantise_column(self, values: Sequence[Any]) -> Sequence[int | Refused]:
         """Return each value's steps, or the refusal in its place."""
+        surely = self.quantise_surely(values)
+        if surely is not None:
+            return surely
         column: list[int | Refused] = []
         scale, append = self._scale, column.append
         for value in values:
@@ -126,3 +131,23 @@ class Resolution:
             except Refused as refused:
                 append(refused)
         return column
+
+    def quantise_surely(self, values: Sequence[Any]) -> list[int] | None:
+        """Return each value's steps if a float's product shows all of them, else None.
+
+        Whole columns at a time: None says only that some value needs a closer look.
+        """
+        if not values:
+            return []
+        if not _PLAIN.issuperset(map(type, values)):
+            return None
+        scale = self._scale
+        try:
+            products = [value * scale for value in values]
+            column = list(map(round, products))
+        except (ValueError, OverflowError):  # not finite, or an int that no float holds
+            return None
+        if max(column) >= _INSIDE or min(column) <= -_INSIDE:
+            return None
+        off = list(map(sub, products, column))
+        return column if max(off) < _SURE and min(off) > -_SURE else None

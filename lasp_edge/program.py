@@ -23,11 +23,12 @@ at the Edge", EdgeCom 2016.
 """
 
 from collections.abc import Callable
-from inspect import Signature, isfunction, signature
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
-from crdts import BoundedLWWSet, GCounter, Lattice, PNCounter, Product
+from crdts import BoundedLWWSet, Lattice
+from lasp_edge.dataflow.declared import Derivations
 from lasp_edge.declarations import (
     Change,
     DynamicFold,
@@ -37,12 +38,15 @@ from lasp_edge.declarations import (
     LocalFold,
     Variable,
     Window,
+    key_of,
     named,
+    need_key,
     size_and_slide,
 )
-from lasp_edge.fold import Fold, Op
+from lasp_edge.fold import Column, Fold, Op
 from lasp_edge.folds import as_fold
 from lasp_edge.mentions import mentioned
+from lasp_edge.mutators import check_mutator, shape
 from lasp_edge.numbers import Resolution
 from lasp_edge.streams import stream_id
 
@@ -50,14 +54,17 @@ from lasp_edge.streams import stream_id
 class Update:
     """What a handler is given: it collects changes, which are applied together or not at all."""
 
-    __slots__ = ("_program", "changes")
+    __slots__ = ("_event", "_program", "changes")
 
-    def __init__(self, program: "Program") -> None:
+    def __init__(self, program: "Program", event: Event | None = None) -> None:
         self._program = program
+        self._event = event
         self.changes: list[Change] = []
 
     def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
         """Ask for a change: `update(samples, BoundedLWWSet.add, value, time_us)`.
+
+        A variable with keys changes where its key of the event says.
 
         Args:
             variable: a declared variable of the program.
@@ -66,19 +73,25 @@ class Update:
             *arguments: the mutator's arguments after the replica.
 
         Raises:
-            ValueError: a derived or foreign variable, or no such mutator.
+            ValueError: a derived or foreign variable, no such mutator, or no valid key.
         """
         if isinstance(mutator, tuple):
             mutator, *rest = mutator
             arguments = (*rest, *arguments)
         name = mutator if isinstance(mutator, str) else getattr(mutator, "__name__", "")
-        self.changes.append(self._program.change(variable, name, arguments))
+        change = self._program.change(variable, name, arguments)
+        if variable.key is not None:
+            if self._event is None:
+                raise ValueError(f"update: {variable.name!r} has keys, and there is no event")
+            key = key_of(variable.key, self._event, f"variable {variable.name!r}")
+            change = change._replace(key=key)
+        self.changes.append(change)
 
 
 Handler = Callable[[Event, Update], None]
 
 
-class Program:
+class Program(Derivations):
     """A fleet's computation: events, variables, folds and windows under one name.
 
     Args:
@@ -86,11 +99,13 @@ class Program:
     """
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = named(name, "program")
         self.events: dict[str, EventType] = {}
         self.windows: dict[str, Window] = {}
         self.variables: dict[str, Variable] = {}
         self._handlers: dict[str, list[Handler]] = {}
+        self._collections: dict[str, list[Variable]] = {}
         self._folds: dict[str, tuple[Variable, Fold]] = {}
         self._dynamic: dict[str, str] = {}
         self._resolutions: dict[str, Resolution] = {}
@@ -129,16 +144,72 @@ class Program:
         Raises:
             ValueError: the name stands for something else already.
         """
-        return self._declared(bottom, name, measures, dynamic=False)
+        return self._declared(Variable(name, bottom, dynamic=False), measures)
 
     def declare_dynamic(
-        self, bottom: Lattice, name: str, *, measures: EventType | str | None = None
+        self,
+        bottom: Lattice,
+        name: str,
+        *,
+        measures: EventType | str | None = None,
+        key: Key | None = None,
+        version: int = 1,
     ) -> Variable:
         """Declare a variable that each device has for itself; it is never joined over devices.
 
-        Arguments and errors as for `declare`.
+        Args:
+            bottom: the value it starts with, such as `BoundedLWWSet(bound=100)`.
+            name: unique in the program.
+            measures: as for `declare`.
+            key: gives the text by which readings are grouped: each key has a set of its own, which
+                folds and dynamic folds follow. A key comes with its first sample, and goes when
+                its samples have become too old.
+            version: raise it when the meaning of `key` changes.
+
+        Raises:
+            ValueError: as for `declare`, or what has keys is no `BoundedLWWSet`.
         """
-        return self._declared(bottom, name, measures, dynamic=True)
+        need_key(key, version, f"declare {name!r}")
+        if key is not None and not isinstance(bottom, BoundedLWWSet):
+            raise ValueError(f"declare {name!r}: key= is for a BoundedLWWSet, not {bottom!r}")
+        made = Variable(name, bottom, dynamic=True, key=key, version=version)
+        return self._declared(made, measures)
+
+    def collect(self, source: EventType | str, *, into: Variable) -> Variable:
+        """Add every accepted reading of an event to a dynamic set, without a handler.
+
+        It means the same as a handler with `update(into, BoundedLWWSet.add, event.value,
+        event.time_us)` that runs before all others, and costs no Python function a reading.
+
+        Args:
+            source: the event.
+            into: a dynamic `BoundedLWWSet` variable.
+
+        Returns:
+            The variable.
+
+        Raises:
+            ValueError: something does not fit; nothing is declared then.
+        """
+        event, variable = self._event(source), self._own(into)
+        if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
+            raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
+        if variable.name in self._folds or variable.name in self._dynamic:
+            raise ValueError(f"collect: {variable.name!r} is derived by a fold")
+        if variable.measures is not None and variable.measures.resolution != event.resolution:
+            raise ValueError(
+                f"collect: {variable.name!r} measures {variable.measures.name!r}, whose resolution "
+                f"is not that of {event.name!r}"
+            )
+        known = self._collections.setdefault(event.name, [])
+        if variable not in known:
+            known.append(variable)
+        self._resolutions.clear()
+        return variable
+
+    def collections(self, event_name: str) -> tuple[Variable, ...]:
+        """Return the variables that collect the event, in the order in which they were named."""
+        return tuple(self._collections.get(event_name, ()))
 
     def on_event(self, source: EventType | str) -> Callable[[Handler], Handler]:
         """Decorate a handler `(event, update)` that runs for each accepted reading."""
@@ -230,16 +301,12 @@ class Program:
         """
         if named(name, "window") in self.windows or name in self.variables:
             raise ValueError(f"window {name!r}: the name is taken")
-        event, made = self._event(source), as_fold(fold)
+        event = self._event(source)
+        made = as_fold(fold).at(event.resolution)
         size_us, slide_us = size_and_slide(
             f"window {name!r}", size_s, size_s if slide_s is None else slide_s
         )
-        if key is not None and not callable(key):
-            raise ValueError(f"window {name!r}: key must be a function of the event, not {key!r}")
-        if type(version) is not int or version < 1:
-            raise ValueError(
-                f"window {name!r}: version must be a whole number from 1, not {version!r}"
-            )
+        need_key(key, version, f"window {name!r}")
         self._check_columns(made)
         span_us = gcd(size_us, slide_us)
         meaning = (name, event.name, span_us, version, made.fingerprint(event.resolution))
@@ -277,10 +344,7 @@ class Program:
 
     def columns(self) -> dict[str, Op]:
         """Return every column of the program's partials with its op, sorted by name."""
-        folds = [window.fold for window in self.windows.values()]
-        folds += [fold for _, fold in self._folds.values()]
-        ops = {column.name: column.op for fold in folds for column in fold.columns}
-        return dict(sorted(ops.items()))
+        return dict(sorted((column.name, column.op) for column in self._every_column()))
 
     def validate(self) -> "Program":
         """Return the program itself.
@@ -293,13 +357,19 @@ class Program:
         for variable in self.variables.values():
             if isinstance(variable.bottom, BoundedLWWSet):
                 self.resolution_of(variable)
+        for name, variables in self._collections.items():
+            for variable in variables:
+                if self.resolution_of(variable) != self.events[name].resolution:
+                    raise ValueError(
+                        f"collect: {variable.name!r} has another resolution than event {name!r}"
+                    )
         return self
 
     def resolution_of(self, variable: Variable) -> Resolution:
         """Return the resolution of a variable's values.
 
-        It is that of the event it `measures`, else of the events whose handlers name it, else of
-        the program's only event.
+        It is that of the event it `measures`, else of the events that it collects or whose handlers
+        name it, else of the program's only event.
 
         Raises:
             ValueError: that leaves several.
@@ -310,7 +380,7 @@ class Program:
 
     def run_handlers(self, event: Event) -> list[Change]:
         """Return what the event's handlers ask for."""
-        update = Update(self)
+        update = Update(self, event)
         for handler in self._handlers.get(event.name, ()):
             handler(event, update)
         return update.changes
@@ -331,24 +401,27 @@ class Program:
         """
         name = self._own(variable).name
         if variable.bottom is None or name in self._folds or name in self._dynamic:
-            raise ValueError(f"update: {name!r} is derived by a fold and cannot be updated")
+            made = self.derivations[name].definition if name in self.derivations else "a fold"
+            raise ValueError(f"update: {name!r} is derived by {made} and cannot be updated")
         asked = (name, mutator, len(arguments))
         if asked not in self._mutators:
-            _check_mutator(name, type(variable.bottom), mutator, len(arguments))
+            check_mutator(name, type(variable.bottom), mutator, len(arguments))
             self._mutators.add(asked)
         if isinstance(variable.bottom, BoundedLWWSet):
             value = self.resolution_of(variable).quantise(arguments[0])
             arguments = (value, *arguments[1:])
         return Change(name, mutator, arguments)
 
-    def _declared(self, bottom: Any, name: str, measures: Any, *, dynamic: bool) -> Variable:
+    def _declared(self, made: Variable, measures: Any) -> Variable:
+        name, bottom = made.name, made.bottom
         if named(name, "variable") in self.windows:
             raise ValueError(f"variable {name!r}: the name is taken by a window")
         if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
             raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
         event = None if measures is None else self._event(measures)
-        known = self.variables.setdefault(name, Variable(name, bottom.bottom(), dynamic, event))
-        if (known.dynamic, known.bottom, known.measures) != (dynamic, bottom, event):
+        made = replace(made, bottom=bottom.bottom(), measures=event)
+        known = self.variables.setdefault(name, made)
+        if _meaning(known) != _meaning(made):
             raise ValueError(f"variable {name!r} is declared twice, differently")
         return known
 
@@ -374,8 +447,12 @@ class Program:
         name = self._own(target).name
         if name in self._folds or name in self._dynamic:
             raise ValueError(f"{name!r} is the target of a fold already")
+        if name in self.derivations or name in self.followed:
+            raise ValueError(
+                f"{name!r} cannot be a fold's target: sets are derived from it, or it is one"
+            )
         needed = [column.op for column in fold.columns]
-        if target.bottom is not None and _shape(target.bottom) != needed:
+        if target.bottom is not None and shape(target.bottom) != needed:
             raise ValueError(
                 f"{name!r}: {fold} gives the columns {fold.columns_named}, a declared "
                 f"{target.bottom!r} does not; a Counter holds one sum, Pair and Product several"
@@ -383,20 +460,27 @@ class Program:
         return target
 
     def _check_columns(self, fold: Fold) -> None:
-        known = {name.casefold(): (name, op) for name, op in self.columns().items()}
+        known = {column.name.casefold(): column for column in self._every_column()}
         for column in fold.columns:
-            name, op = known.get(column.name.casefold(), column[:2])
-            if (name, op) != column[:2]:
+            other = known.get(column.name.casefold(), column)
+            if _kind(other) != _kind(column):
                 raise ValueError(
-                    f"column {name!r} is a {op} elsewhere in the program, and {column.name!r} "
-                    f"a {column.op} here; rename a part"
+                    f"column {other.name!r} is a {_in_words(other)} elsewhere in the program, and "
+                    f"{column.name!r} a {_in_words(column)} here; rename a part"
                 )
+
+    def _every_column(self) -> list[Column]:
+        folds = [window.fold for window in self.windows.values()]
+        folds += [fold for _, fold in self._folds.values()]
+        return [column for fold in folds for column in fold.columns]
 
     def _local_fold(self, name: str) -> LocalFold:
         source, fold = self._folds[name]
         resolution = self.resolution_of(source)
+        fold = fold.at(resolution)
         fingerprint = fold.fingerprint(resolution)
-        stream = stream_id(self.name, "fold", name, source.name, 1, fingerprint)
+        grouped = source.version if source.key is None else f"by key {source.version}"
+        stream = stream_id(self.name, "fold", name, source.name, grouped, fingerprint)
         return LocalFold(name, source, fold, resolution, stream)
 
     def _find_resolution(self, variable: Variable) -> Resolution:
@@ -406,6 +490,11 @@ class Program:
             self.events[event].resolution
             for event, handlers in self._handlers.items()
             if any(named is variable for handler in handlers for named in mentioned(handler))
+        }
+        named |= {
+            self.events[event].resolution
+            for event, collecting in self._collections.items()
+            if variable in collecting
         }
         found = named or {event.resolution for event in self.events.values()}
         if len(found) != 1:
@@ -417,27 +506,19 @@ class Program:
 
 
 _ONE = Resolution("1")
-_NOT_FOR_HANDLERS = frozenset({"adopt", "add_many"})
 
 
-def _shape(bottom: Lattice) -> list[Op] | None:
-    """Return the columns that a declared state can stand for, None where it can for none."""
-    if isinstance(bottom, GCounter | PNCounter):
-        return [Op.SUM]
-    if not isinstance(bottom, Product):
-        return None
-    shapes = [_shape(part) for part in bottom.parts]
-    return None if None in shapes else [op for shape in shapes for op in shape or ()]
+def _kind(column: Column) -> tuple[str, Op, str, int]:
+    """Return what two columns of one name must have in common: the lake combines them alike."""
+    return column.name, column.op, column.by, column.size
 
 
-def _check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> None:
-    """Raise ValueError unless `kind` has such a mutator and it takes so many arguments."""
-    method = getattr(kind, mutator, None)
-    takes = signature(method) if isfunction(method) else Signature()
-    internal = mutator.startswith("_") or mutator in _NOT_FOR_HANDLERS
-    if internal or list(takes.parameters)[1:2] != ["replica"]:
-        raise ValueError(f"update: {name!r} is a {kind.__name__}, which has no mutator {mutator!r}")
-    try:
-        takes.bind(*[None] * (2 + count))
-    except TypeError as error:
-        raise ValueError(f"update: {kind.__name__}.{mutator} of {name!r}: {error}") from None
+def _in_words(column: Column) -> str:
+    """Return what a column is, for an error."""
+    beside = f" by {column.by!r}" if column.by else ""
+    return f"{column.op}{beside}" + (f" of size {column.size}" if column.size else "")
+
+
+def _meaning(variable: Variable) -> tuple[Any, ...]:
+    """Return what two declarations of one variable must have in common."""
+    return variable.dynamic, variable.bottom, variable.measures, variable.key, variable.version

@@ -15,6 +15,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 SHARDS = 16
+EMPTY_KEY = "_"
+"""The level of the key "", which `level` gives for no name."""
 PREFIX = "lasp/v1"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
 
@@ -92,9 +94,14 @@ class Topics:
         """Where peers ask a device for its entries."""
         return self._of("inbox", device)
 
-    def result(self, name: str, device: str) -> str:
-        """Where a device's results are retained as JSON, for people."""
-        return f"{self.root}/out/{level(name)}/{level(device)}"
+    def member(self, device: str) -> str:
+        """Where it is retained whether a device counts."""
+        return self._of("member", device)
+
+    def result(self, name: str, device: str, key: str | None = None) -> str:
+        """Where a device's results are retained as JSON, for people; one topic a key if any."""
+        last = "" if key is None else f"/{level(key) if key else EMPTY_KEY}"
+        return f"{self.root}/out/{level(name)}/{level(device)}{last}"
 
     def every(self, kind: str) -> str:
         """The filter for all devices' topics of one kind."""

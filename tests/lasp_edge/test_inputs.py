@@ -10,7 +10,7 @@ from lasp_edge.inputs import MODULUS, entry_hash, inputs_digest, text_hash, vari
 from lasp_edge.streams import stream_id
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
-parts = st.lists(st.none() | st.integers(-(2**62), 2**62), max_size=4)
+parts = st.lists(st.none() | st.integers(-(2**62), 2**62) | st.binary(max_size=9), max_size=4)
 versions = st.builds(
     Version, st.integers(0, 2**30 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**40 - 1)
 )
@@ -24,7 +24,7 @@ def first_eight(text):
 @given(texts, texts, versions, parts)
 def test_entry_hash_is_that_of_its_fields_joined(key, device, version, partial):
     incarnation, nonce, seq = version
-    numbers = ["" if part is None else f"{part:d}" for part in partial]
+    numbers = ["" if p is None else p.hex() if type(p) is bytes else f"{p:d}" for p in partial]
     text = "\x1f".join([key, device, f"{incarnation}", f"{nonce}", f"{seq}", *numbers])
     assert entry_hash(key, device, version, partial) == first_eight(text)
 

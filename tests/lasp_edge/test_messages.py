@@ -15,10 +15,12 @@ from lasp_edge.messages import (
     FRAME_OVERHEAD_BYTES,
     MAX_COLUMNS,
     MAX_FRAME_BYTES,
+    SHARD_OVERHEAD_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
     FrameError,
+    MemberFrame,
     PaneEntries,
     PaneFrame,
     PresenceFrame,
@@ -27,14 +29,17 @@ from lasp_edge.messages import (
     decode,
     entry_bytes,
 )
+from lasp_edge.shards import key_shard
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
 int64 = st.integers(-(2**63), 2**63 - 1)
+uint64 = st.integers(0, 2**64 - 1)
 seqs = st.integers(0, 2**40 - 1)
 incarnations, nonces = st.integers(0, 2**30 - 1), st.integers(0, 2**32 - 1)
 replicas = st.builds(Replica, incarnations, nonces, names)
 parts = st.none() | int64
+binaries = st.binary(max_size=40)
 
 
 @st.composite
@@ -51,35 +56,52 @@ def blocks(draw, most=6):
         span_us,
         draw(incarnations),
         draw(nonces),
-        tuple(column(parts) for _ in range(width)),
+        tuple(column(binaries if draw(st.booleans()) else parts) for _ in range(width)),
         column(st.just("") if draw(st.booleans()) else texts),
         tuple(index * span_us for index in column(panes)),
         column(seqs),
     )
 
 
+@st.composite
+def variable_frames(draw):
+    """Return an entry of one shard, of a variable without keys, or of a shared state."""
+    number, keys = draw(seqs), draw(st.sets(texts, max_size=5).map(sorted))
+    shard = key_shard(draw(st.sampled_from(keys))) if keys else draw(st.integers(0, 15))
+    keys = [key for key in keys if key_shard(key) == shard]
+    if draw(st.booleans()):
+        shard, keys = 0, [""]
+    length, stream = len(keys), draw(int64)
+
+    def column(values):
+        return tuple(draw(st.lists(values, min_size=length, max_size=length)))
+
+    columns = [column(draw(st.sampled_from([parts, binaries]))) for _ in range(draw(seqs) % 5)]
+    if stream == 0:
+        columns = [column(binaries)]
+    changed = column(st.integers(0, number))
+    return VariableFrame(
+        draw(replicas), number, draw(texts), stream, shard, tuple(keys), changed, tuple(columns)
+    )
+
+
 pane_frames = st.builds(PaneFrame, replicas, seqs, st.lists(blocks(), max_size=3).map(tuple))
 FRAMES = {
     PaneFrame: pane_frames,
-    VariableFrame: st.builds(
-        VariableFrame,
-        replicas,
-        seqs,
-        texts,
-        int64,
-        st.lists(parts, max_size=5).map(tuple) | st.binary(max_size=40).map(lambda b: (b,)),
-    ),
+    VariableFrame: variable_frames(),
     BeatFrame: st.builds(
         BeatFrame,
         replicas,
         seqs,
         st.none() | st.integers(-(2**58), 2**58 - 1),
         st.booleans(),
-        st.lists(st.builds(Report, texts, seqs, st.integers(0, 2**64 - 1)), max_size=4).map(tuple),
+        st.lists(st.builds(Report, texts, seqs, uint64, st.none() | uint64), max_size=4).map(tuple),
+        seqs,
     ),
     PresenceFrame: st.builds(PresenceFrame, replicas, seqs, st.booleans()),
     AckFrame: st.builds(AckFrame, replicas, seqs, texts, st.lists(seqs, max_size=5).map(tuple)),
     AskFrame: st.builds(AskFrame, replicas, seqs, texts),
+    MemberFrame: st.builds(MemberFrame, replicas, st.integers(1, 2**40 - 1), st.booleans(), seqs),
 }
 any_frame = st.one_of(*FRAMES.values())
 
@@ -109,7 +131,7 @@ def test_frames_of_two_kinds_are_never_equal():
 
 
 def test_version_of_a_variable_frame_is_its_replicas():
-    assert VariableFrame(ME, 9, "x", 5, (1,)).version == Version(1, 7, 9)
+    assert VariableFrame(ME, 9, "x", 5, 0, ("",), (4,), ((1,),)).version == Version(1, 7, 9)
 
 
 def test_a_mean_entry_takes_a_few_bytes():
@@ -132,9 +154,20 @@ def test_a_mean_entry_takes_a_few_bytes():
 # Size bounds
 
 
+def binary_bytes(partial):
+    return sum(len(part) for part in partial if isinstance(part, bytes))
+
+
+def partials_of(block):
+    """Return the partials of columns that may be none at all."""
+    return list(zip(*block.columns, strict=True)) or [()] * len(block.keys)
+
+
 def bound_of(frame):
     entries = sum(
-        entry_bytes(key, len(block.columns)) for block in frame.blocks for key in block.keys
+        entry_bytes(key, len(block.columns), binary_bytes(partial))
+        for block in frame.blocks
+        for key, partial in zip(block.keys, partials_of(block), strict=True)
     )
     return FRAME_OVERHEAD_BYTES + len(frame.blocks) * BLOCK_OVERHEAD_BYTES + entries
 
@@ -164,6 +197,41 @@ def test_announced_sizes_are_upper_bounds_of_the_largest_frames(columns, length)
         assert size <= bound_of(frame)
         if size <= MAX_FRAME_BYTES:
             assert decode(frame.encode()) == frame
+
+
+@given(variable_frames())
+def test_announced_sizes_of_a_shard_are_upper_bounds(frame):
+    entries = [
+        entry_bytes(key, len(frame.columns), binary_bytes(partial))
+        for key, partial in zip(frame.keys, partials_of(frame), strict=True)
+    ]
+    assert len(frame.encode()) <= SHARD_OVERHEAD_BYTES + sum(entries)
+
+
+@pytest.mark.parametrize("length", [1, 20, 300])
+@pytest.mark.parametrize("part", [-(2**63), None, b"x" * 300], ids=["int", "none", "bytes"])
+def test_announced_sizes_are_upper_bounds_of_the_largest_shards(part, length):
+    keys = [key for n in range(20_000) if key_shard(key := f"\N{GRINNING FACE}{n:09}") == 5]
+    keys = tuple(keys[:length])
+    columns = ((part,) * length,) * MAX_COLUMNS
+    replica = Replica(2**30 - 1, 2**32 - 1, "\N{GRINNING FACE}" * 63)
+    name = "\N{GRINNING FACE}" * 16
+    frame = VariableFrame(replica, 2**40 - 1, name, -(2**63), 5, keys, (0,) * length, columns)
+    entries = [entry_bytes(key, MAX_COLUMNS, binary_bytes((part,) * MAX_COLUMNS)) for key in keys]
+    payload = frame.encode()
+    assert len(payload) <= SHARD_OVERHEAD_BYTES + sum(entries)
+    if len(payload) <= MAX_FRAME_BYTES:
+        assert decode(payload) == frame
+
+
+def test_a_keyed_mean_entry_takes_a_few_bytes():
+    keys = [key for n in range(4_000) if key_shard(key := f"room-{n:04}") == 3]
+    length = len(keys)
+    columns = ((100,) * length, (220_000,) * length)
+    seqs = tuple(range(70_000, 70_000 + length))
+    frame = VariableFrame(ME, 70_000 + length, "average", 2**60, 3, tuple(keys), seqs, columns)
+    assert length > 200
+    assert len(frame.encode()) < (len("room-0000") + 11) * length
 
 
 def test_a_frame_that_is_too_large_is_refused_before_it_is_read():
@@ -245,7 +313,7 @@ def envelope(kind, body, /, **changed):
     return msgpack.packb(list(fields.values()))
 
 
-@given(st.integers(0, 8), anything)
+@given(st.integers(0, 9), anything)
 def test_any_body_is_refused_or_a_frame(kind, body):
     refused_or_decoded(envelope(kind, body))
 
@@ -355,23 +423,20 @@ def test_keys_that_do_not_fit_their_entries_are_refused(keys):
         (1, ["abcdefgh"]),
         (1, [{"a": 1}]),
         (2, []),
-        (2, ["v", 0, "abc"]),
-        (2, ["v", 0, b"abc"]),
-        (2, ["v", 0, {"a": 1}]),
-        (2, ["v", 0, [1.5]]),
-        (2, ["v", 0, [True]]),
-        (2, ["v", 0, [b"a", b"b"]]),
-        (2, ["v", 0, [0] * 65]),
-        (2, ["v", 2**63, [1]]),
-        (2, ["x" * 256, 0, [1]]),
-        (2, [b"v", 0, [1]]),
-        (3, [None, 1, []]),
-        (3, [2**58, True, []]),
-        (3, [0.5, True, []]),
-        (3, [0, True, [["v", 1]]]),
-        (3, [0, True, ["abc"]]),
-        (3, [0, True, [["v", -1, 1]]]),
-        (3, [0, True, [["v", 1, -1]]]),
+        (2, ["v", 5, [1]]),
+        (3, [None, 1, [], 0]),
+        (3, [2**58, True, [], 0]),
+        (3, [0.5, True, [], 0]),
+        (3, [0, True, []]),
+        (3, [0, True, [], -1]),
+        (3, [0, True, [], 2**40]),
+        (3, [0, True, [], None]),
+        (3, [0, True, [["v", 1, 1]], 0]),
+        (3, [0, True, ["abcd"], 0]),
+        (3, [0, True, [["v", -1, 1, None]], 0]),
+        (3, [0, True, [["v", 1, -1, None]], 0]),
+        (3, [0, True, [["v", 1, 1, -1]], 0]),
+        (3, [0, True, [["v", 1, 1, "x"]], 0]),
         (4, [1]),
         (4, [None]),
         (4, []),
@@ -383,13 +448,109 @@ def test_keys_that_do_not_fit_their_entries_are_refused(keys):
         (6, [5]),
         (6, ["a", "b"]),
         (7, []),
+        (7, [True, -1]),
+        (7, [True, 2**40]),
+        (7, [1, 0]),
+        (7, [None, 0]),
+        (8, []),
         (0, []),
     ],
-    ids=range(33),
+    ids=range(35),
 )
 def test_a_wrong_body_is_refused(kind, body):
     with pytest.raises(FrameError):
         decode(envelope(kind, body))
+
+
+def test_a_word_on_a_member_has_a_control_from_1():
+    assert decode(envelope(7, [True, 5])).number == 1
+    with pytest.raises(FrameError, match="out of range"):
+        decode(envelope(7, [True, 5], number=0))
+
+
+def test_a_word_on_a_member_is_the_memberships_and_back():
+    frame = MemberFrame(ME, 3, retired=True, seq=60)
+    membership = frame.membership()
+    assert membership.retired == {"pi-1": Version(1, 7, 60)}
+    assert MemberFrame.of("pi-1", membership.members["pi-1"]) == frame
+
+
+# (shard 1 holds the keys "kitchen" and "shed-28")
+ENTRY = {
+    "variable": "v",
+    "stream": 5,
+    "shard": 1,
+    "keys": ["kitchen", "shed-28"],
+    "ages": [0, 1],
+    "columns": [[3, 2]],
+}
+
+
+def packed_entry(**changed):
+    return envelope(2, list((ENTRY | changed).values()))
+
+
+def test_the_entry_that_is_changed_below_is_a_good_one():
+    frame = decode(packed_entry())
+    assert (frame.keys, frame.seqs, frame.columns) == (("kitchen", "shed-28"), (1, 0), ((3, 2),))
+    empty = decode(packed_entry(keys=[], ages=[], columns=[[]]))
+    assert (empty.keys, empty.columns) == ((), ((),))
+    assert decode(packed_entry(shard=0, keys=[""], ages=[0], columns=[[1]])).keys == ("",)
+    whole = b"x" * 60_000  # a shared state fills a frame
+    state = decode(packed_entry(stream=0, shard=0, keys=[""], ages=[0], columns=[[whole]]))
+    assert state.columns == ((whole,),)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"variable": b"v"}, "bad text"),
+        ({"variable": "x" * 256}, "bad text"),
+        ({"stream": 2**63}, "out of range"),
+        ({"shard": -1}, "out of range"),
+        ({"shard": 16}, "out of range"),
+        ({"shard": 1.0}, "out of range"),
+        ({"shard": 2}, "another shard"),
+        ({"shard": 0}, "another shard"),
+        ({"shard": 1, "keys": ["", "kitchen"]}, "another shard"),
+        ({"keys": ["shed-28", "kitchen"]}, "out of order"),
+        ({"keys": ["kitchen", "kitchen"]}, "out of order"),
+        ({"keys": ["kitchen", "shed-28\x1f"]}, "control character"),
+        ({"keys": ["kitchen", "z" * 256]}, "bad text"),
+        ({"keys": ["kitchen", 5]}, "bad text"),
+        ({"keys": "ab"}, "not an array"),
+        ({"keys": ["kitchen"]}, "unequal length"),
+        ({"ages": [0]}, "unequal length"),
+        ({"ages": [0, 2]}, "out of range"),
+        ({"ages": [0, -1]}, "out of range"),
+        ({"ages": [0, True]}, "integers"),
+        ({"columns": [[3, 2], [1]]}, "unequal length"),
+        ({"columns": [[3, 1.5]]}, "integers"),
+        ({"columns": [[3, True]]}, "integers"),
+        ({"columns": [[b"a", 2]]}, "one type"),
+        ({"columns": [[2, b"a"]]}, "integers"),
+        ({"columns": [[b"a", None]]}, "one type"),
+        ({"columns": [[b"a", b"x" * 20_001]]}, "too long"),
+        ({"columns": [[3, 2**63]]}, "out of range"),
+        ({"columns": [[3, 2]] * 65}, "too many columns"),
+        ({"columns": 5}, "not an array"),
+        ({"stream": 0}, "encoded state"),
+        ({"stream": 0, "columns": [["a", "b"]]}, "encoded state"),
+    ],
+    ids=repr,
+)
+def test_a_wrong_entry_is_refused(changed, reason):
+    with pytest.raises(FrameError, match=reason):
+        decode(packed_entry(**changed))
+
+
+def test_a_binary_part_of_a_pane_is_bounded_too():
+    good = decode(packed_block(columns=[[b"x" * 20_000, b""]])).blocks[0]
+    assert good.columns == ((b"x" * 20_000, b""),)
+    with pytest.raises(FrameError, match="too long"):
+        decode(packed_block(columns=[[b"x" * 20_001, b""]]))
+    with pytest.raises(FrameError, match="one type"):
+        decode(packed_block(columns=[[b"x", 1]]))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,19 @@
+"""Key shards: a variable's keys are cut into a fixed number of parts, and each travels alone.
+
+One key's change makes its device publish one shard's entry, not all keys: (variable, shard, device)
+is the versioned entry. The cut is a hash of the key alone, so it is the same on every tier.
+
+    >>> key_shard("kitchen"), key_shard("cellar")
+    (1, 9)
+"""
+
+from hashlib import sha256
+
+KEY_SHARDS = 16
+KEY_BYTES = 255
+"""A key has at most so many bytes of UTF-8."""
+
+
+def key_shard(key: str) -> int:
+    """Return the shard of a key, from 0 to `KEY_SHARDS` - 1."""
+    return sha256(key.encode()).digest()[0] % KEY_SHARDS
