@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 from crdts import Replica
 from lasp_edge.fold import Partial
 
+VariableId = tuple[str, str]
+"""A variable's name, and a key of it; "" where it has no keys."""
+
 
 class BlockId(NamedTuple):
     """Where identities are kept together: one event, one set of tags, one stretch of time."""
@@ -68,8 +71,8 @@ class Changes:
         replica: a new life, to be remembered before it writes anything.
         identities: packed identities of a block.
         panes: pane entries.
-        deltas: encoded deltas of variables, in order.
-        states: whole encoded variables, in place of all their deltas so far.
+        deltas: encoded deltas of variables, each with its place after the whole state.
+        states: whole encoded variables, in place of all that was stored; None: the key is gone.
         sources: cursors and watermarks.
         counters: totals by name.
         facts: everything else that is one value, by name.
@@ -94,8 +97,8 @@ class Changes:
         self.replica: Replica | None = None
         self.identities: dict[BlockId, bytes] = {}
         self.panes: dict[PaneId, PaneRow] = {}
-        self.deltas: list[tuple[str, bytes]] = []
-        self.states: dict[str, bytes] = {}
+        self.deltas: dict[VariableId, list[tuple[int, bytes]]] = {}
+        self.states: dict[VariableId, bytes | None] = {}
         self.sources: dict[str, SourceRow] = {}
         self.counters: dict[str, int] = {}
         self.facts: dict[str, Any] = {}
@@ -111,19 +114,17 @@ class Restored:
 
     Attributes:
         incarnation: the greatest known of this device; 0 for a new store.
-        states: encoded whole variables by name.
-        deltas: encoded deltas by variable, in order, to be joined after the state.
+        variables: name -> key -> encoded parts, whose join is the state.
         sources: cursors and watermarks by source name.
         counters: totals by name.
         facts: single values by name.
     """
 
-    __slots__ = ("counters", "deltas", "facts", "incarnation", "sources", "states")
+    __slots__ = ("counters", "facts", "incarnation", "sources", "variables")
 
     def __init__(self) -> None:
         self.incarnation = 0
-        self.states: dict[str, bytes] = {}
-        self.deltas: dict[str, list[bytes]] = {}
+        self.variables: dict[str, dict[str, list[bytes]]] = {}
         self.sources: dict[str, SourceRow] = {}
         self.counters: dict[str, int] = {}
         self.facts: dict[str, Any] = {}

@@ -12,7 +12,6 @@ Readings, their identities, the panes and variables they changed, and the source
 one and the same `Changes`, so no crash can separate them.
 """
 
-import json
 from collections.abc import Iterator
 from random import Random
 from typing import Any, NamedTuple
@@ -26,20 +25,23 @@ from device_agent.clock import is_time
 from device_agent.counters import Counters
 from device_agent.identities import Identities
 from device_agent.intake import Intake, Wanted
+from device_agent.members import FACT, Members
 from device_agent.panes import NEVER_US, Panes
 from device_agent.peers import too_far_ahead
+from device_agent.results import Results
 from device_agent.settings import Settings
-from device_agent.variables import Result, Variables
+from device_agent.variables import Asked, Variables
 from lasp_edge.messages import (
     MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
     Frame,
+    MemberFrame,
     PresenceFrame,
     VariableFrame,
 )
-from lasp_edge.program import Program
+from lasp_edge.program import Program, Update
 from lasp_edge.topics import Topics
 
 MOST_MEETINGS = 8
@@ -69,9 +71,6 @@ class Core:
         restored: what the store held.
         settings: intervals and limits.
         fleet: the fleet's name; the program's where it is left out.
-
-    Attributes:
-        changes: what must be committed before anything is published; `committed` says it is.
     """
 
     def __init__(
@@ -87,13 +86,16 @@ class Core:
         self.topics = Topics(fleet or program.name)
         self.settings = settings or Settings()
         self.counters = Counters(restored.counters)
-        self.changes = Changes()
-        self.changes.replica = self.replica
+        self._changes = Changes()
+        self._changes.replica = self.replica
         self._program = program
         self._identities = Identities(restored.facts.get("highs", ()))
         self.panes = Panes(self.replica, program.windows.values(), Random(nonce))
-        self.changes.facts["streams"] = self.panes.streams
-        self.variables = Variables(program, self.replica, restored, self.changes)
+        self._changes.facts["streams"] = self.panes.streams
+        self.variables = Variables(program, self.replica, restored, self._changes)
+        self.members = Members(
+            restored.facts.get(FACT, {}), Random(nonce + 1), self.variables.set_membership
+        )
         parts = (self._identities, self.panes, self.variables, self.counters)
         self.intake = Intake(program, device, self.settings, parts, restored.facts)
         self._sources = dict(restored.sources)
@@ -105,8 +107,14 @@ class Core:
         self._beats = Beats()
         self._next_us = dict.fromkeys(("variables", "beat", "results", "notes"), 0)
         self._asks: list[tuple[str, str]] = []
-        self._result_texts: dict[str, str] = {}
+        self._results = Results(program, self.variables)
         self._notes: dict[str, Any] = {"settled": restored.facts.get("settled", {})}
+
+    @property
+    def changes(self) -> Changes:
+        """What must be committed before anything is published; `committed` says it is."""
+        self.intake.join(self._changes)
+        return self._changes
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
         """Return what must be recalled before the batch is handled."""
@@ -129,11 +137,11 @@ class Core:
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Take readings in."""
-        before = self._sources.get(batch.source, SourceRow())
-        after = self.intake.take(batch, before, now_us, self.changes)
+        before = self._sources.get(batch.source) or SourceRow()
+        after = self.intake.take(batch, before, now_us, self._changes)
         self._sources[batch.source] = after
         if after != before:
-            self.changes.sources[batch.source] = after
+            self._changes.sources[batch.source] = after
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read in this life."""
@@ -148,6 +156,7 @@ class Core:
         self.connected = True
         self.panes.lost()
         self.variables.resend()
+        self.members.connected(now_us)
         self.variables.peers.nobody_is_there()
         self._say_again()
         self._next_us = dict.fromkeys(self._next_us, now_us)
@@ -166,22 +175,18 @@ class Core:
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Take a frame of a peer, of the lander, or an own one that the broker kept."""
-        own = frame.replica.device == self.replica.device
         if isinstance(frame, VariableFrame):
             self._handle_variable(frame)
-        elif isinstance(frame, BeatFrame) and own:
-            self._handle_own_beat(frame)
         elif isinstance(frame, BeatFrame):
-            device = frame.replica.device
-            self._asks += [(device, name) for name in self.variables.heard(frame, now_us)]
-        elif isinstance(frame, PresenceFrame) and own:
-            self._handle_own_presence(frame)
+            self._handle_beat(frame, now_us)
         elif isinstance(frame, PresenceFrame):
-            self.variables.peers.presence(frame, now_us)
-        elif isinstance(frame, AckFrame) and own:
+            self._handle_presence(frame, now_us)
+        elif isinstance(frame, AckFrame):
             self._handle_ack(frame)
         elif isinstance(frame, AskFrame):
             self.variables.ask(frame.variable)
+        elif isinstance(frame, MemberFrame):
+            self._handle_member(frame, now_us)
 
     def refuse_frame(self, reason: str) -> None:
         """Count a frame that could not be used."""
@@ -189,18 +194,32 @@ class Core:
 
     def handle_tick(self, now_us: int) -> None:
         """Do what time alone brings: expire, fold, remember."""
+        self.intake.join(self._changes)
+        self._run_reached(now_us)
         self.variables.expire(now_us, self.changes)
         self.variables.refold()
         self.variables.peers.expire(now_us, SILENT_BEATS * self.settings.beat_us)
-        for reason in self.variables.left_aside:
+        for reason in (*self.variables.left_aside, *self.variables.derived.take_failures()):
             self.counters.note(reason)
         self.variables.left_aside.clear()
         if self._due("notes", now_us, NOTES_US) or self.changes:
             self._write_notes()
 
+    def _run_reached(self, now_us: int) -> None:
+        """Run the handlers whose thresholds were reached; one that fails changes nothing."""
+        for (variable, _, handler), value in self.variables.derived.take_reached():
+            update, asked = Update(self._program), Asked()
+            try:
+                handler(value, update)
+                self.variables.apply(update.changes, asked)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                self.counters.note(f"on_threshold of {variable}: {error!r}")
+            else:
+                self.variables.record(asked, now_us, self.changes)
+
     def committed(self) -> None:
         """What `changes` held is durable. Memory lets go what the store can give back."""
-        self.changes = Changes()
+        self._changes = Changes()
         self._identities.forget()
         self.panes.forget()
 
@@ -223,6 +242,9 @@ class Core:
         for device, variable in dict.fromkeys(asks):
             ask = AskFrame(self.replica, 0, variable)
             yield Publication(self.topics.inbox(device), ask.encode(), retain=False)
+        for word in self.members.due(now_us):
+            topic = self.topics.member(word.replica.device)
+            yield Publication(topic, word.encode(), retain=True)
 
     def last_will(self) -> Publication:
         """Return what the broker says when the connection breaks."""
@@ -235,7 +257,7 @@ class Core:
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
         me = self.replica.device
-        every = [self.topics.every(kind) for kind in ("var", "beat", "presence")]
+        every = [self.topics.every(kind) for kind in ("var", "beat", "presence", "member")]
         return [*every, self.topics.acknowledgement(me), self.topics.inbox(me)]
 
     def due_us(self) -> int:
@@ -293,13 +315,24 @@ class Core:
         if outcome not in {"news", "known", "own", "newer"}:
             self.refuse_frame(f"variable: {outcome}")
 
-    def _handle_own_presence(self, frame: PresenceFrame) -> None:
-        if frame.replica > self.replica:
+    def _handle_member(self, frame: MemberFrame, now_us: int) -> None:
+        outcome = self.members.receive(frame, now_us, self.changes)
+        if outcome not in {"news", "known"}:
+            self.refuse_frame(f"member: {outcome}")
+
+    def _handle_presence(self, frame: PresenceFrame, now_us: int) -> None:
+        if frame.replica.device != self.replica.device:
+            self.variables.peers.presence(frame, now_us)
+        elif frame.replica > self.replica:
             self._meet_own(frame.replica)
         elif not frame.online:  # the will of a connection that was thought alive, told too late
             self._beats.say_again()
 
-    def _handle_own_beat(self, frame: BeatFrame) -> None:
+    def _handle_beat(self, frame: BeatFrame, now_us: int) -> None:
+        device = frame.replica.device
+        if device != self.replica.device:
+            self._asks += [(device, name) for name in self.variables.heard(frame, now_us)]
+            return
         # A beat of an earlier life may come late; no later life can be there, and no other equal.
         later = frame.replica.incarnation >= self.replica.incarnation
         if later and frame.replica.nonce != self.replica.nonce:
@@ -322,10 +355,10 @@ class Core:
         self.replica = Replica(other.incarnation + 1, self.replica.nonce, other.device)
         self.changes.replica = self.replica
         self.panes.become(self.replica)
-        self.variables.become(self.replica, self.changes)
+        self.variables.become(self.replica)
         self.variables.refold()
         self._beats.become()
-        self._result_texts.clear()
+        self._results.say_again()
         return True
 
     def _is_plausible(self, incarnation: int) -> bool:
@@ -337,6 +370,8 @@ class Core:
         return not (knows_itself and too_far_ahead(incarnation, self.replica.incarnation))
 
     def _handle_ack(self, frame: AckFrame) -> None:
+        if frame.replica.device != self.replica.device:
+            return
         if frame.replica > self.replica:
             self._meet_own(frame.replica)
         if frame.lake != self._lake:
@@ -355,7 +390,7 @@ class Core:
     def _say_again(self) -> None:
         """Say presence, beat and results again, whether they changed or not."""
         self._beats.say_again()
-        self._result_texts.clear()
+        self._results.say_again()
 
     def _variable_publications(self) -> Iterator[Publication]:
         me = self.replica.device
@@ -364,13 +399,15 @@ class Core:
             if len(payload) > MAX_FRAME_BYTES:
                 self.counters.note(f"variable {frame.variable}: too large to be published")
                 continue
-            yield Publication(self.topics.variable(me, frame.variable), payload, retain=True)
+            topic = self.topics.variable(me, frame.variable, frame.shard)
+            yield Publication(topic, payload, retain=True)
 
     def _beat_publications(self, now_us: int) -> Iterator[Publication]:
         low_us = self.low_watermark_us(now_us)
         if low_us is not None:
             self.intake.promised_us = max(self.intake.promised_us, low_us)
-        beat = BeatFrame(self.replica, 0, low_us, self.done, self.variables.reports())
+        reports, seq = self.variables.reports(), self.panes.seq
+        beat = BeatFrame(self.replica, 0, low_us, self.done, reports, seq)
         if self._beats.first:
             yield self._presence(online=True)
         numbered = self._beats.numbered(beat)
@@ -384,39 +421,24 @@ class Core:
         return Publication(topic, frame.encode(), retain=True)
 
     def _result_publications(self) -> Iterator[Publication]:
-        for name, plain in self.results().items():
-            text = json.dumps(plain, sort_keys=True)
-            if self._result_texts.get(name) != text:
-                self._result_texts[name] = text
-                topic = self.topics.result(name, self.replica.device)
-                yield Publication(topic, text.encode(), retain=True)
+        for name, key, text in self._results.news():
+            topic = self.topics.result(name, self.replica.device, key)
+            yield Publication(topic, text, retain=True)
 
     def _write_notes(self) -> None:
         """Put into the next commit what is worth none of its own."""
         self.counters.write(self.changes)
         settled = dict(self._notes.get("settled", {}))
-        for name, result in self.variables.fleet().items():
-            if result.settled:
-                settled[name] = {"inputs": result.inputs, "devices": result.devices}
+        for name, agreement in self.variables.agreements().items():
+            if agreement.settled:
+                settled[name] = {"inputs": agreement.inputs, "devices": agreement.devices}
         for name, value in (("settled", settled), ("promised_us", self.intake.promised_us)):
             if value != self._notes.get(name):
                 self._notes[name] = self.changes.facts[name] = value
 
     def results(self) -> dict[str, dict[str, Any]]:
-        """Return every fold's value as plain data: parts, integers, inputs, agreement."""
-        found = {}
-        folds = self._program.local_folds
-        for name, result in self.variables.local().items():
-            found[name] = _plain(folds[name], result)
-        dynamic = self._program.dynamic_folds
-        for name, result in self.variables.fleet().items():
-            found[name] = _plain(dynamic[name], result) | {
-                "inputs": result.inputs,
-                "devices": result.devices,
-                "settled": result.settled,
-                "except": list(result.offline),
-            }
-        return found
+        """Return every fold's value as plain data: parts, columns, inputs, agreement."""
+        return self._results.plain()
 
     def report(self) -> dict[str, Any]:
         """Return the state of the agent as plain data, for people and for tests."""
@@ -429,10 +451,6 @@ class Core:
             "dirty": self.panes.dirty,
             "connected": self.connected,
             "done": self.done,
+            "retired": list(self.members.membership.retired),
             "values": self.results(),
         }
-
-
-def _plain(fold: Any, result: Result) -> dict[str, Any]:
-    columns = dict(zip(fold.fold.columns_named, result.partial, strict=True))
-    return {"parts": fold.fold.lower(result.partial, fold.resolution), **columns}

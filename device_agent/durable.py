@@ -16,6 +16,7 @@ from lasp_edge.messages import (
     BeatFrame,
     Frame,
     FrameError,
+    MemberFrame,
     PresenceFrame,
     VariableFrame,
     decode,
@@ -83,15 +84,16 @@ class Durable:
     def _topic_of(self, frame: Frame) -> str:
         """Return the only topic that a frame to this device may come by."""
         topics, device = self.core.topics, frame.replica.device
-        match frame:
-            case VariableFrame():
-                return topics.variable(device, frame.variable) if frame.variable else ""
-            case BeatFrame():
-                return topics.beat(device)
-            case PresenceFrame():
-                return topics.presence(device)
-            case AckFrame():
-                return topics.acknowledgement(self.core.replica.device)
-            case AskFrame():
-                return topics.inbox(self.core.replica.device)
-        return ""
+        if isinstance(frame, VariableFrame):
+            name = frame.variable
+            return topics.variable(device, name, frame.shard) if name else ""
+        if isinstance(frame, AckFrame | AskFrame):
+            device = self.core.replica.device
+        topic_of = {
+            BeatFrame: topics.beat,
+            PresenceFrame: topics.presence,
+            AckFrame: topics.acknowledgement,
+            AskFrame: topics.inbox,
+            MemberFrame: topics.member,
+        }.get(type(frame))
+        return topic_of(device) if topic_of else ""

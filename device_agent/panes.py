@@ -15,9 +15,11 @@ the store alone and are recalled before they are continued, and no dirty entry t
 starts before `_stored_us`, so that the low watermark never speaks of what has not landed.
 """
 
-from collections.abc import Iterable, Iterator
-from heapq import nsmallest
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from random import Random
+from typing import Any
 
 from crdts import Replica
 from device_agent.changes import Changes, PaneId, PaneRow
@@ -47,16 +49,18 @@ NEVER_US = -(2**62)
 """Before every time."""
 
 
+# Both are made by the thousand for a column: without the Python function of a NamedTuple's name.
+_pane_id: Callable[[Iterable[Any]], PaneId] = functools.partial(tuple.__new__, PaneId)
+_pane_row: Callable[[Iterable[Any]], PaneRow] = functools.partial(tuple.__new__, PaneRow)
+
+
 class _Entry:
     """A pane entry in memory; `sent` is the seq that is in flight, if one is."""
 
     __slots__ = ("dirty", "due_us", "end_us", "partial", "sent", "seq")
 
     def __init__(self, row: PaneRow, due_us: int) -> None:
-        self.seq = row.seq
-        self.end_us = row.end_us
-        self.partial = row.partial
-        self.dirty = row.dirty
+        self.seq, self.end_us, self.partial, self.dirty = row
         self.due_us = due_us
         self.sent: int | None = None
 
@@ -110,6 +114,11 @@ class Panes:
     def streams(self) -> list[int]:
         """The streams of the program: entries of others stay in the store."""
         return sorted(self._windows)
+
+    @property
+    def seq(self) -> int:
+        """The newest seq that this replica gave to an entry; 0 before the first."""
+        return self._seq
 
     @property
     def held(self) -> int:
@@ -166,6 +175,37 @@ class Panes:
                 entry.dirty, entry.due_us = True, now_us + PATIENCE_US
         self._dirty.add(pane)
         changes.panes[pane] = entry.row()
+
+    def held_in(self, pane: PaneId) -> Partial | None:
+        """Return what an entry holds; None where it is not begun."""
+        entry = self._entries.get(pane)
+        return entry.partial if entry else None
+
+    def own_column(self, stream: int, starts_us: Sequence[int]) -> list[PaneId]:
+        """Return the ids of this replica's entries without a key, one for each start."""
+        rest = (stream, "", self._replica.incarnation, self._replica.nonce)
+        return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
+
+    def begun(self, panes: Iterable[PaneId]) -> list[Partial]:
+        """Return what those entries hold that are begun."""
+        entries = self._entries
+        return [entries[pane].partial for pane in panes if pane in entries]
+
+    def fold_in_column(
+        self, panes: list[PaneId], partials: list[Partial], now_us: int, changes: Changes
+    ) -> None:
+        """Fold a partial into each of these entries of one stream: `fold_in`, by a shorter way."""
+        entries, due_us = self._entries, now_us + PATIENCE_US
+        span_us = self._windows[panes[0].stream].span_us
+        for pane, partial in zip(panes, partials, strict=True):
+            if pane in entries:
+                self.fold_in(pane, partial, now_us, changes)
+            else:
+                self._seq += 1
+                row = _pane_row((self._seq, pane[0] + span_us, partial, True))
+                changes.panes[pane] = row
+                entries[pane] = _Entry(row, due_us)
+        self._dirty.update(panes)
 
     def advance(self, high_us: int) -> None:
         """Note how far the readings' own time has come: panes that are over are due."""
@@ -245,15 +285,27 @@ class Panes:
         """
         if len(self._entries) <= KEPT_ENTRIES:
             return
-        kept = set(nsmallest(PAGE, self._dirty))
-        excess = len(self._entries) - KEPT_ENTRIES * 3 // 4
-        free = (p for p, e in self._entries.items() if p not in kept and e.sent is None)
-        for pane in nsmallest(excess, free):
-            self.evicted_us = max(self.evicted_us, self._entries.pop(pane).end_us)
-            if pane in self._dirty:
-                self._dirty.discard(pane)
-                stored_us = pane.pane_us if self._stored_us is None else self._stored_us
-                self._stored_us = min(stored_us, pane.pane_us)
+        excess, oldest, evicted = len(self._entries) - KEPT_ENTRIES * 3 // 4, PAGE, []
+        for pane in sorted(self._entries):  # they came nearly in this order
+            entry = self._entries[pane]
+            if entry.dirty and oldest:
+                oldest -= 1
+            elif entry.sent is None:
+                evicted.append(pane)
+                if len(evicted) == excess:
+                    break
+        self._evict(evicted)
+
+    def _evict(self, panes: list[PaneId]) -> None:
+        ends_us = [self._entries.pop(pane).end_us for pane in panes]
+        self.evicted_us = max([self.evicted_us, *ends_us])
+        dirty = self._dirty.intersection(panes)
+        if dirty:
+            self._dirty -= dirty
+            stored_us = min(dirty).pane_us
+            self._stored_us = (
+                stored_us if self._stored_us is None else min(self._stored_us, stored_us)
+            )
 
     def _landed(self, pane: PaneId, seq: int, changes: Changes) -> None:
         entry = self._entries.get(pane)
@@ -299,7 +351,9 @@ class Panes:
         groups: set[tuple[int, int, int]] = set()
         for index, pane in enumerate(due):
             group = (pane.stream, pane.incarnation, pane.nonce)
-            size += entry_bytes(pane.key, len(self._entries[pane].partial))
+            partial = self._entries[pane].partial
+            binary = sum([len(part) for part in partial if isinstance(part, bytes)])
+            size += entry_bytes(pane.key, len(partial), binary)
             size += 0 if group in groups else BLOCK_OVERHEAD_BYTES
             groups.add(group)
             if index and size > FRAME_BYTES:

@@ -83,7 +83,11 @@ class Peers:
             peer.online = False
 
     def agreement(
-        self, variable: str, digest: int, holders: Collection[str]
+        self,
+        variable: str,
+        digest: int,
+        holders: Collection[str],
+        retired: Collection[str] = (),
     ) -> tuple[bool, tuple[str, ...]]:
         """Return whether all connected devices report this digest, and who else does not.
 
@@ -91,9 +95,10 @@ class Peers:
             variable: its name.
             digest: what this device holds.
             holders: the other devices that have an entry here; those that only say so count too.
+            retired: devices that nobody waits for.
         """
         settled, offline = True, []
-        for device in sorted({*holders, *self._sayers(variable)}):
+        for device in sorted({*holders, *self._sayers(variable)}.difference(retired)):
             peer = self._peers.get(device)
             report = peer.reports.get(variable) if peer else None
             if report is not None and report.digest == digest:

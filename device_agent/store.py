@@ -37,13 +37,25 @@ CREATE TABLE IF NOT EXISTS pane (
     seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
     PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS pane_dirty ON pane (pane_us) WHERE dirty = 1;
-CREATE TABLE IF NOT EXISTS state (variable TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS delta (n INTEGER PRIMARY KEY, variable TEXT, delta BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS variable (
+    name TEXT, key TEXT, n INTEGER, part BLOB NOT NULL, PRIMARY KEY (name, key, n)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reading (
     n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
     time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
     source TEXT NOT NULL);
 """
+
+
+_WITHOUT_KEYS = """
+BEGIN;
+INSERT INTO variable SELECT variable, '', 0, state FROM state;
+INSERT INTO variable SELECT
+    variable, '', row_number() OVER (PARTITION BY variable ORDER BY n), delta FROM delta;
+DROP TABLE state;
+DROP TABLE delta;
+COMMIT;
+"""
+"""Takes over the tables of stores that were written before variables had keys."""
 
 
 class Store:
@@ -90,9 +102,8 @@ class Store:
         (restored.incarnation,) = db.execute(
             "SELECT coalesce(max(incarnation), 0) FROM replica"
         ).fetchone()
-        restored.states = dict(db.execute("SELECT variable, state FROM state"))
-        for variable, delta in db.execute("SELECT variable, delta FROM delta ORDER BY n"):
-            restored.deltas.setdefault(variable, []).append(delta)
+        for name, key, part in db.execute("SELECT name, key, part FROM variable ORDER BY 1, 2, n"):
+            restored.variables.setdefault(name, {}).setdefault(key, []).append(part)
         for name, cursor, high_us, stamped, done in db.execute("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(db.execute("SELECT name, total FROM counter"))
@@ -146,10 +157,12 @@ class Store:
         self._write_readings(changes)
 
     def _write_variables(self, changes: Changes) -> None:
-        for variable, state in changes.states.items():
-            self._db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (variable, state))
-            self._db.execute("DELETE FROM delta WHERE variable = ?", (variable,))
-        self._db.executemany("INSERT INTO delta (variable, delta) VALUES (?, ?)", changes.deltas)
+        self._db.executemany(
+            "DELETE FROM variable WHERE name = ? AND key = ?", changes.states.keys()
+        )
+        wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
+        deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
+        self._db.executemany("INSERT INTO variable VALUES (?, ?, ?, ?)", [*wholes, *deltas])
 
     def _write_readings(self, changes: Changes) -> None:
         self._db.executemany(
@@ -198,6 +211,15 @@ class Store:
         rows = self._db.execute("SELECT stream, count(*) FROM pane WHERE dirty = 1 GROUP BY stream")
         return dict(rows.fetchall())
 
+    def check(self) -> None:
+        """Read a little of what every store holds.
+
+        Raises:
+            sqlite3.Error: it cannot be read, or an earlier version wrote it and no agent has taken
+                it over yet.
+        """
+        self._db.execute("SELECT name FROM variable, replica LIMIT 1").fetchone()
+
     def replica(self) -> tuple[int, int, str] | None:
         """Return the last replica that was started on this store."""
         row: tuple[int, int, str] | None = self._db.execute(
@@ -232,7 +254,7 @@ def existing_store(directory: Path) -> Store:
         raise NotFound(f"{directory} holds no agent data ({FILE_NAME} is not there)")
     store = Store(directory, read_only=True)
     try:
-        store.replica()
+        store.check()
     except sqlite3.Error as error:
         store.close()
         raise NotFound(f"{directory / FILE_NAME} cannot be read: {error}") from None
@@ -258,6 +280,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA cache_size = -256")
         _check(db)
         db.executescript(_SCHEMA)
+        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'delta'").fetchone():
+            db.executescript(_WITHOUT_KEYS)
     except BaseException:
         db.close()
         raise

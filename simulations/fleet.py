@@ -17,21 +17,34 @@ gives the same run.
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from crdts import Membership, Version
+from crdts.membership import NEVER
 from device_agent.batch import Batch
 from device_agent.core import Core, Publication
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US, Settings
 from device_agent.store import Store
+from device_agent.variables import Result
 from lasp_edge.fold import Partial
-from lasp_edge.messages import AckFrame, BeatFrame, Frame, PaneFrame, decode
+from lasp_edge.messages import (
+    AckFrame,
+    BeatFrame,
+    Frame,
+    MemberFrame,
+    PaneEntries,
+    PaneFrame,
+    VariableFrame,
+    decode,
+)
 from lasp_edge.program import Program
 from lasp_edge.topics import Topics
+from simulations.oracle import Word
 
 STEP_US = SECOND_US
 START_US = 1_700_000_000 * SECOND_US
@@ -78,10 +91,16 @@ PaneKey = tuple[int, str, int, str, int, int]
 
 
 class Landed:
-    """What a lander has taken: the lattice of pane entries and of promises."""
+    """What a lander has taken: the lattices of pane entries, of promises and of membership.
+
+    Attributes:
+        newest: device -> the newest version of its panes that it spoke of; none is newer.
+    """
 
     def __init__(self, lake: str) -> None:
         self.lake = lake
+        self.membership = Membership()
+        self.newest: dict[str, Version] = {}
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self._devices: set[str] = set()
         self.promises: dict[str, tuple[tuple[int, int, int], int | None]] = {}
@@ -93,21 +112,34 @@ class Landed:
         """
         if isinstance(frame, BeatFrame):
             return self._take_promise(frame)
+        if isinstance(frame, MemberFrame):
+            self.membership |= frame.membership()
         if not isinstance(frame, PaneFrame):
             return None
         self._devices.add(frame.replica.device)
-        for block in frame.blocks:
-            replica = (frame.replica.device, block.incarnation, block.nonce)
-            partials = zip(*block.columns, strict=True)
-            for key, pane_us, seq, partial in zip(
-                block.keys, block.panes_us, block.seqs, partials, strict=True
-            ):
-                pane = (block.stream, key, pane_us, *replica)
-                if pane not in self.panes or self.panes[pane][0] < seq:
-                    self.panes[pane] = (seq, partial)
-        return AckFrame(frame.replica, 0, self.lake, (frame.number,))
+        taken = [self._take_block(frame.replica.device, block) for block in frame.blocks]
+        return AckFrame(frame.replica, 0, self.lake, (frame.number,)) if all(taken) else None
+
+    def _take_block(self, device: str, block: PaneEntries) -> bool:
+        """Join what counts for ever; return whether that is all. The rest is not acknowledged."""
+        complete = True
+        partials = zip(*block.columns, strict=True)
+        for key, pane_us, seq, partial in zip(
+            block.keys, block.panes_us, block.seqs, partials, strict=True
+        ):
+            version = Version(block.incarnation, block.nonce, seq)
+            pane = (block.stream, key, pane_us, device, block.incarnation, block.nonce)
+            if not self.membership.admits(device, version):
+                complete = False
+            elif pane not in self.panes or self.panes[pane][0] < seq:
+                self.panes[pane] = (seq, partial)
+        return complete
 
     def _take_promise(self, frame: BeatFrame) -> AckFrame | None:
+        spoken_of = Version.of(frame.replica, frame.seq)
+        self.newest[frame.replica.device] = max(
+            spoken_of, self.newest.get(frame.replica.device, NEVER)
+        )
         version = (frame.replica.incarnation, frame.replica.nonce, frame.number)
         known = self.promises.get(frame.replica.device)
         if known is None or known[0] < version:
@@ -116,12 +148,20 @@ class Landed:
             return None
         return AckFrame(frame.replica, 0, self.lake, ())
 
-    def windows(self, program: Program, name: str) -> dict[tuple[str, int], Partial]:
-        """Return (key, start_us) -> partial of every window, combined from the panes."""
+    def windows(
+        self, program: Program, name: str, without: Collection[str] = ()
+    ) -> dict[tuple[str, int], Partial]:
+        """Return (key, start_us) -> partial of every window, combined from the panes.
+
+        Args:
+            program: the program.
+            name: a window of it.
+            without: devices whose panes are left out.
+        """
         window = program.windows[name]
         found: dict[tuple[str, int], Partial] = {}
-        for (stream, key, pane_us, *_), (_, partial) in self.panes.items():
-            if stream != window.stream:
+        for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
+            if stream != window.stream or device in without:
                 continue
             start_us = -((window.size_us - window.span_us - pane_us) // window.slide_us)
             start_us *= window.slide_us
@@ -175,7 +215,10 @@ class Fleet:
         self._random = Random(seed)
         self._topics = Topics(program.name)
         self._files = TemporaryDirectory(prefix="fleet-")
+        self.membership = Membership()
+        self._words: list[MemberFrame] = []
         self._retained: dict[str, bytes] = {}
+        self._entries: dict[tuple[str, int, str], VariableFrame] = {}
         self._flying: list[tuple[int, int, str, str, bytes, bool]] = []
         self._count = 0
         self.kills = 0
@@ -224,24 +267,42 @@ class Fleet:
         self.agents[device].cut_steps = steps
         self.agents[device].core.handle_disconnected()
 
+    def stop(self, device: str) -> None:
+        """Switch a device off; it comes back with `start`, or never."""
+        self._kill(self.agents[device])
+
+    def start(self, device: str) -> None:
+        """Switch a device on that was stopped."""
+        self._start(self.agents[device])
+
+    def retire(self, device: str) -> None:
+        """An operator retires a device at what it last spoke of."""
+        self._say(device, self.membership.retire(device, self.landed.newest.get(device, NEVER)))
+
+    def admit(self, device: str) -> None:
+        """An operator lets a device count again."""
+        self._say(device, self.membership.admit(device))
+
     def reset_broker(self) -> None:
         """The broker restarts and has lost everything."""
         self._retained.clear()
         self._flying.clear()
-        for agent in self.agents.values():
+        for agent in self._running():
             if agent.cut_steps == 0:
                 self._connect(agent)
 
     def new_lake(self, name: str) -> None:
         """The lake is lost; an empty one with another id takes its place."""
         self.landed = Landed(name)
+        self.landed.membership |= self.membership
 
     def step(self, steps: int = 1) -> None:
         """Let time pass: faults, ticks, messages."""
         for _ in range(steps):
             self.now_us += STEP_US
             self._misfortunes()
-            for agent in self.agents.values():
+            self._repeat()
+            for agent in self._running():
                 self._reconnect(agent)
                 self._tick(agent)
             self._deliver()
@@ -253,7 +314,7 @@ class Fleet:
             AssertionError: that did not happen within so many steps.
         """
         self.faults = GENTLE
-        for agent in self.agents.values():
+        for agent in self._running():
             agent.cut_steps = 0
             self._connect(agent)
             agent.core.handle_end()
@@ -261,24 +322,60 @@ class Fleet:
             if self._is_settled():
                 return
             self.step()
-        states = {name: agent.core.report() for name, agent in self.agents.items()}
+        states = {agent.name: agent.core.report() for agent in self._running()}
         raise AssertionError(f"not settled after {steps} steps: {states}")
 
     def values(self, name: str) -> dict[str, Partial]:
-        """Return device -> partial of a dynamic fold, as each device holds it."""
-        return {n: a.core.variables.fleet()[name].partial for n, a in self.agents.items()}
+        """Return device -> partial of a dynamic fold without keys, as each device holds it."""
+        return {a.name: a.core.variables.fleet()[name].partial for a in self._running()}
+
+    def results(self, name: str) -> dict[str, dict[str, Result]]:
+        """Return device -> key -> result of a dynamic fold with keys."""
+        return {a.name: a.core.variables.fleet_by_key()[name] for a in self._running()}
 
     def inputs(self, name: str) -> set[str]:
         """Return the `inputs` of a dynamic fold on all devices."""
-        return {agent.core.variables.fleet()[name].inputs for agent in self.agents.values()}
+        return {agent.core.variables.agreements()[name].inputs for agent in self._running()}
+
+    def words(self, name: str) -> dict[tuple[str, str], Word]:
+        """Return (key, device) -> the newest word on a fold that the broker passed on."""
+        source, found = self.program.dynamic_folds[name].source.name, {}
+        for (variable, _, device), frame in self._entries.items():
+            if variable == source and frame.keys:
+                partials = zip(*frame.columns, strict=True)
+                for key, seq, partial in zip(frame.keys, frame.seqs, partials, strict=True):
+                    found[key, device] = Word(Version.of(frame.replica, seq), partial)
+        return found
+
+    def _running(self) -> list[_Agent]:
+        return [agent for agent in self.agents.values() if agent.durable is not None]
 
     def _is_settled(self) -> bool:
-        return all(
-            agent.core.done
-            and all(result.settled and not result.offline for result in fleet.values())
-            for agent in self.agents.values()
-            for fleet in [agent.core.variables.fleet()]
+        return all(self._is_at_rest(agent) for agent in self._running())
+
+    def _is_at_rest(self, agent: _Agent) -> bool:
+        """Return whether a device has landed all it may, and agrees with the others."""
+        agreements = agent.core.variables.agreements().values()
+        return (
+            (agent.core.done or agent.name in self.membership.retired)
+            and agent.core.members.membership == self.membership
+            and all(each.settled and not each.offline for each in agreements)
         )
+
+    def _say(self, device: str, word: Membership) -> None:
+        self.membership |= word
+        self.landed.membership |= word
+        self._words.append(MemberFrame.of(device, word.members[device]))
+        self._repeat()
+
+    def _repeat(self) -> None:
+        """An operator repeats a word until some device has it."""
+        held = [agent.core.members.membership for agent in self._running()]
+        self._words = [
+            word for word in self._words if not any(word.membership() <= one for one in held)
+        ]
+        for word in self._words:
+            self._route(self._topics.member(word.replica.device), word.encode(), retain=True)
 
     def _start(self, agent: _Agent) -> None:
         store = Store(agent.directory)
@@ -297,7 +394,7 @@ class Fleet:
     def _connect(self, agent: _Agent) -> None:
         agent.core.handle_connected(self.now_us)
         for topic, payload in sorted(self._retained.items()):
-            if self._topics.address(topic).kind in {"var", "presence"}:
+            if self._topics.address(topic).kind in {"var", "presence", "member"}:
                 self._fly(agent.name, topic, payload)
 
     def _reconnect(self, agent: _Agent) -> None:
@@ -310,11 +407,11 @@ class Fleet:
         draw, faults = self._random.random, self.faults
         if draw() < faults.broker_reset:
             self.reset_broker()
-        for name, agent in self.agents.items():
+        for agent in self._running():
             if draw() < faults.kill:
-                self.kill(name)
+                self.kill(agent.name)
             if draw() < faults.cut and not agent.cut_steps:
-                self.cut(name, self._random.randint(1, 20))
+                self.cut(agent.name, self._random.randint(1, 20))
 
     def _tick(self, agent: _Agent) -> None:
         assert agent.durable is not None
@@ -345,20 +442,26 @@ class Fleet:
             _, _, to, topic, payload, retain = heapq.heappop(self._flying)
             if to == "broker":
                 self._route(topic, payload, retain=retain)
-            elif not self.agents[to].cut_steps:
-                agent = self.agents[to].durable
-                assert agent is not None
+            elif (agent := self.agents[to].durable) and not self.agents[to].cut_steps:
                 agent.hear(topic, payload, self.now_us)
 
     def _route(self, topic: str, payload: bytes, *, retain: bool) -> None:
         if retain:
             self._retained[topic] = payload
         kind, device = self._topics.address(topic)
-        if kind in {"pane", "beat"}:
+        if kind == "var":
+            self._note_entry(decode(payload))
+        if kind in {"pane", "beat", "member"}:
             self._land(payload)
         for name in [device] if kind in {"ack", "inbox"} else self.agents:
             if kind != "pane":
                 self._fly(name, topic, payload)
+
+    def _note_entry(self, frame: Frame) -> None:
+        assert isinstance(frame, VariableFrame)
+        at = (frame.variable, frame.shard, frame.replica.device)
+        if at not in self._entries or self._entries[at].version < frame.version:
+            self._entries[at] = frame
 
     def _land(self, payload: bytes) -> None:
         answer = self.landed.take(decode(payload))

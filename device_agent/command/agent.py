@@ -188,7 +188,7 @@ def _write_plainly(report: dict[str, Any]) -> None:
     """Print a report for a person, on one line."""
     words = [f"{report['device']}: {report['accepted']} readings"]
     for name, value in report["values"].items():
-        parts = ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
+        parts = _in_words(value)
         agreed = ""
         if "settled" in value:
             agreed = f" over {value['devices']} devices"
@@ -197,6 +197,12 @@ def _write_plainly(report: dict[str, Any]) -> None:
         words.append(f"{name}: {parts}{agreed}")
     words.append("connected" if report["connected"] else "no connection")
     print("; ".join(words), flush=True)  # noqa: T201
+
+
+def _in_words(value: dict[str, Any]) -> str:
+    if "keys" in value:
+        return f"{len(value['keys'])} keys"
+    return ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
 
 
 def _short(number: float | None) -> str:

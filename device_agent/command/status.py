@@ -52,6 +52,9 @@ def _status(store: Store) -> dict[str, Any]:
         "dirty_panes": ours,
         "panes_of_other_programs": sum(dirty.values()) - ours,
         "last_settled": restored.facts.get("settled", {}),
+        "retired": sorted(
+            name for name, (_, is_out, *_) in restored.facts.get("membership", {}).items() if is_out
+        ),
         "lake": restored.facts.get("lake"),
         "floor_us": restored.facts.get("floor_us"),
         "high_us": restored.facts.get("high_us"),
@@ -76,6 +79,8 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
         for name, settled in status["last_settled"].items()
     ]
+    if status["retired"]:
+        lines.append(f"  retired        {', '.join(status['retired'])} (counted no more)")
     if status["clone_alarms"]:
         lines.append(
             f"  ALARM          another live agent has this name ({status['clone_alarms']})"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from crdts import BoundedLWWSet, Counter
+from crdts import BoundedLWWSet, Counter, Replica
 from device_agent.batch import Batch
 from device_agent.core import Core, Publication
 from device_agent.durable import Durable
@@ -18,6 +18,7 @@ from lasp_edge.messages import (
     AskFrame,
     BeatFrame,
     Frame,
+    MemberFrame,
     PaneFrame,
     PresenceFrame,
     VariableFrame,
@@ -55,6 +56,41 @@ def greenhouse(
         key=(lambda event: event.tags.get("room", "")) if keyed else None,
     )
     return program
+
+
+def rooms(
+    fold: Any = None, *, bound: int | None = 5, max_age_s: float | None = None, version: int = 1
+) -> Program:
+    """Return a program with a set for each room, a local and a dynamic fold by room."""
+    program = Program("rooms")
+    temperature = program.event("temperature", resolution="0.01")
+    samples = program.declare_dynamic(
+        BoundedLWWSet(bound=bound, max_age_s=max_age_s),
+        "samples",
+        key=lambda event: event.tags["room"],
+        version=version,
+    )
+
+    @program.on_event(temperature)
+    def sampled(event, update):
+        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+
+    program.fold_dynamic(program.fold(samples, fold or folds.mean(), "here"), "everywhere")
+    return program
+
+
+def entry_of(
+    replica: Replica, number: int, variable: str, stream: int, partial: Iterable[Any]
+) -> VariableFrame:
+    """Return a device's entry of a variable without keys."""
+    columns = tuple((part,) for part in partial)
+    return VariableFrame(replica, number, variable, stream, 0, ("",), (number,), columns)
+
+
+def partial_of(frame: VariableFrame) -> Partial:
+    """Return the partial in an entry of a variable without keys."""
+    assert frame.keys == ("",)
+    return tuple(column[0] for column in frame.columns)
 
 
 class Device:
@@ -147,11 +183,16 @@ class Device:
         """Return the topic a frame belongs on."""
         topics, device = self.core.topics, frame.replica.device
         if isinstance(frame, VariableFrame):
-            return topics.variable(device, frame.variable)
+            return topics.variable(device, frame.variable, frame.shard)
         if isinstance(frame, AckFrame | AskFrame):
             own = topics.acknowledgement if isinstance(frame, AckFrame) else topics.inbox
             return own(self.name)
-        of_kind = {PaneFrame: topics.pane, BeatFrame: topics.beat, PresenceFrame: topics.presence}
+        of_kind = {
+            PaneFrame: topics.pane,
+            BeatFrame: topics.beat,
+            PresenceFrame: topics.presence,
+            MemberFrame: topics.member,
+        }
         return of_kind[type(frame)](device)
 
     def acknowledge(self, *frames: PaneFrame, lake: str = LAKE) -> None:

@@ -18,12 +18,14 @@ from lasp_edge.messages import (
     AckFrame,
     AskFrame,
     BeatFrame,
+    MemberFrame,
     PaneFrame,
     PresenceFrame,
     Report,
     VariableFrame,
 )
-from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse
+from lasp_edge.shards import key_shard
+from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse
 
 PEER = Replica(3, 33, "pi-2")
 HOUR_US = 3_600 * SECOND_US
@@ -58,12 +60,17 @@ ENVELOPES = st.tuples(
     | st.lists(PLAIN, max_size=4),
     st.just({}),
 ).map(lambda fields: msgpack.packb(list(fields), unicode_errors="surrogatepass"))
-KINDS = ["pane", "var", "beat", "presence", "ack", "inbox", "out"]
+KINDS = ["pane", "var", "member", "beat", "presence", "ack", "inbox", "out"]
 
 
 def topics_of(device):
     topics = device.core.topics
-    own = [topics.beat("pi-2"), topics.presence("pi-2"), topics.presence("pi-1")]
+    own = [
+        topics.member("pi-1"),
+        topics.beat("pi-2"),
+        topics.presence("pi-2"),
+        topics.presence("pi-1"),
+    ]
     own += [topics.variable(name, var) for name in ("pi-1", "pi-2") for var in ("total", "samples")]
     own += [topics.acknowledgement("pi-1"), topics.inbox("pi-1"), topics.inbox("pi-2"), "", "/"]
     return [*own, topics.beat("pi-1"), f"{topics.root}/00/var/pi_", f"{topics.root}/a/b/c"]
@@ -90,16 +97,35 @@ def test_random_bytes_never_crash_an_agent_and_change_nothing(device):
     assert state_of(device) == before
 
 
+STREAM = greenhouse().local_folds["local_average"].stream
+STATES = st.just((encode(Counter().increment(PEER, 3)),))
+
+
+@st.composite
+def entries(draw):
+    """Return an entry that the decoder lets through, whether it fits the program or not."""
+    number, key = draw(st.integers(0, 3)), draw(st.sampled_from(["", "a", "kitchen"]))
+    shard = draw(st.sampled_from([0, key_shard(key)] if key == "" else [key_shard(key)]))
+    stream = draw(st.just(STREAM) | st.just(0) | st.integers(-(2**63), 2**63 - 1))
+    columns = [draw(STATES)]
+    if stream:
+        part = st.none() | st.integers(-(2**63), 2**63 - 1)
+        columns = draw(st.lists(st.tuples(part) | st.tuples(st.binary(max_size=9)), max_size=3))
+    keys = draw(st.sampled_from([(key,), (key,), ()]))
+    return VariableFrame(
+        PEER,
+        number,
+        draw(st.sampled_from(["local_average", "total", "samples", "x"])),
+        stream,
+        shard,
+        keys,
+        tuple(draw(st.integers(0, number)) for _ in keys),
+        tuple(column if keys else () for column in columns),
+    )
+
+
 FRAMES = st.one_of(
-    st.builds(
-        VariableFrame,
-        st.just(PEER),
-        st.integers(0, 3),
-        st.sampled_from(["local_average", "total", "samples", "x"]),
-        st.integers(-(2**63), 2**63 - 1) | st.just(0),
-        st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=3).map(tuple)
-        | st.just((encode(Counter().increment(PEER, 3)),)),
-    ),
+    entries(),
     st.builds(
         BeatFrame,
         st.just(PEER),
@@ -112,9 +138,18 @@ FRAMES = st.one_of(
                 st.sampled_from(["local_average", "total", "x"]),
                 st.integers(0, 2**40 - 1),
                 st.integers(0, 2**64 - 1),
+                st.none() | st.integers(0, 2**64 - 1),
             ),
             max_size=3,
         ).map(tuple),
+        st.integers(0, 2**40 - 1),
+    ),
+    st.builds(
+        MemberFrame,
+        st.builds(Replica, st.integers(0, 5), st.integers(0, 9), st.sampled_from(["pi-2", "x"])),
+        st.integers(1, 2_000),
+        st.booleans(),
+        st.integers(0, 2**40 - 1),
     ),
     st.builds(PresenceFrame, st.just(PEER), st.just(0), st.booleans()),
     st.builds(
@@ -144,9 +179,10 @@ def test_well_formed_frames_of_any_content_never_crash_an_agent(device):
 def test_a_frame_on_anothers_topic_changes_nothing(device):
     stream = device.program.local_folds["local_average"].stream
     topics = device.core.topics
-    entry = VariableFrame(PEER, 1, "local_average", stream, (1, 5))
+    entry = entry_of(PEER, 1, "local_average", stream, (1, 5))
     before = device.core.results()
     for topic in (
+        topics.member("pi-2"),
         topics.variable("pi-3", "local_average"),
         topics.variable("pi-2", "total"),
         topics.variable("pi-2", "local_average", 1),
@@ -158,7 +194,7 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
     device.hear(AckFrame(device.core.replica, 0, LAKE, (1,)), topics.acknowledgement("pi-2"))
     device.hear(PresenceFrame(device.core.replica, 0, online=False), topics.presence("pi-2"))
     assert device.core.results() == before
-    assert device.counted["frame: on another's topic"] == 8
+    assert device.counted["frame: on another's topic"] == 9
 
 
 def test_a_cleared_retained_message_is_nothing(device):

@@ -12,10 +12,10 @@ import pytest
 from crdts import Replica
 from device_agent import core, durable, identities, panes
 from device_agent.settings import SECOND_US, Settings
-from lasp_edge.messages import BeatFrame, PaneFrame, VariableFrame
+from lasp_edge.messages import BeatFrame, PaneFrame
 from simulations.fleet import Landed
 from simulations.oracle import Reading, local_partial, windows
-from tests.device_agent.agents import LAKE, Device, greenhouse
+from tests.device_agent.agents import LAKE, Device, entry_of, greenhouse
 
 SEEDS = range(40)
 STEPS = 120
@@ -116,7 +116,7 @@ class History:
         if self.random.random() < 0.2:
             replica = Replica(self.device.core.replica.incarnation + 2, 9, self.device.name)
             fold = self.device.program.local_folds["local_average"]
-            self.device.hear(VariableFrame(replica, 3, "local_average", fold.stream, (5, 5)))
+            self.device.hear(entry_of(replica, 3, "local_average", fold.stream, (5, 5)))
 
     def new_lake(self):
         """The lake is lost, and the device is told of another one."""

@@ -13,6 +13,7 @@ from device_agent.panes import (
     PAGE,
 )
 from device_agent.settings import SECOND_US, Settings
+from lasp_edge import Program, folds
 from lasp_edge.messages import AckFrame, BeatFrame, PaneFrame
 from tests.device_agent.agents import NOW_US, Device, greenhouse, truth_of
 
@@ -425,4 +426,22 @@ def test_panes_combine_to_windows_where_the_slide_does_not_divide_the_size(
             truth["", start_us] = window.fold.combine(before, lifted)
             start_us -= window.slide_us
     assert device.landed.windows(device.program, "by_room") == truth
+    device.kill()
+
+
+def test_frames_of_binary_partials_are_bounded_too(tmp_path):
+    program = Program("binary")
+    temperature = program.event("temperature", resolution="0.01")
+    program.window("best", source=temperature, fold=folds.top(400), size_s=10)
+    device = Device(tmp_path, program)
+    for pane in range(30):
+        times_us = [NOW_US + pane * 10 * SECOND_US + n for n in range(400)]
+        device.read([float(n) for n in range(400)], times_us)
+    frames = [f for _ in range(10) for f in device.land(20)]
+    sizes = [len(frame.encode()) for frame in frames]
+    assert sum(len(block.seqs) for frame in frames for block in frame.blocks) >= 30
+    assert max(sizes) <= FRAME_BYTES < sum(sizes)
+    fold = program.windows["best"].fold
+    whole = fold.lift_column([100 * n for n in range(400)], [0] * 400)
+    assert {partial for _, partial in device.landed.panes.values()} == {whole}
     device.kill()

@@ -285,9 +285,9 @@ def test_a_broker_that_is_killed_and_comes_back_empty_heals(stage):
     stage.broker.forget()
     stage.broker.start()
     stage.lander.serve(lambda: all(agent.agreed(2) for agent in agents))
-    variables = [frame for frame in stage.lander.retained.values() if hasattr(frame, "parts")]
+    variables = [frame for frame in stage.lander.retained.values() if hasattr(frame, "columns")]
     assert {frame.replica.device for frame in variables} == {"a", "b"}
-    assert {frame.parts[0] for frame in variables} == {100}
+    assert {frame.columns[0] for frame in variables} == {(100,)}
     stage.windows_are(*recorded.values())
     assert [agent.end() for agent in agents] == [0, 0]
 

@@ -12,12 +12,12 @@ import pytest
 
 from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.batch import Batch
-from device_agent.changes import Changes
-from device_agent.identities import BLOCK_US, pack, packed_block
+from device_agent.changes import BlockId, Changes
+from device_agent.identities import BLOCK_US, Block
 from device_agent.intake import tags_text
 from device_agent.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import NotFound
-from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, truth_of
+from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -31,11 +31,11 @@ def agrees(directory: Path) -> int:
     assert device.stored_panes() == truth_of(device.program.windows["by_room"], readings)
     known = {}
     for event, tags, block, stored in db.execute("SELECT * FROM identity"):
-        known[event, tags, block] = packed_block(stored)
+        known[event, tags, block] = Block(BlockId(event, tags, block), stored).identities
     wanted: dict = {}
     for r in readings:
         at = (r["event"], tags_text(r["tags"]), r["time_us"] // BLOCK_US)
-        wanted.setdefault(at, set()).add(pack(r["time_us"] % BLOCK_US, r["q"]))
+        wanted.setdefault(at, set()).add((r["time_us"], r["q"]))
     assert known == wanted
     assert sum(map(len, known.values())) == len(readings) == restored.counters.get("accepted", 0)
     samples, total = (_state(restored, name) for name in ("samples", "total"))
@@ -48,8 +48,7 @@ def agrees(directory: Path) -> int:
 
 
 def _state(restored, name):
-    encoded = [*filter(None, [restored.states.get(name)]), *restored.deltas.get(name, ())]
-    states = [decode(part) for part in encoded]
+    states = [decode(part) for part in restored.variables.get(name, {}).get("", ())]
     if not states:
         return None
     joined = states[0].copy()
@@ -268,12 +267,87 @@ def test_many_small_commits_store_a_variable_as_deltas_and_now_and_then_whole(tm
     device = Device(tmp_path)
     for step in range(200):
         device.read([20.0 + step % 5], [NOW_US + step])
-    (deltas,) = device.store._db.execute("SELECT count(*) FROM delta").fetchone()
+    (deltas,) = device.store._db.execute("SELECT count(*) FROM variable").fetchone()
     assert deltas < 2 * 64
     device.restart()
     device.tick()
     partial = device.core.variables.local()["local_average"].partial
     assert partial == (100, 100 * 2000 + 20 * (0 + 100 + 200 + 300 + 400))
+    device.kill()
+
+
+def test_one_of_many_keys_is_stored_as_few_deltas(tmp_path):
+    device = Device(tmp_path, rooms(bound=100))
+    for step in range(50):
+        device.read([20.0 + step], tags={"room": f"room-{step % 2}"})
+    parts = device.store.restored().variables["samples"]
+    assert sorted(parts) == ["room-0", "room-1"]
+    assert all(1 < len(several) <= 1 + 8 for several in parts.values())
+    device.restart()
+    device.tick()
+    keys = device.core.variables.local_by_key()["here"]
+    assert {key: r.partial[0] for key, r in keys.items()} == {"room-0": 25, "room-1": 25}
+    device.kill()
+
+
+def test_what_an_earlier_life_stored_is_not_written_again_by_a_start(tmp_path):
+    device = Device(tmp_path, rooms())
+    device.read([20.0], tags={"room": "attic"})
+    device.read([21.0], tags={"room": "hall"})
+    before = device.store.restored().variables
+    for _ in range(3):
+        device.restart()
+        device.tick()
+    assert device.store.restored().variables == before
+    device.read([22.0], tags={"room": "attic"})
+    after = device.store.restored().variables["samples"]
+    assert after["hall"] == before["samples"]["hall"]
+    (whole,) = [decode(part) for part in after["attic"]]
+    assert (whole.replica, whole.values()) == (device.core.replica, [2000, 2200])
+    device.kill()
+
+
+def test_deltas_go_on_where_an_earlier_life_left_off(tmp_path):
+    device = Device(tmp_path)
+    for life in range(4):
+        for _ in range(5):
+            device.read([20.0])
+        assert device.core.variables.shared() == {"total": 5 * (life + 1)}
+        device.restart()
+    assert device.core.variables.shared() == {"total": 20}
+    assert len(device.store.restored().variables["total"][""]) == 20
+    device.kill()
+
+
+def test_a_store_from_before_there_were_keys_is_taken_over(tmp_path):
+    device = Device(tmp_path)
+    for value in (20.0, 21.0, 22.0):
+        device.read([value])
+    device.kill()
+    db = sqlite3.connect(tmp_path / "agent.sqlite")
+    db.executescript(
+        """
+        CREATE TABLE state (variable TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
+        CREATE TABLE delta (n INTEGER PRIMARY KEY, variable TEXT, delta BLOB NOT NULL);
+        INSERT INTO state SELECT name, part FROM variable WHERE n = 0;
+        INSERT INTO delta
+            SELECT 2 * n + (name = 'total'), name, part FROM variable WHERE n > 0;
+        DROP TABLE variable;
+        """
+    )
+    db.close()
+    with pytest.raises(NotFound, match="cannot be read: no such table"):
+        existing_store(tmp_path)
+    device.start()
+    device.tick()
+    assert device.core.variables.local()["local_average"].partial == (3, 6300)
+    assert device.core.variables.shared() == {"total": 3}
+    for _ in range(4):
+        device.read([23.0])
+    device.restart()
+    device.tick()
+    assert device.core.variables.local()["local_average"].partial == (7, 15_500)
+    assert device.core.variables.shared() == {"total": 7}
     device.kill()
 
 
@@ -285,9 +359,9 @@ def test_a_bounded_set_of_any_size_is_restored(tmp_path):
     times_us = [drawn.randrange(2**60) for _ in values]
     state = program.variables["samples"].bottom.add_many(device.core.replica, values, times_us)
     changes = Changes()
-    changes.states["samples"] = encode(state)
+    changes.states["samples", ""] = encode(state)
     device.store.commit(changes)
-    assert len(changes.states["samples"]) > MAX_BYTES  # of what a peer may send
+    assert len(changes.states["samples", ""]) > MAX_BYTES  # of what a peer may send
     device.restart()
     device.tick()
     partial = device.core.variables.local()["local_average"].partial

@@ -1,6 +1,7 @@
 """Derived variables are assigned; the fleet's value is a function of the newest entries."""
 
 import json
+from functools import reduce
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crdts import BoundedLWWSet, Counter, GCounter, Pair, Replica, Version
+from crdts import BoundedLWWSet, Counter, GCounter, OwnedMap, Pair, Replica, Version
 from crdts.wire import encode
 from device_agent.changes import Changes, Restored
 from device_agent.core import MOST_MEETINGS
@@ -28,7 +29,7 @@ from lasp_edge.messages import (
     Report,
     VariableFrame,
 )
-from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse
+from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse, partial_of
 
 PEER = Replica(3, 33, "pi-2")
 
@@ -47,7 +48,7 @@ def stream_of(device):
 
 def entry(device, replica, seq, partial, stream=None):
     stream = stream_of(device) if stream is None else stream
-    return VariableFrame(replica, seq, "local_average", stream, partial)
+    return entry_of(replica, seq, "local_average", stream, partial)
 
 
 def local(device):
@@ -78,7 +79,7 @@ def test_a_new_life_adopts_the_items_and_publishes_them_under_its_own_name(devic
     device.restart()
     (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
     assert frame.replica == device.core.replica > before
-    assert frame.parts == (3, 6300)
+    assert partial_of(frame) == (3, 6300)
     device.read([23.0])
     assert local(device) == (4, 8600)
 
@@ -89,15 +90,15 @@ def test_an_incomplete_set_is_not_folded():
     variables.refold()
     whole = BoundedLWWSet(bound=100)
     whole |= whole.add_many(Replica(1, 7, "pi-1"), (2000, 2100), (1, 2))
-    variables._states["samples"] = whole
-    variables._stale = {"local_average"}
+    variables._sets.held["samples"][""] = whole
+    variables._sets.moved["samples"] = {"": None}
     variables.refold()
     partial = variables.local()["local_average"].partial
     assert partial == (2, 4100)
     holed = whole | whole.add(Replica(1, 7, "pi-1"), 2200, 3)
     del holed.items[2]
-    variables._states["samples"] = holed
-    variables._stale = {"local_average"}
+    variables._sets.held["samples"][""] = holed
+    variables._sets.moved["samples"] = {"": None}
     variables.refold()
     assert variables.local()["local_average"].partial == partial
 
@@ -163,26 +164,26 @@ def definition(fold):
 def test_the_fleets_value_equals_the_recomputation_in_order_of_devices(fold, partials):
     @given(st.lists(st.tuples(DEVICES, VERSIONS, partials), max_size=30), st.randoms())
     def check(history, shuffled):
-        published, mirrored = Published(definition(fold)), Published(definition(fold))
-        newest: dict = {}
+        made = definition(fold)
+        published, mirrored = Published(made), Published(made)
+        newest = OwnedMap()
         for device, version, partial in history:
-            published.put(device, version, partial)
-            best = newest.get(device)
-            if best is None or (version, repr(partial)) > (best[0], repr(best[1])):
-                newest[device] = (version, partial)
-            total = fold.zero
-            for known in published.devices:
-                total = fold.combine(total, published._entries.entries[known].payload)
-            assert published.combined() == total
-        hashes = [entry_hash("", known, *published._entries.entries[known]) for known in newest]
-        assert published.digest == variable_digest(hashes)
+            replica = version.replica(device)
+            published.put(entry_of(replica, version.seq, made.name, made.stream, partial))
+            words = (("", version.seq, partial),)  # as `Published` compares words of one version
+            newest |= newest.put(replica, version.seq, words)
+            partials = [word[0][2] for word in newest.value.values()]
+            assert published.total("").partial == reduce(fold.combine, partials, fold.zero)
+            assert published.total("").devices == len(partials)
+        hashes = [entry_hash("", d, e.version, e.payload[0][2]) for d, e in newest.entries.items()]
+        assert published.digest == published.total("").digest == variable_digest(hashes)
         again = [*history, *history]
         shuffled.shuffle(again)
         for device, version, partial in again:
-            mirrored.put(device, version, partial)
-        assert (mirrored.digest == published.digest) == (mirrored._entries == published._entries)
-        assert mirrored._entries == published._entries
-        assert mirrored.combined() == published.combined()
+            replica = version.replica(device)
+            mirrored.put(entry_of(replica, version.seq, made.name, made.stream, partial))
+        assert mirrored.digest == published.digest
+        assert mirrored.total("") == published.total("")
 
     check()
 
@@ -330,7 +331,7 @@ def test_an_entry_that_does_not_fit_changes_nothing(device, unfit):
     device.tick()
     before = device.core.results(), device.core.variables.shared()
     stream = stream_of(device) if stream is None else stream
-    device.hear(VariableFrame(PEER, number, variable, stream, parts))
+    device.hear(entry_of(PEER, number, variable, stream, parts))
     assert (device.core.results(), device.core.variables.shared()) == before
     assert any(name.startswith("frame: ") for name in device.counted)
 
@@ -350,7 +351,7 @@ def test_an_older_own_entry_at_the_broker_is_published_over(device):
     assert device.frames(VariableFrame, device.tick()) == []
     device.hear(entry(device, Replica(0, 5, "pi-1"), 9, (7, 7)))
     frames = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert [f.parts for f in frames] == [(1, 2000)]
+    assert [partial_of(f) for f in frames] == [(1, 2000)]
 
 
 def test_an_own_entry_that_a_peer_lacks_is_published_when_it_asks(device):
@@ -405,7 +406,7 @@ def test_a_device_whose_store_was_lost_becomes_later_than_its_retained_entry(dev
     device.hear(entry(device, Replica(7, 77, "pi-1"), 4, (5, 500)))
     assert device.core.replica[:2] == (8, device.core.replica.nonce)
     (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert (frame.replica, frame.parts) == (device.core.replica, (1, 2000))
+    assert (frame.replica, partial_of(frame)) == (device.core.replica, (1, 2000))
     assert device.store.replica() == tuple(device.core.replica)
     device.restart()
     assert device.core.replica.incarnation == 9
@@ -428,7 +429,7 @@ def test_what_a_lost_store_had_counted_comes_back_from_the_broker(device):
     device.read([20.0] * 2)
     lost = Replica(7, 77, "pi-1")
     kept = Counter().increment(lost, 40)
-    device.hear(VariableFrame(lost, 9, "total", 0, (encode(kept),)))
+    device.hear(entry_of(lost, 9, "total", 0, (encode(kept),)))
     assert device.core.variables.shared()["total"] == 42
     device.tick()
     device.restart()

@@ -12,35 +12,61 @@ import pytest
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Program, folds
 from simulations.fleet import GENTLE, ROUGH, STEP_US, Faults, Fleet
-from simulations.oracle import Reading, accepted, dynamic_partial, windows
+from simulations.oracle import (
+    Reading,
+    accepted,
+    dynamic_partial,
+    dynamic_partials,
+    inputs,
+    windows,
+)
 
 CHECKOUT = Path(__file__).parents[2]
 SEEDS = range(8)
+HOUR_US = 12 * STEP_US
+"""So often the rooms change."""
 
 
 def house() -> Program:
-    """Return a program with everything: panes that no window has, min and max, a shared counter."""
+    """Return a program with everything.
+
+    Panes that no window has, min and max, a shared counter, and sets by room: some whose keys stay,
+    some whose keys go when nobody reads there for a while.
+    """
     program = Program("house")
     temperature = program.event("temperature", resolution="0.01")
     samples = program.declare_dynamic(BoundedLWWSet(bound=10), "samples")
     total = program.declare(Counter(), "total")
 
+    by_room = program.declare_dynamic(BoundedLWWSet(bound=4), "by_room", key=room)
+    program.collect(temperature, into=by_room)
+    aged = BoundedLWWSet(bound=20, max_age_s=40)
+    lately = program.declare_dynamic(aged, "lately", key=lambda event: room(event)[0])
+
     @program.on_event(temperature)
     def sampled(event, update):
         update(samples, BoundedLWWSet.add, event.value, event.time_us)
+        update(lately, BoundedLWWSet.add, event.value, event.time_us)
         update(total, Counter.increment, 1)
 
     shape = folds.struct(mean=folds.mean(), low=folds.min(), high=folds.max())
     program.fold_dynamic(program.fold(samples, shape, "here"), "everywhere")
+    program.fold_dynamic(program.fold(by_room, shape, "rooms_here"), "rooms_everywhere")
+    last = folds.struct(last=folds.last(), top=folds.top(3), middle=folds.quantile(0.5))
+    program.fold_dynamic(program.fold(lately, last, "lately_here"), "lately_everywhere")
     program.window(
-        "by_room",
+        "window_by_room",
         source=temperature,
         fold=shape,
         size_s=50,
         slide_s=20,
-        key=lambda event: event.tags["room"],
+        key=room,
     )
     return program
+
+
+def room(event):
+    return event.tags["room"]
 
 
 class Work:
@@ -61,32 +87,64 @@ class Work:
             else:
                 age_us = self.random.choice([0, 0, 1, 60]) * self.random.randint(0, 1_000_000)
                 value = round(self.random.uniform(15, 30), 2)
-                tags = {"room": self.random.choice("ab")}
+                tags = {"room": f"{self.random.choice('ab')}{self.fleet.now_us // HOUR_US % 100}"}
                 at_us = self.fleet.now_us - age_us
                 reading = Reading(device, "temperature", value, at_us, tags)
+            reading = reading._replace(accepted_us=self.fleet.now_us)
             self.fleet.read(device, "temperature", reading.value, reading.tags, reading.time_us)
             known.append(reading)
+
+    def running(self) -> list[str]:
+        """Return the devices that are switched on."""
+        return [name for name, agent in self.fleet.agents.items() if agent.durable]
 
     def steps(self, count: int) -> None:
         """Let all devices read, and time pass."""
         for _ in range(count):
-            for device in self.fleet.agents:
+            for device in self.running():
                 self.read(device)
             self.fleet.step()
+
+    def check_inputs(self, name: str) -> None:
+        """Hold the `inputs` of a dynamic fold against their definition."""
+        fleet = self.fleet
+        retired, words = fleet.membership.retired, fleet.words(name)
+        truth = inputs(fleet.program, name, words, retired)
+        assert fleet.inputs(name) == {truth}, self.replay
+
+    def check_keys(self, name: str) -> None:
+        """Hold a dynamic fold with keys against the oracle, key by key."""
+        fleet, retired = self.fleet, self.fleet.membership.retired
+        truth = dynamic_partials(fleet.program, name, self.readings, retired, self.fleet.now_us)
+        words = fleet.words(name)
+        for device, results in fleet.results(name).items():
+            found = {key: result.partial for key, result in results.items()}
+            assert found == truth, (device, self.replay)
+            for key, result in results.items():
+                assert result.inputs == inputs(fleet.program, name, words, retired, key)
+
+    def check_windows(self, without=()) -> None:
+        """Hold the windows in the lake against the oracle, without some devices' readings."""
+        name, program = "window_by_room", self.fleet.program
+        readings = [r for device, rs in self.readings.items() if device not in without for r in rs]
+        truth = windows(program, name, readings)
+        found = self.fleet.landed.windows(program, name, without)
+        assert found == {at: window.partial for at, window in truth.items()}, self.replay
 
     def settle(self) -> None:
         """Heal, settle, and hold everything against the oracle."""
         fleet, program = self.fleet, self.fleet.program
         fleet.settle()
         everything = [reading for readings in self.readings.values() for reading in readings]
-        truth = windows(program, "by_room", everything)
-        found = fleet.landed.windows(program, "by_room")
-        assert found == {at: window.partial for at, window in truth.items()}, self.replay
-        partial = dynamic_partial(program, "everywhere", self.readings)
+        self.check_windows(fleet.membership.retired)  # what they said late need not be there
+        partial = dynamic_partial(program, "everywhere", self.readings, fleet.membership.retired)
         assert set(fleet.values("everywhere").values()) == {partial}, self.replay
-        assert len(fleet.inputs("everywhere")) == 1, self.replay
+        for name, fold in program.dynamic_folds.items():
+            self.check_inputs(name)
+            if fold.keyed:
+                self.check_keys(name)
         count = len(accepted(program, everything))
-        counters = {a.core.variables.shared()["total"] for a in fleet.agents.values()}
+        counters = {fleet.agents[name].core.variables.shared()["total"] for name in self.running()}
         assert counters == {count}, self.replay
         ends_us = max(reading.time_us for reading in everything)
         for device, (_, low_us) in fleet.landed.promises.items():
@@ -175,6 +233,58 @@ def test_a_device_that_is_offline_is_named_and_does_not_hold_the_others_up():
     ]
     assert [(result.settled, result.offline) for result in results] == [(True, ("pi-2",))] * 2
     assert results[0].inputs == results[1].inputs
+    work.settle()
+
+
+def test_a_retired_device_that_is_gone_holds_nobody_up_and_its_panes_count():
+    work = Work(8, GENTLE, size=3)
+    work.steps(30)
+    work.fleet.step(40)  # its panes have landed
+    work.fleet.stop("pi-2")
+    work.steps(10)
+    with pytest.raises(AssertionError, match="not settled"):
+        work.fleet.settle(steps=60)
+    assert work.fleet.agents["pi-0"].core.variables.fleet()["everywhere"].offline == ("pi-2",)
+    work.fleet.retire("pi-2")
+    work.settle()
+    work.check_windows()
+
+
+def test_a_retired_device_that_lives_on_counts_again_when_it_is_admitted():
+    work = Work(9, GENTLE, size=3)
+    work.steps(20)
+    work.fleet.step(60)
+    before = len(work.fleet.landed.panes)
+    work.fleet.retire("pi-1")
+    work.fleet.step()
+    at_us = work.fleet.now_us
+    work.steps(20)
+    work.fleet.step(60)
+    late = [pane for pane in work.fleet.landed.panes if pane[3] == "pi-1" and pane[2] > at_us]
+    assert late == []
+    assert len(work.fleet.landed.panes) > before
+    partial = dynamic_partial(work.fleet.program, "everywhere", work.readings, ["pi-1"])
+    assert set(work.fleet.values("everywhere").values()) == {partial}
+    assert not work.fleet.agents["pi-1"].core.done
+    work.fleet.admit("pi-1")
+    work.settle()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rough_fleet_with_members_that_go_and_come_ends_with_the_truth(seed):
+    work = Work(seed, ROUGH, size=5)
+    random = Random(seed)
+    for _ in range(6):
+        work.steps(8)
+        device = random.choice(sorted(work.fleet.agents))
+        if device in work.fleet.membership.retired:
+            work.fleet.admit(device)
+        else:
+            work.fleet.retire(device)
+    for device in work.fleet.membership.retired:
+        if random.random() < 0.7:
+            work.fleet.admit(device)
     work.settle()
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import hashlib
 import json
 import random
 from collections import Counter as Tally
@@ -10,15 +11,21 @@ from fractions import Fraction
 
 import pytest
 
-from crdts import BoundedLWWSet, Counter
+from crdts import BoundedLWWSet, Counter, Version
 from lasp_edge import Program, folds
 from lasp_edge.numbers import Resolution
 from simulations.oracle import (
     Reading,
     WindowTruth,
+    Word,
     accepted,
+    combined,
     dynamic_partial,
+    dynamic_partials,
+    folded,
+    inputs,
     local_partial,
+    local_partials,
     quantised,
     windows,
 )
@@ -269,13 +276,19 @@ def test_a_dynamic_fold_combines_what_each_device_holds():
     assert dynamic_partial(program, "fleet", fleet) == (3, 1400, 200, 900)
 
 
-def test_a_set_bounded_by_age_cannot_be_recomputed_from_readings():
+def test_a_set_bounded_by_age_holds_what_was_accepted_lately_and_must_know_when():
     program = Program("p")
     program.event("temperature")
     recent = program.declare_dynamic(BoundedLWWSet(bound=9, max_age_s=60), "recent")
     program.fold(recent, folds.sum(), "sum")
-    with pytest.raises(ValueError, match="'recent': a bound and no max_age_s"):
-        local_partial(program, "sum", [])
+    program.collect("temperature", into=recent)
+    seen = [reading(n, 5, accepted_us=n * 1_000_000, stamped=True) for n in range(1, 100)]
+    assert local_partial(program, "sum", seen, 99_000_000) == (sum(range(91, 100)),)
+    assert local_partial(program, "sum", seen, 155_000_000) == (sum(range(95, 100)),)
+    assert local_partial(program, "sum", seen, 200_000_000) == (0,)
+    for readings, now_us in ((seen, None), ([reading(1, 1)], 5)):
+        with pytest.raises(ValueError, match="'recent' is bounded by age: now_us="):
+            local_partial(program, "sum", readings, now_us)
 
 
 def test_a_name_that_the_program_lacks_is_a_key_error():
@@ -286,3 +299,109 @@ def test_a_name_that_the_program_lacks_is_a_key_error():
     ):
         with pytest.raises(KeyError):
             wrong()
+
+
+# Keys, membership and inputs
+
+
+def by_room(fold=None, **limits):
+    """Return a program that collects into a set a room, and adds warm readings a second time."""
+    program = Program("rooms")
+    temperature = program.event("temperature", resolution="0.01")
+    samples = program.declare_dynamic(
+        BoundedLWWSet(**limits), "samples", key=lambda event: event.tags["room"]
+    )
+    program.collect(temperature, into=samples)
+
+    @program.on_event(temperature)
+    def warm(event, update):
+        if event.value > 20:
+            update(samples, BoundedLWWSet.add, event.value, event.time_us)
+
+    program.fold_dynamic(program.fold(samples, fold or folds.mean(), "here"), "everywhere")
+    return program
+
+
+def in_room(room, value, time_s, device="pi-1", **others):
+    return reading(value, time_s, device, tags={"room": room}, **others)
+
+
+def test_each_key_has_its_own_last_values_collected_before_handlers():
+    program = by_room(bound=3)
+    seen = [in_room("a", 1, 1), in_room("b", 2, 2), in_room("a", 21, 3), in_room("a", 5, 4)]
+    assert local_partials(program, "here", seen) == {"a": (3, 4700), "b": (1, 200)}
+    assert local_partials(program, "here", [in_room("a", 1, 1), in_room("a", 1, 1)]) == {
+        "a": (1, 100)
+    }
+    assert local_partials(program, "here", []) == {}
+
+
+def test_a_key_without_young_samples_is_none():
+    program = by_room(max_age_s=10)
+    seen = [in_room("a", 1, 1, accepted_us=1), in_room("b", 1, 1, accepted_us=5_000_000)]
+    for now_us, keys in ((10_000_001, {"a", "b"}), (10_000_002, {"b"}), (16_000_000, set())):
+        assert set(local_partials(program, "here", seen, now_us)) == keys
+
+
+def test_retired_devices_do_not_count():
+    program = by_room(bound=3)
+    fleet = {
+        "pi-1": [in_room("a", 1, 1)],
+        "pi-2": [in_room("a", 2, 1, "pi-2"), in_room("b", 3, 2, "pi-2")],
+    }
+    assert dynamic_partials(program, "everywhere", fleet) == {"a": (2, 300), "b": (1, 300)}
+    assert dynamic_partials(program, "everywhere", fleet, ["pi-2"]) == {"a": (1, 100)}
+    plain = {"pi-1": [reading(1, 1)], "pi-2": [reading(2, 1, "pi-2")]}
+    assert dynamic_partial(temperatures(), "fleet", plain, {"pi-1"}) == (1, 200, 200, 200)
+    assert dynamic_partial(temperatures(), "fleet", plain, plain) == (0, 0, None, None)
+
+
+@pytest.mark.parametrize(
+    "fold",
+    [
+        folds.top(3),
+        folds.quantile(0.5),
+        folds.distinct(),
+        folds.first(),
+        folds.last(),
+        folds.variance(),
+        folds.histogram([0, 5, 10]),
+        folds.struct(low=folds.min(), last=folds.last(), best=folds.top(2)),
+    ],
+    ids=repr,
+)
+def test_columns_combine_as_the_fold_combines_them(fold):
+    chance, bound = random.Random(7), fold.at(Resolution("0.01"))
+    for _ in range(30):
+        samples = [(chance.randint(-900, 900), chance.randint(0, 9)) for _ in range(20)]
+        cut = chance.randint(0, 20)
+        whole = bound.lift_column(*map(list, zip(*samples, strict=True)))
+        assert folded(bound, samples) == whole
+        assert (
+            combined(bound, [folded(bound, samples[:cut]), folded(bound, samples[cut:])]) == whole
+        )
+    assert combined(bound, []) == folded(bound, []) == bound.zero
+
+
+def test_inputs_are_a_sum_of_hashes_written_out():
+    program = by_room(bound=3)
+    words = {
+        ("a", "pi-1"): Word(Version(1, 7, 3), (2, 4400)),
+        ("a", "pi-2"): Word(Version(1, 8, 1), (1, None)),
+        ("b", "pi-1"): Word(Version(1, 7, 2), (1, b"\x0a\xff")),
+    }
+    retired = {"pi-2": Version(1, 8, 60)}
+    stream = program.dynamic_folds["everywhere"].stream
+
+    def expected(*texts):
+        digests = [hashlib.sha256(text.encode()).digest()[:8] for text in (*texts, str(stream))]
+        return (sum(int.from_bytes(d, "big") for d in digests) % 2**64).to_bytes(8, "big").hex()
+
+    first, second = "a\x1fpi-1\x1f1\x1f7\x1f3\x1f2\x1f4400", "a\x1fpi-2\x1f1\x1f8\x1f1\x1f1\x1f"
+    third = "b\x1fpi-1\x1f1\x1f7\x1f2\x1f1\x1f0aff"
+    assert inputs(program, "everywhere", words, {}) == expected("", first, second, third)
+    assert inputs(program, "everywhere", words, {}, "a") == expected("", first, second)
+    gone = "pi-2=1.8.60"
+    assert inputs(program, "everywhere", words, retired) == expected(gone, first, third)
+    both = retired | {"pi-1": Version(2, 0, 0)}
+    assert inputs(program, "everywhere", words, both) == expected("pi-1=2.0.0\x1fpi-2=1.8.60")

@@ -1,0 +1,159 @@
+"""What the commands about a fleet share: which fleet, listening to it, and saying one word.
+
+A command is a guest at the broker: it hears what is retained there at once, and the devices' beats
+for some seconds. What it says is retained, and the broker confirms that it has it.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Self
+
+from crdts import Replica
+from device_agent.members import CORRECT_US
+from device_agent.roster import Roster
+from device_agent.runtime import fresh_nonce
+from device_agent.settings import SECOND_US
+from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
+from lasp_edge.link import BrokerUrl, Connected, Link, Message
+from lasp_edge.loading import load_program
+from lasp_edge.messages import MemberFrame
+from lasp_edge.topics import Topics, level
+
+now_s = time.monotonic  # noqa: TID251 - a command waits in real time
+
+QUIET_S = 0.5
+"""What the broker retains has come when nothing more came for so long."""
+CORRECTION_S = 2 * CORRECT_US / SECOND_US + 0.5
+"""A device that knows a later word has said so by then."""
+MOST_TRIES = 5
+
+
+def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare which fleet, at which broker, and how long to listen."""
+    add = parser.add_argument
+    add("program", metavar="MODULE:PROGRAM", nargs="?", help="the fleet's program; else --fleet")
+    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
+    add("--listen", type=float, default=12.0, metavar="S", help="wait for beats at most so long")
+
+
+def topics_of(arguments: argparse.Namespace) -> Topics:
+    """Return the topics of the fleet that was named.
+
+    Raises:
+        UsageError: none was.
+    """
+    if not arguments.program and not arguments.fleet:
+        raise UsageError("a fleet is needed: MODULE:PROGRAM, or --fleet NAME")
+    try:
+        return Topics(arguments.fleet or load_program(arguments.program).name)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def check_device(device: str) -> str:
+    """Return a device's name.
+
+    Raises:
+        UsageError: no device can have it.
+    """
+    try:
+        level(device)
+        return Replica.checked(0, 0, device).device
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+class Guest:
+    """A short visit to the broker of a fleet; a context manager.
+
+    Args:
+        arguments: of `add_fleet_arguments`.
+        roster: hears all messages.
+        filters: of the topics to listen to.
+    """
+
+    def __init__(
+        self, arguments: argparse.Namespace, roster: Roster, filters: Sequence[str]
+    ) -> None:
+        try:
+            broker = BrokerUrl.parse(arguments.broker)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if not 0 <= arguments.listen < 1e6:  # noqa: PLR2004 - eleven days
+            raise UsageError(f"--listen: seconds from 0, not {arguments.listen}")
+        self._broker, self._roster = broker, roster
+        self._listen_s: float = arguments.listen
+        self._correction_s = min(CORRECTION_S, self._listen_s)
+        nonce = fresh_nonce()
+        client_id = f"{roster.topics.root}/guest-{nonce:08x}"
+        self._link = Link(broker, client_id=client_id, subscriptions=filters, jitter=Random(nonce))
+
+    def __enter__(self) -> Self:
+        self._link.start()
+        ends_s = now_s() + max(self._listen_s, 5.0)
+        while not any(isinstance(event, Connected) for event in self._poll(0.2)):
+            if now_s() > ends_s:
+                trouble = self._link.trouble
+                self._link.stop(flush_s=0)
+                what = f"{self._broker} does not answer: {trouble}"
+                raise EnvironmentLacks(what, f"mosquitto -p {self._broker.port}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._link.stop()
+
+    def listen(self, more: Callable[[], bool]) -> None:
+        """Listen until what is retained has come, and as long as `more` says, up to --listen."""
+        ends_s = now_s() + self._listen_s
+        quiet_s = now_s() + QUIET_S
+        while now_s() < quiet_s or (more() and now_s() < ends_s):
+            if any(isinstance(event, Message) for event in self._poll(0.1)):
+                quiet_s = min(now_s() + QUIET_S, max(ends_s, quiet_s))
+
+    def say(self, word: Callable[[], MemberFrame]) -> MemberFrame:
+        """Publish a word until nobody is heard to know a later one; return what stands then.
+
+        A broker that lost what it retained gives no reason to number the word above what devices
+        know; they correct it within seconds, and then it is said again.
+
+        Args:
+            word: makes the word from what the roster knows by now.
+
+        Raises:
+            CommandError: the broker did not confirm it, or it was contradicted again and again.
+        """
+        for _ in range(MOST_TRIES):
+            frame = word()
+            self._publish(self._roster.topics.member(frame.replica.device), frame.encode())
+            ends_s = now_s() + self._correction_s
+            while now_s() < ends_s and self._stands(frame):
+                self._poll(0.1)
+            if self._stands(frame):
+                return frame
+        raise CommandError("somebody else speaks about this device at the moment; try again")
+
+    def _stands(self, frame: MemberFrame) -> bool:
+        """Return whether nobody was heard to say something that overrides the word."""
+        heard = self._roster.membership.members.get(frame.replica.device)
+        return heard is None or heard <= frame.membership().members[frame.replica.device]
+
+    def _publish(self, topic: str, payload: bytes) -> None:
+        ends_s = now_s() + max(self._listen_s, 5.0)
+        confirmed = self._link.counts.confirmed
+        taken = self._link.publish(topic, payload, retain=True)
+        while not taken or self._link.counts.confirmed == confirmed:
+            if now_s() > ends_s:
+                trouble = self._link.trouble or "it did not confirm the message"
+                raise CommandError(f"{self._broker} has not taken the word: {trouble}")
+            self._poll(0.1)
+            taken = taken or self._link.publish(topic, payload, retain=True)
+
+    def _poll(self, timeout_s: float) -> list[object]:
+        events = self._link.poll(timeout_s)
+        for event in events:
+            if isinstance(event, Message):
+                self._roster.hear(event.topic, event.payload)
+        return list(events)

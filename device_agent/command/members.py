@@ -1,0 +1,61 @@
+r"""Print the devices of a fleet: who is connected, and who was retired.
+
+lasp-edge members greenhouse:program --broker mqtt://192.168.1.10
+"""
+
+import argparse
+import json
+from typing import Any
+
+from device_agent.command.fleet import Guest, add_fleet_arguments, topics_of
+from device_agent.roster import WHOLE_LIFE, Roster
+from lasp_edge.errors import Exit
+
+KINDS = ("member", "presence", "beat", "var")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_fleet_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    roster = Roster(topics_of(arguments))
+    with Guest(arguments, roster, [roster.topics.every(kind) for kind in KINDS]) as guest:
+        guest.listen(lambda: not roster.devices)
+    members = [_member(roster, device) for device in roster.devices]
+    print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
+    return Exit.FINE
+
+
+def _member(roster: Roster, device: str) -> dict[str, Any]:
+    seen, version = roster.seen(device), roster.membership.retired.get(device)
+    return {
+        "device": device,
+        "connected": bool(seen and seen.online),
+        "starts": seen.replica.incarnation if seen else None,
+        "retired": version is not None,
+        "counts_up_to": version and version._asdict(),
+    }
+
+
+def _plainly(members: list[dict[str, Any]]) -> str:
+    if not members:
+        return "nobody was heard in this fleet"
+    width = max(len(member["device"]) for member in members)
+    return "\n".join(f"{member['device']:{width}}  {_words(member)}" for member in members)
+
+
+def _words(member: dict[str, Any]) -> str:
+    here = "connected" if member["connected"] else "away"
+    if not member["retired"]:
+        return f"{here:9}  counts"
+    version = member["counts_up_to"]
+    start, seq = version["incarnation"], version["seq"]
+    if not start:
+        return f"{here:9}  retired; nothing of it counts"
+    if seq == WHOLE_LIFE:
+        return f"{here:9}  retired; counts up to its start {start}"
+    return f"{here:9}  retired; counts up to pane entry {seq} of its start {start}"

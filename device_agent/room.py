@@ -1,0 +1,107 @@
+"""Room in a shard: an update that would make a shard's frame too large is refused when it is asked.
+
+A keyed variable's shard travels in one frame, whole. What its keys need there is bounded from above
+by what their samples can come to, so the bound is a sum of one number a key: it costs nothing to
+keep, and no frame has to be made to know that it would be too long.
+"""
+
+from collections.abc import Sequence
+
+from lasp_edge.columns import Column, Op
+from lasp_edge.fold import Fold
+from lasp_edge.folds import fold_of
+from lasp_edge.messages import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
+from lasp_edge.packed import MAX_BINARY_BYTES
+from lasp_edge.shards import KEY_SHARDS, key_shard
+
+SHARD_BYTES = MAX_FRAME_BYTES - SHARD_OVERHEAD_BYTES
+"""So many bytes all entries of a shard may have."""
+
+_HLL_OVERHEAD_BYTES = 40
+_PACKED_BYTES = 8
+"""An entry of packed counts, and more than a coupon of a sketch."""
+
+
+class Room:
+    """What the keys of one variable need in their shards' frames, at most.
+
+    Args:
+        variable: its name, for errors.
+        folds: the published folds over it; each has frames of its own.
+    """
+
+    __slots__ = ("_fixed", "_folds", "_needs", "_samples", "_used", "_variable")
+
+    def __init__(self, variable: str, folds: Sequence[Fold]) -> None:
+        self._variable = variable
+        self._folds = [(fold, fold_of(fold.description()) is not None) for fold in folds]
+        self._fixed = not any(column.binary for fold in folds for column in fold.columns)
+        self._needs: dict[str, int] = {}
+        self._samples: dict[str, int] = {}  # of keys with samples that are not joined yet
+        self._used = [0] * KEY_SHARDS
+
+    def used(self, shard: int) -> int:
+        """Return the bytes that a shard's entries may come to."""
+        return self._used[shard]
+
+    def ask(self, key: str, held: int) -> None:
+        """Make room for one more sample of a key.
+
+        Args:
+            key: the key.
+            held: how many samples it has.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if self._fixed and key in self._needs:
+            return  # integers take what they take, however many samples there are
+        samples = self._samples.get(key, held) + 1
+        need, known, shard = self._need(key, samples), self._needs.get(key, 0), key_shard(key)
+        more = need - known
+        if more > 0:
+            if self._used[shard] + more > SHARD_BYTES:
+                raise ValueError(
+                    f"variable {self._variable!r}: its keys of one shard would not fit into a "
+                    f"frame of {MAX_FRAME_BYTES} B; use fewer or shorter keys, or smaller folds"
+                )
+            self._needs[key] = need
+            self._used[shard] += more
+        self._samples[key] = samples
+
+    def asked(self) -> list[str]:
+        """Return the keys that were asked for since the last time, sorted, and forget them."""
+        keys, self._samples = sorted(self._samples), {}
+        return keys
+
+    def put(self, key: str, held: int) -> None:
+        """Note how many samples a key has; with none it needs no room."""
+        need = self._need(key, held) if held else 0
+        self._used[key_shard(key)] += need - self._needs.get(key, 0)
+        if need:
+            self._needs[key] = need
+        else:
+            self._needs.pop(key, None)
+
+    def _need(self, key: str, samples: int) -> int:
+        needs = [
+            entry_bytes(
+                key,
+                len(fold.columns),
+                sum(_binary_bytes(column, samples if sure else 0) for column in fold.columns),
+            )
+            for fold, sure in self._folds
+        ]
+        return max(needs, default=0)
+
+
+def _binary_bytes(column: Column, samples: int) -> int:
+    """Return the most bytes of a binary part; 0 samples: who knows what a user's fold makes."""
+    if not column.binary:
+        return 0
+    most = _PACKED_BYTES * samples if samples else MAX_BINARY_BYTES
+    if column.op is Op.TOP:
+        most = min(most, 4 * column.size)
+    if column.op is Op.HLL:
+        most = _HLL_OVERHEAD_BYTES + min(most, 1 << column.size)
+    return min(most, MAX_BINARY_BYTES)
