@@ -9,9 +9,10 @@ child        the lander as a child process of the job
 run, job     the job: one streaming query, its lander, until idle
 step         one micro-batch: join, frontier, windows, globals
 merge        the lattice join as relational algebra
+combination  how partials combine, as SQL aggregates
 frontier     before which time nothing more will come
 windows      sliding windows from panes, and their revisions
-dynamic      dynamic folds, with the devices' `inputs`
+dynamic      dynamic folds by key, with the devices' `inputs`
 maintenance  compaction, small files, old files
 repair       every window again, from its panes
 

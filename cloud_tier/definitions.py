@@ -31,7 +31,8 @@ class Definition(NamedTuple):
     Attributes:
         kind: `WINDOW` or `FOLD`.
         stream: the stream id of its rows.
-        columns: the integer columns of its partial.
+        columns: the columns of its partial.
+        binary: those of them that hold bytes.
         parts: the values that lowering gives.
         fold: what lowers them; None where the program wrote its own fold.
         size_us: length of a window, 0 for a fold.
@@ -42,6 +43,7 @@ class Definition(NamedTuple):
     name: str
     stream: int
     columns: tuple[str, ...]
+    binary: frozenset[str]
     parts: tuple[str, ...]
     fold: Fold | None
     resolution: Resolution
@@ -103,7 +105,7 @@ def _described(program: Program) -> Iterator[tuple[str, str, dict[str, object]]]
 
 
 def _description(program: Program, result: Window | DynamicFold) -> dict[str, object]:
-    return {
+    described = {
         "program": program.name,
         "stream": result.stream,
         "columns": list(result.fold.columns_named),
@@ -111,17 +113,22 @@ def _description(program: Program, result: Window | DynamicFold) -> dict[str, ob
         "fold": result.fold.description(),
         "resolution": result.resolution.text,
     }
+    binary = [column.name for column in result.fold.columns if column.binary]
+    return described | ({"binary": binary} if binary else {})
 
 
 def _definition(kind: str, name: str, plain: dict[str, Any]) -> Definition:
+    resolution = Resolution(plain["resolution"])
+    fold = folds.fold_of(plain["fold"])
     return Definition(
         kind,
         name,
         plain["stream"],
         tuple(plain["columns"]),
+        frozenset(plain.get("binary", ())),
         tuple(plain["parts"]),
-        folds.fold_of(plain["fold"]),
-        Resolution(plain["resolution"]),
+        None if fold is None else fold.at(resolution),
+        resolution,
         plain["size_us"],
         plain["slide_us"],
     )

@@ -5,7 +5,7 @@
 Every input is a row of the merged table. What the clock shows is what a lander's tick says, so a
 replay gives the same F, and no driver's clock counts.
 
-    expected   the roster; without one, every device that was ever heard
+    expected   the roster; without one, every device that was ever heard. Who is retired is not
     silent     now - max(when the device's greatest version was first heard, listening since)
     live       silent for at most `dead_after_us`
 
@@ -22,7 +22,7 @@ Source: Akidau et al., "The Dataflow Model", VLDB 2015 (watermarks), with one so
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from crdts import Version
+from crdts import Membership, Version
 
 _BOTTOM: Final = -(2**63)
 
@@ -69,15 +69,17 @@ class Listening(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """The join of all promises and ticks that were merged.
+    """The join of all promises, ticks and words on members that were merged.
 
     Attributes:
         promises: the newest of each device.
         ticks: the newest of each lander, behind its number.
+        membership: who was retired.
     """
 
     promises: Mapping[str, Promise]
     ticks: Mapping[str, tuple[int, Listening]]
+    membership: Membership = Membership()
 
     def joined(self, other: "Heard") -> "Heard":
         """Return what was heard by both."""
@@ -86,7 +88,7 @@ class Heard(NamedTuple):
             promises[device] = promise.joined(promises.get(device))
         for lander, tick in other.ticks.items():
             ticks[lander] = max(tick, ticks.get(lander, tick))
-        return Heard(promises, ticks)
+        return Heard(promises, ticks, self.membership | other.membership)
 
     @property
     def listening(self) -> Listening | None:
@@ -105,7 +107,7 @@ class Coverage(NamedTuple):
 
     Attributes:
         frontier: F in microseconds since the epoch; None is bottom.
-        expected: every device that counts.
+        expected: every device that counts; who is retired does not.
         excluded: those of them that were not waited for.
     """
 
@@ -125,7 +127,8 @@ def advance(
         roster: the devices that are expected; None for whoever was heard.
         dead_after_us: see above.
     """
-    expected = tuple(sorted(heard.promises if roster is None else roster))
+    known = heard.promises if roster is None else roster
+    expected = tuple(sorted(set(known) - heard.membership.retired.keys()))
     listening = heard.listening
     if listening is None:
         return Coverage(before, expected, ())

@@ -270,12 +270,12 @@ class LanderProcess:
         self._link = Link(
             broker,
             client_id=f"lander-{log_.lander}",
-            subscriptions=[topics.every(kind) for kind in ("pane", "var", "beat")],
+            subscriptions=[topics.every(kind) for kind in ("pane", "var", "beat", "member")],
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
         )
-        reader = Reader(program, topics, landing.incarnations())
+        reader = Reader(program, topics, landing.incarnations(), landing.membership())
         pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,

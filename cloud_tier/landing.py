@@ -7,13 +7,15 @@ whoever reads a promise reads what it speaks of.
 What does not decode, names another device than its topic, comes from the far future or does not
 fit the program goes to `rejects` with the reason, and neither stops the lander nor moves anything.
 A pane frame of a stream that the program does not know is not acknowledged, so its device keeps
-the entries until a lander knows it.
+the entries until a lander knows it. Nor is one that holds panes of a retired device that lie above
+the version at which it was retired; what lies below counts for ever, and is taken.
 """
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -24,6 +26,7 @@ from cloud_tier.segments import Record, Segment
 from cloud_tier.spans import LEAST_US
 from cloud_tier.tables import (
     ENTRY,
+    MEMBER,
     PANE,
     PROMISE,
     REJECTS,
@@ -33,18 +36,20 @@ from cloud_tier.tables import (
     arrow_schema,
     entry_schema,
 )
-from crdts import Replica, Version
-from lasp_edge.fold import Fold, Op
+from crdts import Member, Membership, Replica, Version
+from lasp_edge.fold import Column, Fold, Op
 from lasp_edge.messages import (
     BeatFrame,
     Frame,
     FrameError,
+    MemberFrame,
     PaneEntries,
     PaneFrame,
     VariableFrame,
     decode,
 )
 from lasp_edge.program import Program
+from lasp_edge.shards import key_shard
 from lasp_edge.topics import Topics
 
 FAR_US: Final = 86_400_000_000
@@ -53,8 +58,14 @@ FAR_US: Final = 86_400_000_000
 FAR_INCARNATIONS: Final = 1 << 10
 """A device does not restart more often between two frames that are heard."""
 
+FAR_CONTROLS: Final = 1 << 10
+MOST_MEMBERS: Final = 10_000
+"""A stranger's word on a member must cost no more; the agents have the same limits, and so hold the
+same membership."""
+
 KEPT_BYTES: Final = 4096
 UNKNOWN_STREAM: Final = "unknown stream"
+OF_A_RETIRED_DEVICE: Final = "of a retired device"
 
 
 class Refused(ValueError):  # noqa: N818 - what happens to the frame
@@ -66,6 +77,7 @@ class Stream(NamedTuple):
 
     fold: Fold
     span_us: int
+    keyed: bool
 
 
 @dataclass
@@ -92,27 +104,34 @@ class Reader:
         program: whose streams are taken.
         topics: the fleet's.
         incarnations: the greatest incarnation that was heard of each device.
+        membership: who was retired.
     """
 
     def __init__(
-        self, program: Program, topics: Topics, incarnations: Mapping[str, int] | None = None
+        self,
+        program: Program,
+        topics: Topics,
+        incarnations: Mapping[str, int] | None = None,
+        membership: Membership | None = None,
     ) -> None:
         self._topics = topics
-        self._names = tuple(program.columns())
+        self._columns = program.columns()
         self._incarnations = dict(incarnations or {})
+        self._membership = membership or Membership()
         self._streams = {
-            window.stream: Stream(window.fold, window.span_us)
+            window.stream: Stream(window.fold, window.span_us, window.key is not None)
             for window in program.windows.values()
         }
         self._variables = {
-            local.stream: Stream(local.fold, 0) for local in program.published_folds.values()
+            local.stream: Stream(local.fold, 0, local.keyed)
+            for local in program.published_folds.values()
         }
         longest_us = max((window.size_us for window in program.windows.values()), default=0)
         self._ahead_us = FAR_US + longest_us
 
     def take(self, segment: Segment) -> Taken:
         """Return the rows of a segment."""
-        taken = Taken({name: [] for name in (*ENTRY, *self._names)})
+        taken = Taken({name: [] for name in (*ENTRY, *self._columns)})
         for record in segment.records:
             try:
                 self._take_frame(taken, record, self._frame(record))
@@ -133,7 +152,7 @@ class Reader:
 
     def table(self, taken: Taken) -> pa.Table:
         """Return the rows as Arrow."""
-        return pa.table(taken.columns, schema=entry_schema(self._names))
+        return pa.table(taken.columns, schema=entry_schema(self._columns))
 
     def _frame(self, record: Record) -> Frame:
         try:
@@ -156,13 +175,17 @@ class Reader:
             self._take_variable(taken, record, frame)
         elif isinstance(frame, BeatFrame) and not record.retained:
             self._take_promise(taken, record, frame)
+        elif isinstance(frame, MemberFrame):
+            self._take_member(taken, record, frame)
+            return  # not the device's own word, so it says nothing of its incarnation
         device, incarnation = frame.replica.device, frame.replica.incarnation
         self._incarnations[device] = max(incarnation, self._incarnations.get(device, 0))
 
     def _take_panes(self, taken: Taken, record: Record, frame: PaneFrame) -> None:
         for block in frame.blocks:
             self._check_block(block, frame.replica, record.received_us)
-        for block in frame.blocks:
+        counting = [self._that_counts(frame.replica.device, block) for block in frame.blocks]
+        for block in counting:
             parts = self._streams[block.stream].fold.columns_named
             self._extend(
                 taken,
@@ -178,7 +201,23 @@ class Reader:
                 received_us=record.received_us,
                 **dict(zip(parts, block.columns, strict=True)),
             )
+        if tuple(counting) != frame.blocks:
+            raise Refused(OF_A_RETIRED_DEVICE)
         taken.frames.setdefault(frame.replica, []).append(frame.number)
+
+    def _that_counts(self, device: str, block: PaneEntries) -> PaneEntries:
+        """Return the entries that count under the membership: all but of a retired device."""
+        member = self._membership.members.get(device)
+        if member is None or not member.retired:
+            return block
+        life = (block.incarnation, block.nonce)
+        counts = [(*life, seq) <= member.version for seq in block.seqs]
+        return block._replace(
+            columns=tuple(tuple(compress(column, counts)) for column in block.columns),
+            keys=tuple(compress(block.keys, counts)),
+            panes_us=tuple(compress(block.panes_us, counts)),
+            seqs=tuple(compress(block.seqs, counts)),
+        )
 
     def _check_block(self, block: PaneEntries, replica: Replica, received_us: int) -> None:
         stream = self._streams.get(block.stream)
@@ -200,17 +239,42 @@ class Reader:
         stream = self._variables.get(frame.stream)
         if stream is None:
             raise Refused(UNKNOWN_STREAM)
-        columns = [(part,) for part in frame.parts]
-        _check_partials(stream.fold, columns)
+        _check_keys(stream, frame)
+        entry = {
+            "kind": VARIABLE,
+            "stream": frame.stream,
+            "shard": frame.shard,
+            "device": frame.replica.device,
+            "received_us": record.received_us,
+            **frame.version._asdict(),
+        }
+        if not frame.keys:
+            self._extend(taken, 1, **entry, key=None, changed=frame.number)
+            return
+        _check_partials(stream.fold, frame.columns)
+        parts = dict(zip(stream.fold.columns_named, frame.columns, strict=True))
+        count = len(frame.keys)
+        self._extend(taken, count, **entry, key=frame.keys, changed=frame.seqs, **parts)
+
+    def _take_member(self, taken: Taken, record: Record, frame: MemberFrame) -> None:
+        word, members = frame.membership(), self._membership.members
+        known = members.get(frame.replica.device)
+        if frame.number > (known.control if known else 0) + FAR_CONTROLS:
+            raise Refused("control far ahead of the known one")
+        if known is None and len(members) >= MOST_MEMBERS:
+            raise Refused("too many members")
+        if word <= self._membership:
+            return  # retained, and heard before
+        self._membership |= word
         self._extend(
             taken,
             1,
-            kind=VARIABLE,
-            stream=frame.stream,
+            kind=MEMBER,
             device=frame.replica.device,
+            changed=frame.number,
+            done=frame.retired,
             received_us=record.received_us,
             **frame.version._asdict(),
-            **dict(zip(stream.fold.columns_named, columns, strict=True)),
         )
 
     def _take_promise(self, taken: Taken, record: Record, frame: BeatFrame) -> None:
@@ -236,8 +300,15 @@ _ABSENT: Final[Mapping[str, Any]] = {
     "incarnation": 0,
     "nonce": 0,
     "seq": 0,
+    "shard": 0,
+    "changed": 0,
 }
-_TOPICS: Final = {PaneFrame: "pane", VariableFrame: "var", BeatFrame: "beat"}
+_TOPICS: Final = {
+    PaneFrame: "pane",
+    VariableFrame: "var",
+    BeatFrame: "beat",
+    MemberFrame: "member",
+}
 
 
 class Landing:
@@ -276,6 +347,18 @@ class Landing:
         found = rows(self._lake, self._lake.landing, query)
         return {row["device"]: row["incarnation"] for row in found}
 
+    def membership(self) -> Membership:
+        """Return who was retired, as far as it has landed."""
+        query = (
+            "SELECT DISTINCT device, changed, done, incarnation, nonce, seq FROM source "  # noqa: S608 - our word
+            f"WHERE kind = '{MEMBER}'"
+        )
+        found = Membership()
+        for row in rows(self._lake, self._lake.landing, query):
+            version = Version(row["incarnation"], row["nonce"], row["seq"])
+            found |= Membership({row["device"]: Member(row["changed"], row["done"], version)})
+        return found
+
     def _reject(self, number: int, taken: Taken) -> None:
         self._rejects.update_incremental()
         if (self._rejects.transaction_version(self._lander) or 0) >= number:
@@ -305,14 +388,31 @@ def collector_off() -> Iterator[None]:
             gc.enable()
 
 
+def _check_keys(stream: Stream, frame: VariableFrame) -> None:
+    if not stream.keyed and (frame.shard, frame.keys or ("",)) != (0, ("",)):
+        raise Refused("keys of a variable that has none")
+    if stream.keyed and any(key_shard(key) != frame.shard for key in frame.keys):
+        raise Refused("a key of another shard")
+
+
 def _check_partials(fold: Fold, columns: Sequence[Sequence[Any]]) -> None:
     if len(columns) != len(fold.columns):
         raise Refused("not the columns of its stream")
     for column, values in zip(fold.columns, columns, strict=True):
-        known = [value for value in values if value is not None]
-        if len(known) != len(values) and column.op is Op.SUM:
-            raise Refused("a total is missing")
-        if not all(type(value) is int for value in known):
-            raise Refused("not integers")
-        if known and not (-column.limit < min(known) and max(known) < column.limit):
-            raise Refused("partial out of range")
+        if not column.binary:
+            _check_integers(column, values)
+    # Integers that stand alone were checked by column. What is packed, or stands beside another
+    # column, takes a look at each partial.
+    by_row = any(column.binary or column.by for column in fold.columns)
+    if by_row and not all(map(fold.within_limits, zip(*columns, strict=True))):
+        raise Refused("partial not in its form")
+
+
+def _check_integers(column: Column, values: Sequence[Any]) -> None:
+    known = [value for value in values if value is not None]
+    if len(known) != len(values) and column.op is Op.SUM:
+        raise Refused("a total is missing")
+    if not all(type(value) is int for value in known):
+        raise Refused("not integers")
+    if known and not (-column.limit < min(known) and max(known) < column.limit):
+        raise Refused("partial out of range")

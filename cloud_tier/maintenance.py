@@ -5,7 +5,8 @@ reads the table, and a step's appends do; the lander's appends read nothing and 
 
 A partition of `lattice` is rewritten as its own join, `dataChange=false`: readers see the same
 merged view before and after. A pane's partition is rewritten once it is closed, that is, once F
-has passed its day; the entries that are no panes are rewritten each time.
+has passed its day; the entries that are no panes are rewritten each time, without those that newer
+ones replace.
 
 `VACUUM` deletes what is older than the table's `delta.deletedFileRetentionDuration` (7 days unless
 set): that is how far back `versionAsOf` can look.
@@ -20,7 +21,7 @@ from cloud_tier.merge import day
 from cloud_tier.plan import Plan
 from cloud_tier.spans import DAY_US
 from cloud_tier.step import read
-from cloud_tier.tables import PANE, PANE_DATE, PROMISE, TICK, VARIABLE
+from cloud_tier.tables import MEMBER, PANE, PANE_DATE, PROMISE, TICK, VARIABLE
 
 
 def maintain(spark: SparkSession, plan: Plan, frontier: int | None) -> None:
@@ -55,8 +56,11 @@ def compact(spark: SparkSession, plan: Plan, date: str) -> None:
     names = [part.name for part in plan.parts]
     where = f"{PANE_DATE} = '{date}'"
     joined = merge.joined(read(spark, plan.lake.lattice).where(where), names)
-    replaced = merge.latest(joined.where(f"kind IN ('{PROMISE}', '{TICK}', '{VARIABLE}')"), names)
-    kept = [joined.where(f"kind = '{PANE}'"), replaced]
+    kept = [
+        joined.where(f"kind IN ('{PANE}', '{MEMBER}')"),
+        merge.latest(joined.where(f"kind IN ('{PROMISE}', '{TICK}')"), names),
+        merge.standing(joined.where(f"kind = '{VARIABLE}'")),
+    ]
     writer = merge.with_date(reduce(DataFrame.unionByName, kept)).coalesce(1).write
     writer = writer.format("delta").mode("overwrite")
     writer.option("replaceWhere", where).option("dataChange", "false").save(plan.lake.lattice)

@@ -5,17 +5,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cloud_tier.tables import Lake
-from lasp_edge.fold import Op
+from lasp_edge.fold import Column, Fold, Op
 from lasp_edge.program import Program
 
 _DAY_US = 86_400_000_000
 
 
 class Part(NamedTuple):
-    """One integer column of a partial, and how two of them combine."""
+    """One column of a partial, and how two of them combine; as `lasp_edge.fold.Column`."""
 
     name: str
     op: Op
+    by: str = ""
+    size: int = 0
+
+    @property
+    def binary(self) -> bool:
+        """Whether it holds bytes."""
+        return Column(self.name, self.op).binary
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class FoldPlan:
     Attributes:
         stream: the dynamic fold's own id, which its `inputs` digest holds.
         source_stream: the id that travels with the entries.
+        parts: the columns of its partial, in order.
     """
 
     name: str
@@ -88,7 +96,6 @@ def plan_of(
         dead_after_us: a device that was silent for longer is not waited for.
         retain_us: windows that start further below the frontier are never recomputed.
     """
-    ops = program.columns()
     windows = [
         WindowPlan(
             window.name,
@@ -96,17 +103,17 @@ def plan_of(
             window.size_us,
             window.slide_us,
             window.span_us,
-            _parts(window.fold.columns_named, ops),
+            parts_of(window.fold.columns),
         )
         for window in program.windows.values()
     ]
     folds = [
-        FoldPlan(fold.name, fold.stream, fold.source.stream, _parts(fold.fold.columns_named, ops))
+        FoldPlan(fold.name, fold.stream, fold.source.stream, parts_of(fold.fold.columns))
         for fold in program.dynamic_folds.values()
     ]
     return Plan(
         lake.root,
-        _parts(ops, ops),
+        _every_part(program),
         tuple(windows),
         tuple(folds),
         None if roster is None else tuple(sorted(set(roster))),
@@ -115,5 +122,14 @@ def plan_of(
     )
 
 
-def _parts(names: Iterable[str], ops: dict[str, Op]) -> tuple[Part, ...]:
-    return tuple(Part(name, ops[name]) for name in names)
+def parts_of(columns: Iterable[Column]) -> tuple[Part, ...]:
+    """Return what Spark needs of a fold's columns."""
+    return tuple(Part(column.name, column.op, column.by, column.size) for column in columns)
+
+
+def _every_part(program: Program) -> tuple[Part, ...]:
+    """Return the parts of all windows and local folds, sorted by name; each means one thing."""
+    folds: list[Fold] = [window.fold for window in program.windows.values()]
+    folds += [local.fold for local in program.local_folds.values()]
+    parts = {part.name: part for fold in folds for part in parts_of(fold.columns)}
+    return tuple(parts[name] for name in sorted(parts))

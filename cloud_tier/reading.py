@@ -23,7 +23,7 @@ def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
 
     Returns:
         key, start_us, end_us, one value for each part of the fold and its integers, devices_in,
-        devices_expected, status, revision.
+        devices_expected, status, revision. Binary columns are in the rows, but are not printed.
 
     Raises:
         NotFound: there is no such lake, or no such window in it.
@@ -46,7 +46,8 @@ def fleet_values(lake: Lake, name: str | None = None, *, all_revisions: bool = F
 
     Returns:
         name, key, one value for each part and its integers, devices_in, inputs, revision. A
-        column that a fold lacks is missing in its rows.
+        column that a fold lacks is missing in its rows. A key that nobody has any more has no
+        device in.
 
     Raises:
         NotFound: there is no such lake, or no such fold in it.
@@ -78,8 +79,8 @@ def _meaning(lake: Lake, kind: str, name: str, what: str) -> Definition:
 
 def _columns(meaning: Definition) -> list[str]:
     """Return the value columns: the parts, then the integers that are no part themselves."""
-    integers = [column for column in meaning.columns if column not in meaning.parts]
-    return [*meaning.parts, *integers]
+    hidden = {*meaning.parts, *meaning.binary}
+    return [*meaning.parts, *(column for column in meaning.columns if column not in hidden)]
 
 
 def _quoted(text: str) -> str:
@@ -100,7 +101,8 @@ def _select(fields: Sequence[str], where: str, entry: str, *, all_revisions: boo
 def _lowered(row: Row, meaning: Definition) -> Row:
     """Return a row with whole numbers as int and the fold's parts beside them."""
     for column in meaning.columns:
-        row[column] = None if row[column] is None else int(row[column])
+        if row[column] is not None and column not in meaning.binary:
+            row[column] = int(row[column])
     partial = tuple(row[column] for column in meaning.columns)
     parts: Mapping[str, Any] = {}
     if meaning.fold is not None:

@@ -25,5 +25,5 @@ def repair(spark: SparkSession, plan: Plan, known: Known) -> int:
     starts = {window.name: above([EVERYTHING], floor_us) for window in plan.windows}
     coverage = advance(known.frontier, known.heard, plan.roster, plan.dead_after_us)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
-    append_globals(spark, plan)
+    append_globals(spark, plan, known.heard.membership, known.said)
     return append_windows(spark, plan, starts, coverage._replace(frontier=known.frontier))

@@ -1,10 +1,11 @@
 """One micro-batch: join, frontier, windows, globals. Each part is a join or appends what differs.
 
     1 join the batch in itself and append it to `lattice`           one commit
-    2 the frontier, from all promises and ticks that were merged
+    2 the frontier, from all promises, ticks and words on members
+      that were merged
     3 windows: touched ones and those that F has passed; what
       differs is appended, with F in the same commit                at most one commit
-    4 globals, where variables came in                              at most one commit
+    4 globals, where variables or words on members came in          at most one commit
 
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
 joins to the same, touched are the panes of all input rows, new or not, and F is recorded by the
@@ -14,6 +15,7 @@ between steps, replaced only after the commits returned, and read back at every 
 """
 
 import json
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -22,8 +24,8 @@ from pyspark.sql import functions as sql
 from cloud_tier import dynamic, merge, windows
 from cloud_tier.frontier import Coverage, Heard, Listening, Promise, advance
 from cloud_tier.plan import Plan
-from cloud_tier.tables import PANE, PANE_DATE, PROMISE, TENTATIVE, TICK, VARIABLE
-from crdts import Version
+from cloud_tier.tables import MEMBER, PANE, PANE_DATE, PROMISE, TENTATIVE, TICK, VARIABLE
+from crdts import Member, Membership, Version
 
 
 class Known(NamedTuple):
@@ -31,11 +33,13 @@ class Known(NamedTuple):
 
     Attributes:
         frontier: F; None is bottom.
-        heard: every promise and tick.
+        heard: every promise and tick, and who was retired.
+        said: what the newest rows of `globals` say.
     """
 
     frontier: int | None
     heard: Heard
+    said: dynamic.Current = MappingProxyType({})
 
 
 class Outcome(NamedTuple):
@@ -46,7 +50,7 @@ class Outcome(NamedTuple):
         coverage: the frontier now, and over whom.
         rows: how many rows came in, after the join inside the batch.
         panes: how many of them are pane rows.
-        variables: how many of them are variable rows.
+        variables: how many of them are rows of variables or words on members.
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
     """
@@ -61,7 +65,7 @@ class Outcome(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """What a batch brought: panes by stream, rows by kind, promises and ticks."""
+    """What a batch brought: panes by stream, rows by kind, and what they say of devices."""
 
     panes_us: dict[int, set[int]]
     rows: dict[str, int]
@@ -84,15 +88,18 @@ def step(batch: DataFrame, batch_id: int, plan: Plan, known: Known) -> Outcome:
     starts = windows.affected(
         plan.windows, brought.panes_us, known.frontier, coverage.frontier, plan.retain_us
     )
-    spark = batch.sparkSession
+    spark, said = batch.sparkSession, known.said
+    appended = append_windows(spark, plan, starts, coverage)
+    variables = brought.rows.get(VARIABLE, 0) + brought.rows.get(MEMBER, 0)
+    news = append_globals(spark, plan, heard.membership, said) if variables else {}
     return Outcome(
-        Known(coverage.frontier, heard),
+        Known(coverage.frontier, heard, {**said, **news} if news else said),
         coverage,
         sum(brought.rows.values()),
         brought.rows.get(PANE, 0),
-        brought.rows.get(VARIABLE, 0),
-        append_windows(spark, plan, starts, coverage),
-        append_globals(spark, plan) if VARIABLE in brought.rows else 0,
+        variables,
+        appended,
+        len(news),
     )
 
 
@@ -121,18 +128,37 @@ def append_windows(
     return _append(rows, plan.lake.windows, json.dumps({"frontier": coverage.frontier}))
 
 
-def append_globals(spark: SparkSession, plan: Plan) -> int:
-    """Recompute the dynamic folds, append what differs, and return how many did."""
+def append_globals(
+    spark: SparkSession, plan: Plan, membership: Membership, said: dynamic.Current
+) -> dynamic.Current:
+    """Recompute the dynamic folds, append what differs, and return what was appended.
+
+    Args:
+        spark: a session.
+        plan: the program over the lake.
+        membership: who was retired.
+        said: what the newest rows say.
+    """
     if not plan.folds:
-        return 0
-    values = dynamic.values(_entries(spark, plan, VARIABLE), plan.folds)
-    current = dynamic.current(read(spark, plan.lake.globals), plan.folds)
-    return _append(dynamic.revisions(values, current), plan.lake.globals)
+        return {}
+    standing = merge.standing(_stored(spark, plan, VARIABLE))
+    entries = merge.joined(standing, [part.name for part in plan.parts])
+    values = dynamic.values(entries, plan.folds, membership)
+    current = dynamic.frame_of(spark, said)
+    rows = dynamic.revisions(values, current, plan.folds, membership).persist()
+    try:
+        return dynamic.said(rows) if _append(rows, plan.lake.globals) else {}
+    finally:
+        rows.unpersist()
 
 
 def recalled(spark: SparkSession, plan: Plan) -> Known:
     """Return what the tables know: what a query starts with."""
-    return Known(recorded_frontier(spark, plan), _heard(_entries(spark, plan, PROMISE, TICK)))
+    names = [part.name for part in plan.parts]
+    words = merge.joined(_stored(spark, plan, PROMISE, TICK), names)
+    heard = _heard(merge.latest(words, names)).joined(_heard(_stored(spark, plan, MEMBER)))
+    said = dynamic.current(read(spark, plan.lake.globals), plan.folds) if plan.folds else {}
+    return Known(recorded_frontier(spark, plan), heard, said)
 
 
 def recorded_frontier(spark: SparkSession, plan: Plan) -> int | None:
@@ -168,18 +194,21 @@ def _brought(joined: DataFrame) -> Brought:
 
 
 def _heard(rows: DataFrame) -> Heard:
-    """Return the promises and ticks among merged rows."""
+    """Return the promises, ticks and words on members among rows."""
     promises: dict[str, Promise] = {}
     ticks: dict[str, tuple[int, Listening]] = {}
-    for row in rows.where(f"kind IN ('{PROMISE}', '{TICK}')").select(*_SAID).collect():
+    membership = Membership()
+    for row in rows.where(f"kind IN ('{PROMISE}', '{TICK}', '{MEMBER}')").select(*_SAID).collect():
+        version = Version(row.incarnation, row.nonce, row.seq)
         if row.kind == TICK:
             tick = (row.seq, Listening(row.low_us, row.since_us))
             ticks[row.device] = max(tick, ticks.get(row.device, tick))
+        elif row.kind == MEMBER:
+            membership |= Membership({row.device: Member(row.changed, row.done, version)})
         else:
-            version = Version(row.incarnation, row.nonce, row.seq)
             promise = Promise(version, row.low_us, bool(row.done), row.received_us)
             promises[row.device] = promise.joined(promises.get(row.device))
-    return Heard(promises, ticks)
+    return Heard(promises, ticks, membership)
 
 
 _SAID = (
@@ -192,17 +221,16 @@ _SAID = (
     "since_us",
     "received_us",
     "done",
+    "changed",
 )
 
 
-def _entries(spark: SparkSession, plan: Plan, *kinds: str) -> DataFrame:
-    """Return the merged entries of kinds that are not panes: one partition of `lattice`."""
+def _stored(spark: SparkSession, plan: Plan, *kinds: str) -> DataFrame:
+    """Return the rows of kinds that are not panes: they are in one partition of `lattice`."""
     wanted = ", ".join(f"'{kind}'" for kind in kinds)
     stored = read(spark, plan.lake.lattice).where(f"{PANE_DATE} = {merge.day(0)}")
     # Everything that follows groups by the device and more, so the rows move once.
-    rows = stored.where(f"kind IN ({wanted})").repartition("device")
-    names = [part.name for part in plan.parts]
-    return merge.latest(merge.joined(rows, names), names)
+    return stored.where(f"kind IN ({wanted})").repartition("device")
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

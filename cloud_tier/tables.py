@@ -8,12 +8,17 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Four kinds of row share the columns:
+`max_by` and `sum` are the join. Five kinds of row share the columns:
 
     pane       one replica's partial of one pane of one key; the greatest `seq` of a replica wins
-    variable   one device's entry of a dynamic variable; the greatest version wins
+    variable   one key of a device's entry of a dynamic variable, that is, of one `shard` of it. It
+               counts while its version is the greatest of (stream, device, shard); `changed` is
+               the seq at which the key itself last changed. An entry without keys is one row whose
+               `key` is NULL, and only says that all others are gone
     promise    one device's low watermark, and when its version was first heard
     tick       a lander's clock: it has listened from `since_us` until `low_us`
+    member     an operator's word on a device: numbered by `changed`, retired if `done`, and then
+               (incarnation, nonce, seq) is up to where its panes count
 
 Tables are plain (reader version 1, writer version 2): any Delta reader opens them.
 """
@@ -28,11 +33,12 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from lasp_edge.errors import NotFound, UsageError
-from lasp_edge.fold import Op
+from lasp_edge.fold import Column, Op
 
 PANE: Final = "pane"
 VARIABLE: Final = "variable"
 PROMISE: Final = "promise"
+MEMBER: Final = "member"
 TICK: Final = "tick"
 
 TENTATIVE: Final = "tentative"
@@ -52,6 +58,8 @@ ENTRY: Final = {
     "since_us": "long",
     "received_us": "long",
     "done": "boolean",
+    "shard": "long",
+    "changed": "long",
 }
 PANE_DATE: Final = "pane_date"
 
@@ -91,7 +99,7 @@ PROGRAMS: Final = {
 }
 
 # Totals over devices and panes may exceed 64 bits; a single entry's never do.
-_COMBINED: Final = {Op.SUM: "decimal(38,0)", Op.MIN: "long", Op.MAX: "long"}
+_COMBINED: Final = {Op.SUM: "decimal(38,0)"}
 _ARROW: Final = {
     "string": pa.string(),
     "long": pa.int64(),
@@ -187,8 +195,8 @@ class Lake:
             UsageError: a column's name cannot stand beside the lake's own.
         """
         _check_names(columns)
-        parts = dict.fromkeys(columns, "long")
-        combined = {name: _COMBINED[op] for name, op in columns.items()}
+        parts = _part_types(columns)
+        combined = {name: _COMBINED.get(op, parts[name]) for name, op in columns.items()}
         windows = {**_WINDOW_IDENTITY, **combined, **_WINDOW_RECORD}
         values = {"name": "string", "key": "string", **combined, **_GLOBAL_RECORD}
         _ensure(self.landing, {**ENTRY, **parts}, _APPENDED_ONLY)
@@ -204,9 +212,15 @@ def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
 
 
-def entry_schema(columns: Iterable[str]) -> pa.Schema:
+def entry_schema(columns: Mapping[str, Op]) -> pa.Schema:
     """Return the Arrow schema of landing rows with these part columns."""
-    return arrow_schema({**ENTRY, **dict.fromkeys(columns, "long")})
+    return arrow_schema({**ENTRY, **_part_types(columns)})
+
+
+def _part_types(columns: Mapping[str, Op]) -> dict[str, str]:
+    """Return the Delta types of one device's parts."""
+    binary = {name for name, op in columns.items() if Column(name, op).binary}
+    return {name: "binary" if name in binary else "long" for name in columns}
 
 
 def _check_names(columns: Iterable[str]) -> None:

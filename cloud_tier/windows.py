@@ -8,7 +8,7 @@ from the current one:
     status     tentative while F is before the end; final once, when F has passed it (at once, if
                its first reading comes after that); revised whenever a later result differs
 
-Differs means: the status, an integer of the partial, or how many devices are in. The last is not
+Differs means: the status, a part of the partial, or how many devices are in. The last is not
 implied: a further device may leave a minimum as it was.
 """
 
@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from cloud_tier import merge, spans
+from cloud_tier.combination import aggregates, combined, pooled, quoted
 from cloud_tier.frontier import Coverage
-from cloud_tier.merge import aggregates, any_of, quoted, text
+from cloud_tier.merge import any_of, text
 from cloud_tier.plan import Part, WindowPlan
 from cloud_tier.spans import Span
 from cloud_tier.tables import FINAL, PANE, PANE_DATE, REVISED, TENTATIVE
@@ -77,9 +78,9 @@ def computed(
     wanted = _by_stream(plans, lambda window: merge.within("start_us", starts[window.name]))
     placed = panes.selectExpr("stream", "key", "device", every_start, *names).where(wanted)
     keys = ("stream", "key", "start_us")
-    devices = placed.groupBy(*keys, "device").agg(*merge.combined(parts))
+    devices = placed.groupBy(*keys, "device").agg(*pooled(parts))
     devices_in = aggregates("CAST(count(1) AS INT) AS devices_in")
-    fleet = devices.groupBy(*keys).agg(*merge.combined(parts), *devices_in)
+    fleet = devices.groupBy(*keys).agg(*combined(parts), *devices_in)
     return fleet.selectExpr(
         f"{_by_stream(plans, lambda window: text(window.name))} AS window",
         "key",

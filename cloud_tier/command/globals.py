@@ -1,7 +1,9 @@
 """Print the fleet-wide values (dynamic folds) of the lake, as they stand now. No Spark needed.
 
 Columns: name, key, one for each part of the folds and their integers, devices_in, inputs, revision.
-Equal `inputs` mean that the value was made from the same entries as on a device.
+Equal `inputs` mean that the value was made from the same entries as on a device. A key that no
+device has any more, or only retired ones, stays with 0 in `devices_in`. Binary columns (sketches)
+are not printed; any Delta reader finds them in the table.
 """
 
 import argparse

@@ -134,7 +134,7 @@ def row(kind: str, device: str, incarnation: int, nonce: int, seq: int, **column
     """Return a landing row."""
     named = {"kind": kind, "device": device, "incarnation": incarnation, "nonce": nonce, "seq": seq}
     filled = dict.fromkeys(ENTRY) | {"stream": 0, "key": "", "pane_us": 0, "received_us": BEGIN_US}
-    return filled | named | columns
+    return filled | {"shard": 0, "changed": seq if kind == "variable" else 0} | named | columns
 
 
 def tick(number: int, now_us: int, since_us: int = BEGIN_US) -> Row:

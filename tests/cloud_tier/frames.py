@@ -9,6 +9,7 @@ from lasp_edge.link import Event, Message
 from lasp_edge.messages import (
     AckFrame,
     BeatFrame,
+    MemberFrame,
     PaneEntries,
     PaneFrame,
     VariableFrame,
@@ -42,7 +43,8 @@ def panes(
 def variable(program: Program, seq: int, *parts: int, replica: Replica = ME) -> VariableFrame:
     """Return the frame of the local average."""
     local = program.published_folds["local_average"]
-    return VariableFrame(replica, seq, local.name, local.stream, parts)
+    columns = tuple((part,) for part in parts)
+    return VariableFrame(replica, seq, local.name, local.stream, 0, ("",), (seq,), columns)
 
 
 def beat(
@@ -52,11 +54,20 @@ def beat(
     return BeatFrame(replica, number, low_us, done, ())
 
 
+def member(
+    control: int, *, retired: bool = True, seq: int = 0, replica: Replica = ME
+) -> MemberFrame:
+    """Return an operator's word on a device."""
+    return MemberFrame(replica, control, retired, seq)
+
+
 def topic_of(frame: Any) -> str:
     """Return where a frame is published."""
     device = frame.replica.device
     if isinstance(frame, VariableFrame):
-        return TOPICS.variable(device, frame.variable)
+        return TOPICS.variable(device, frame.variable, frame.shard)
+    if isinstance(frame, MemberFrame):
+        return TOPICS.member(device)
     return TOPICS.beat(device) if isinstance(frame, BeatFrame) else TOPICS.pane(device)
 
 

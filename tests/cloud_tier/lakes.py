@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from cloud_tier.plan import plan_of
 from cloud_tier.step import Known, Outcome, recalled, step
 from cloud_tier.tables import Lake
 from lasp_edge import Program
+from lasp_edge.fold import Part, Partial
 from tests.cloud_tier.fleet import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.
@@ -75,7 +77,7 @@ class LakeUnderTest:
         return sorted(found, key=lambda row: row["revision"])
 
     def current(self) -> dict[tuple[str, str, int], tuple[Any, ...]]:
-        """Return (window, key, start) -> (integers of the partial, devices in) of current rows."""
+        """Return (window, key, start) -> (partial, devices in) of the current rows."""
         newest: dict[tuple[str, str, int], Row] = {}
         for row in sorted(self.rows(self.lake.windows), key=lambda row: row["revision"]):
             newest[row["window"], row["key"], row["start_us"]] = row
@@ -90,9 +92,14 @@ class LakeUnderTest:
             statuses.append(row["status"])
         return found
 
-    def _partial(self, row: Row) -> tuple[int | None, ...]:
+    def _partial(self, row: Row) -> Partial:
         columns = self.program.windows[row["window"]].fold.columns_named
-        return tuple(None if row[name] is None else int(row[name]) for name in columns)
+        return tuple(part(row[name]) for name in columns)
+
+
+def part(value: Any) -> Part:
+    """Return one part as the edge has it: totals are decimals in the lake."""
+    return int(value) if isinstance(value, Decimal) else value
 
 
 def batches(rows: list[Row], seed: int, count: int) -> list[list[Row]]:

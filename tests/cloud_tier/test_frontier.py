@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_tier.frontier import NOTHING_HEARD, Heard, Listening, Promise, advance
-from crdts import Version
+from crdts import Membership, Version
 
 DEAD = 60
 
@@ -51,6 +51,28 @@ def test_listening_that_began_anew_gives_everybody_time_but_keeps_the_frontier()
     known = heard(1_000, 990, a=said(500, 995), b=said(40, 100))
     assert frontier(45, known) == 45  # b may have been heard by nobody
     assert excluded(45, known) == ()
+
+
+@pytest.mark.parametrize("roster", [None, ["a", "b"]])
+def test_retired_device_is_neither_waited_for_nor_expected(roster):
+    membership = Membership().retire("b", Version(1, 7, 3))
+    known = heard(100, 0, a=said(50, 90), b=said(40, 95))._replace(membership=membership)
+    assert advance(None, known, roster, DEAD) == (50, ("a",), ())
+    back = known._replace(membership=membership | membership.admit("b"))
+    assert advance(None, back, roster, DEAD) == (40, ("a", "b"), ())
+
+
+def test_frontier_stands_where_everybody_was_retired():
+    membership = Membership().retire("a", Version(1, 7, 3))
+    known = heard(100, 0, a=said(50, 90, done=True))._replace(membership=membership)
+    assert advance(30, known, None, DEAD) == (30, (), ())
+
+
+def test_membership_is_joined_with_what_was_heard():
+    one = NOTHING_HEARD._replace(membership=Membership().retire("a", Version(1, 7, 3)))
+    other = NOTHING_HEARD._replace(membership=Membership().retire("b", Version(1, 7, 3)))
+    assert one.joined(other).membership.retired.keys() == {"a", "b"}
+    assert NOTHING_HEARD.membership == Membership(), "nothing was joined into it"
 
 
 def test_roster_waits_for_a_device_that_was_never_heard():

@@ -103,7 +103,7 @@ def test_pane_frame_that_does_not_fit_is_rejected_whole_and_not_acknowledged(cha
     [
         (variable(PROGRAM, 1, 2), "not the columns of its stream"),
         (replace(variable(PROGRAM, 1, 2, 4400), stream=5), "unknown stream"),
-        (replace(variable(PROGRAM, 1), parts=(b"x",)), "not the columns of its stream"),
+        (replace(variable(PROGRAM, 1), columns=((b"x",),)), "not the columns of its stream"),
         (beat(1, NOW_US + 2 * FAR_US), "promise from the far future"),
     ],
 )
@@ -112,7 +112,7 @@ def test_frame_that_does_not_fit_is_rejected(frame, reason):
 
 
 def test_shared_state_is_the_devices_own_affair():
-    assert rows(record(replace(variable(PROGRAM, 1), stream=0, parts=(b"state",)))) == []
+    assert rows(record(replace(variable(PROGRAM, 1), stream=0, columns=((b"state",),)))) == []
 
 
 def test_bytes_and_topics_of_strangers_are_rejected_with_a_reason():

@@ -120,6 +120,41 @@ def test_fleet_values_are_printed_by_name(lake, capsys):
     assert (printed["name"], printed["mean"], printed["count"]) == ("global_average", "22.0", "2")
 
 
+def test_key_that_is_gone_shows_that_nobody_has_it(lake, capsys):
+    stream = PROGRAM.dynamic_folds["global_average"].stream
+    zero = {"count": Decimal(0), "total_q": Decimal(0), "devices_in": 0, "inputs": f"{7:016x}"}
+    value = {"name": "global_average", "key": "attic", "stream": stream, "revision": 1}
+    write(lake.globals, [value | zero])
+    (row,) = fleet_values(lake).rows
+    assert (row["key"], row["mean"], row["devices_in"]) == ("attic", None, 0)
+    assert main(["globals", "--lake", lake.root, "--csv"]) == Exit.FINE
+    (printed,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert (printed["key"], printed["mean"], printed["devices_in"]) == ("attic", "", "0")
+
+
+def test_binary_columns_are_lowered_and_not_printed(tmp_path, capsys):
+    program = Program("p")
+    event = program.event("temperature", resolution="0.01")
+    fold = folds.struct(seen=folds.distinct(), p=folds.quantile(0.5))
+    program.window("w", source=event, fold=fold, size_s=60)
+    lake = Lake(tmp_path)
+    lake.create(program.columns())
+    record(program, lake)
+    made = program.windows["w"].fold
+    partial = made.lift_column([2150, 2150, 2150], [0, 1, 2])
+    parts = dict(zip(made.columns_named, partial, strict=True))
+    stream = program.windows["w"].stream
+    write(lake.windows, [window("odd", 0, 0, stream=stream) | {"window": "w"} | parts])
+    found = windows(lake, "w")
+    assert found.columns[3:5] == ["seen", "p"]
+    assert not set(found.columns) & {c.name for c in made.columns if c.binary}
+    (row,) = found.rows
+    assert row["seen"] == 1
+    assert row["p"] == pytest.approx(21.5, rel=0.01)
+    assert main(["windows", "w", "--lake", lake.root]) == Exit.FINE
+    assert "\\x" not in capsys.readouterr().out
+
+
 def test_own_fold_leaves_its_values_empty_and_prints_its_integers(tmp_path):
     class Own(type(folds.max())):
         name = "own"
