@@ -34,7 +34,7 @@ class Value(NamedTuple):
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
         """Return the value that a report tells of."""
-        told = {"parts", "inputs", "settled", "except", "devices"}
+        told = {"parts", "keys", "inputs", "settled", "except", "devices"}
         columns = {name: value for name, value in plain.items() if name not in told}
         absent = tuple(plain.get("except", ()))
         parts = plain.get("parts", {})

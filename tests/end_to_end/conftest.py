@@ -6,6 +6,9 @@ import pytest
 
 from tests.brokers import broker_program
 from tests.end_to_end import truth
+from tests.end_to_end.processes import Site
+
+DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +23,21 @@ def recording(shared_data) -> Path:
 def lines(recording) -> list[str]:
     """Its lines."""
     return truth.recorded(recording)
+
+
+def replayed(folder, recording):
+    """Replay a whole recording as fast as it goes; return the site, all ended, and the reports."""
+    with Site(folder, recording, DEVICES) as site:
+        site.start_cloud()
+        site.start_agents()
+        site.settle()
+        site.finish_cloud()
+        reports = site.reports()
+        site.stop()
+    return site, reports
+
+
+@pytest.fixture(scope="session")
+def replay(tmp_path_factory, recording):
+    """The recording replayed once, for all tests that only look."""
+    return replayed(tmp_path_factory.mktemp("in order"), recording)

@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -251,8 +252,9 @@ class Site:
     def agreed(self) -> bool:
         """Whether every agent says, besides, that the fleet agrees on every fleet-wide value."""
         reports = list(self.reports().values())
-        values = [value for each in reports for value in _fleet_values(each)]
-        return self.landed() and all(each["connected"] for each in reports) and _one(values)
+        if not self.landed() or not all(each["connected"] for each in reports):
+            return False
+        return all(map(_one, _fleet_values(reports).values()))
 
     def settle(self, most_s: float = SETTLES_S) -> None:
         """Wait until all agents have landed everything and agree."""
@@ -279,8 +281,14 @@ class Site:
         return "\n".join(each.last_words() for each in (self.cloud, *self.agents.values()))
 
 
-def _fleet_values(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from (value for value in report.get("values", {}).values() if "inputs" in value)
+def _fleet_values(reports: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return each fleet-wide value as every device holds it, by its name."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for report in reports:
+        for name, value in report.get("values", {}).items():
+            if "inputs" in value:
+                found[name].append(value)
+    return found
 
 
 def _one(values: Sequence[dict[str, Any]]) -> bool:

@@ -17,6 +17,7 @@ from lasp_edge.messages import (
     AckFrame,
     AskFrame,
     BeatFrame,
+    MemberFrame,
     PaneEntries,
     PaneFrame,
     PresenceFrame,
@@ -26,7 +27,7 @@ from lasp_edge.messages import (
 from lasp_edge.program import Program
 from lasp_edge.topics import Topics
 
-KINDS = ("pane", "var", "beat", "presence", "ack", "inbox")
+KINDS = ("pane", "var", "beat", "presence", "ack", "inbox", "member")
 HUGE_BYTES = 10_000_000
 NONCE = 0xBAD
 _DECADE_US = 10 * 365 * 86_400_000_000
@@ -102,12 +103,13 @@ def _places(topics: Topics, program: Program, device: str) -> dict[str, str]:
         topics.presence(device),
         topics.acknowledgement(device),
         topics.inbox(device),
+        topics.member(device),
     )
     return dict(zip(KINDS, found, strict=True))
 
 
 def _place(frame: object) -> str:
-    kinds = (PaneFrame, VariableFrame, BeatFrame, PresenceFrame, AckFrame, AskFrame)
+    kinds = (PaneFrame, VariableFrame, BeatFrame, PresenceFrame, AckFrame, AskFrame, MemberFrame)
     return KINDS[kinds.index(type(frame))]
 
 
@@ -116,7 +118,7 @@ def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:
     deep: list[Any] = []
     for _ in range(400):
         deep = [deep]
-    for kind in range(8):
+    for kind in range(9):
         sound = [1, kind, device, 1, NONCE, 1, [], {}]
         for at, wrong in enumerate((2, "pane", "", -1, 2**32, 2**40, {}, [])):
             yield [*sound[:at], wrong, *sound[at + 1 :]]
@@ -136,12 +138,13 @@ def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
     columns = ((1,),) * len(window.fold.columns)
     entries = PaneEntries(window.stream, window.span_us, 1, NONCE, columns, ("",), (pane_us,), (1,))
     yield PaneFrame(replica, 1, (entries,))
-    parts = (7,) * len(fold.fold.columns)
-    yield VariableFrame(replica, 1, fold.name, fold.stream, parts)
+    parts = ((7,),) * len(fold.fold.columns)
+    yield VariableFrame(replica, 1, fold.name, fold.stream, 0, ("",), (1,), parts)
     yield BeatFrame(replica, 1, now_us, done=True, reports=(Report(fold.name, 1, 1),))
     yield PresenceFrame(replica, 0, online=False)
     yield AckFrame(replica, 1, "no such lake", tuple(range(1, 1_000)))
     yield AskFrame(replica, 0, fold.name)
+    yield MemberFrame(replica, 1, retired=True, seq=0)
 
 
 def _far_frames(program: Program, device: str, now_us: int) -> Iterator[Any]:

@@ -6,35 +6,17 @@ import shutil
 import pytest
 
 from tests.end_to_end import programs, tables, truth
-from tests.end_to_end.processes import Site
+from tests.end_to_end.conftest import DEVICES, replayed
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
-DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 SEED = 20200713
 REPEATS = 5_000
-
-
-def replayed(folder, recording):
-    """Replay a whole recording as fast as it goes; return the site, all ended, and the reports."""
-    with Site(folder, recording, DEVICES) as site:
-        site.start_cloud()
-        site.start_agents()
-        site.settle()
-        site.finish_cloud()
-        reports = site.reports()
-        site.stop()
-    return site, reports
 
 
 @pytest.fixture(scope="module")
 def truths(lines):
     """Every window of the program, by brute force."""
     return {name: tables.expected(truth.windows(lines, name), name) for name in truth.WINDOWS}
-
-
-@pytest.fixture(scope="module")
-def replay(tmp_path_factory, recording):
-    return replayed(tmp_path_factory.mktemp("in order"), recording)
 
 
 @pytest.fixture(scope="module")

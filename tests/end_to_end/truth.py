@@ -3,9 +3,11 @@
 import csv
 import gzip
 import json
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,7 +79,17 @@ def told(lines: Iterable[str], field: str, resolution: Fraction) -> list[Told]:
 
 def windows(lines: Iterable[str], name: str) -> Truth:
     """Return every window of a definition that holds a reading."""
-    field, resolution, size_s, slide_s, key = WINDOWS[name]
+    held = placed(lines, WINDOWS[name])
+    size_us = WINDOWS[name].size_s * MICROSECOND
+    return {
+        (key, start_us, start_us + size_us): sums(readings)
+        for (key, start_us), readings in held.items()
+    }
+
+
+def placed(lines: Iterable[str], window: Expected) -> dict[tuple[str, int], list[Told]]:
+    """Return the readings of every window by key and start."""
+    field, resolution, size_s, slide_s, key = window
     held: dict[tuple[str, int], list[Told]] = defaultdict(list)
     for reading in told(lines, field, resolution):
         last = reading.time_us // (slide_s * MICROSECOND)
@@ -85,10 +97,7 @@ def windows(lines: Iterable[str], name: str) -> Truth:
             start_us = number * slide_s * MICROSECOND
             if start_us <= reading.time_us < start_us + size_s * MICROSECOND:
                 held[key(reading), start_us].append(reading)
-    return {
-        (key_, start_us, start_us + size_s * MICROSECOND): sums(readings)
-        for (key_, start_us), readings in held.items()
-    }
+    return held
 
 
 def sums(readings: Iterable[Told]) -> Sums:
@@ -105,6 +114,54 @@ def last(lines: Iterable[str], number: int) -> dict[str, Sums]:
     for reading in told(lines, "temp", _HUNDREDTH):
         by_device[reading.device].append(reading)
     return {device: sums(readings[-number:]) for device, readings in by_device.items()}
+
+
+class Spread(NamedTuple):
+    """What the samples of a window are like, by the definition of each word."""
+
+    deviation: float | None
+    variance: float
+    first: Fraction
+    last: Fraction
+    bins: tuple[int, ...]
+    median: Fraction
+    p99: Fraction
+    distinct: int
+    top: tuple[Fraction, ...]
+    any: bool
+    all: bool
+
+
+SPREAD = Expected("temp", _HUNDREDTH, 600, 300, lambda told: told.device)
+EDGES = (Fraction(20), Fraction(45, 2), Fraction(25))
+
+
+def spread(readings: Sequence[Told]) -> Spread:
+    """Return what the temperatures of a window are like."""
+    values = sorted(reading.steps * _HUNDREDTH for reading in readings)
+    in_time = sorted((reading.time_us, reading.steps) for reading in readings)
+    limits = [-Fraction(10**9), *EDGES, Fraction(10**9)]
+    return Spread(
+        statistics.stdev(values) if len(values) > 1 else None,
+        float(statistics.pvariance(values)),
+        in_time[0][1] * _HUNDREDTH,
+        in_time[-1][1] * _HUNDREDTH,
+        tuple(sum(low <= value < high for value in values) for low, high in pairwise(limits)),
+        values[(len(values) - 1) // 2],
+        values[99 * (len(values) - 1) // 100],
+        len(set(values)),
+        tuple(values[::-1][:3]),
+        any(values),
+        all(values),
+    )
+
+
+def last_by_light(lines: Iterable[str], number: int) -> dict[tuple[str, str], Sums]:
+    """Return the integers of the last humidities of each (light, device)."""
+    held: dict[tuple[str, str], list[Told]] = defaultdict(list)
+    for reading in told(lines, "humidity", _TENTH):
+        held[reading.light, reading.device].append(reading)
+    return {at: sums(readings[-number:]) for at, readings in held.items()}
 
 
 def of_file(path: Path) -> list[dict[str, Any]]:
