@@ -16,6 +16,7 @@ import pytest
 
 from lasp_edge.examples.greenhouse import program
 from lasp_edge.numbers import Resolution
+from simulations.fleet import Fleet
 from tests.brokers import ConfiguredMosquitto
 
 CHECKOUT = Path(__file__).parent.parent
@@ -49,8 +50,13 @@ MARKS = {
     "duckdb": ("python", "import duckdb"),
     "spark": ("python", "spark_session"),
     "merged view": ("sql", "max_by(count, seq)"),
+    "sketches": ("sql", "hll_sketch_estimate"),
     "cold chain": ("python", "cold-chain"),
+    "rooms": ("python", 'Program("rooms")'),
     "own fold": ("python", "class Range"),
+    "check": ("sh", "lasp-edge check"),
+    "doors": ("python", 'Program("doors")'),
+    "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
     "house": ("", "crdts/          values"),
 }
@@ -119,7 +125,8 @@ def test_demo_prints_what_is_shown():
 def parsed(command):
     """Return the arguments of a `lasp-edge` command line, parsed by its own parser."""
     words = shlex.split(command.replace("\\\n", " "))
-    places = {"agent": "device_agent", "status": "device_agent", "demo": "simulations.demo"}
+    places = {"demo": "simulations.demo"}
+    places |= dict.fromkeys(("agent", "status", "members", "retire", "admit"), "device_agent")
     name = words[1]
     package = places.get(name, "cloud_tier")
     module = f"{package}.command" if name == "demo" else f"{package}.command.{name}"
@@ -253,6 +260,32 @@ def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial)
     assert f"READINGS {len([k for k in known if k[2] is not None])}" in told
 
 
+SKETCHES = """
+from cloud_tier.session import spark_session
+from lasp_edge import folds
+
+def image(*values):
+    return folds.distinct().lift_column(values, [0] * len(values))[0]
+
+spark = spark_session(app_name="sketches")
+rows = [("a", "attic", 0, 0, image(1)), ("a", "attic", 0, 1, image(1, 2, 3))]
+rows += [("a", "cellar", 0, 0, image(3, 4)), ("b", "attic", 0, 0, image(9))]
+columns = "window string, key string, start_us long, revision int, seen_distinct_hll12 binary"
+spark.createDataFrame(rows, columns).createOrReplaceTempView("windows")
+found = spark.sql(QUERY).collect()
+print("SEEN", sorted((row["window"], row["seen"]) for row in found))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_joins_sketches_by_its_own_functions(tmp_path):
+    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+    script = SKETCHES.replace("QUERY", repr(block("sketches")))
+    told = succeeds([sys.executable, "-c", script], tmp_path)
+    assert "SEEN [('a', 4), ('b', 1)]" in told
+
+
 def test_cold_chain_program_is_valid():
     shown = {}
     exec(block("cold chain"), shown)
@@ -267,6 +300,54 @@ def test_own_fold_gives_what_it_says():
     fold = shown["Range"]().checked()
     partial = fold.combine(fold.lift(-30), fold.combine(fold.lift(45), fold.lift(10)))
     assert fold.lower(partial, Resolution("0.1")) == {"range": 7.5}
+
+
+@pytest.mark.slow
+def test_rooms_have_a_value_each_on_every_device():
+    shown = {}
+    exec(block("rooms"), shown)
+    fleet = Fleet(shown["program"].validate(), size=3, seed=7)
+    for number, room in enumerate(["attic", "cellar", "attic"]):
+        fleet.read(f"pi-{number}", "temperature", 20 + number, {"room": room})
+    fleet.settle()
+    for agent in fleet.agents.values():
+        by_key = agent.core.results()["rooms"]["keys"]
+        assert {room: value["parts"]["mean"] for room, value in by_key.items()} == {
+            "attic": 21.0,
+            "cellar": 21.0,
+        }
+    fleet.close()
+
+
+@pytest.mark.slow
+def test_check_finds_nothing_wrong_with_the_example(tmp_path):
+    (command,) = commands(block("check"))
+    assert "Every law holds" in succeeds(here(command, tmp_path, ""), tmp_path)
+
+
+@pytest.mark.slow
+def test_doors_are_followed_on_every_device():
+    shown = {}
+    exec(block("doors"), shown)
+    fleet = Fleet(shown["program"].validate(), size=3, seed=7)
+    for number, room in enumerate(["1a", "2b", "3c"]):
+        fleet.read(f"pi-{number}", "door", 1, {"room": room})
+    fleet.read("pi-0", "door", -1, {"room": "3c"})
+    for _ in range(40):
+        fleet.step(10)
+    fleet.settle()
+    for agent in fleet.agents.values():
+        results = agent.core.results()
+        assert results["to_check"]["elements"] == ["3c"]
+        assert results["floors"]["elements"] == ["1", "2", "3"]
+        assert agent.core.variables.shared()["notices"] == {"doors were open on 3 floors"}
+    fleet.close()
+
+
+def test_members_commands_parse():
+    listed, retired, admitted = map(parsed, commands(block("members")))
+    assert listed.broker == retired.broker == admitted.broker == "mqtt://192.168.1.10"
+    assert retired.device == admitted.device == "kitchen"
 
 
 @pytest.mark.slow
