@@ -1,7 +1,9 @@
 """Readings by column: the one way into the agent. A single reading is a batch of one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import lt
 from typing import Any
 
 
@@ -31,3 +33,29 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all its readings, of which there are some, are of one event and one set of tags.
+
+        Equal names and tags are most often one object, which costs next to nothing to see.
+        """
+        names, tags = self.names, self.tags
+        if not names:
+            return False
+        return names.count(names[0]) == len(names) and tags.count(tags[0]) == len(tags)
+
+    @property
+    def has_own_times(self) -> bool:
+        """Whether every reading has its own time; there are some."""
+        return set(map(type, self.times_us)) == {int}
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether no reading has its own time; there are some."""
+        return bool(self.times_us) and self.times_us.count(None) == len(self)
+
+
+def ascends(times_us: Sequence[int]) -> bool:
+    """Return whether each time is later than the one before it."""
+    return all(map(lt, times_us, islice(times_us, 1, None)))

@@ -1,7 +1,15 @@
-"""What things cost; each module prints its figures: `python -m simulations.benchmarks.<name>`.
+"""What things cost: `python -m simulations.benchmarks` prints the table, with peers and goals.
 
-- `ingest`: readings through the whole of an agent, beside a plain loop of the same sums
+- `ingest`: readings through the whole of an agent, beside bytewax and a plain loop
+- `crdts`: an ORSet's adds and joins, beside pycrdt, lasp-lang/types and Python's own set
+- `sizes`: bytes of an element, an entry and a window, beside pycrdt and the talk's own scheme
+- `dynamic`: one entry of a fleet changed, by the number of devices, beside recomputation
+- `quantile`: the quantile sketch, beside ddsketch
+- `claims`: what the docstrings of `crdts` claim that each type costs
+- `measure`, `crdt_peers`: lines of the table and how they are taken; the peers of `crdts`
+
+With a command of their own, `python -m simulations.benchmarks.<name>`:
+
 - `cloud`: frames landed, lattice rows joined, steps of the job, beside bare Spark and DuckDB
-- `crdts`: mutators, joins and bytes of the lattices, beside pycrdt and the talk's own scheme
 - `sources`: recorded rows to columns of readings, beside `json.loads` alone
 """

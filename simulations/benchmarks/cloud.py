@@ -43,6 +43,9 @@ from lasp_edge.topics import Topics
 SPAN_US = 10_000_000
 BEGIN_US = 1_700_000_000_000_000
 STEP_ROWS = 2_000
+FRAME_ROWS = 1_000
+WARM = 5
+"""Steps at the begin that are not shown."""
 SHOWN = 10
 """Steps at the begin and at the end whose median is printed."""
 
@@ -111,21 +114,21 @@ def measure_landing(made: Program, lake: Lake, rows: int, devices: int) -> None:
     """Print what it costs to decode frames and commit them."""
     window = made.windows["by_room"]
     topics = Topics(made.name)
-    frames = rows // devices
+    at = range(FRAME_ROWS)
     records = []
-    for number in range(devices):
-        replica = Replica(1, 7, f"pi-{number}")
+    for number in range(rows // FRAME_ROWS):
+        replica, frame = Replica(1, 7, f"pi-{number % devices}"), number // devices
         block = PaneEntries(
             window.stream,
             SPAN_US,
             1,
             7,
-            (tuple(range(1, frames + 1)), tuple(range(frames))),
-            ("attic",) * frames,
-            tuple(BEGIN_US + pane * SPAN_US for pane in range(frames)),
-            tuple(range(1, frames + 1)),
+            (tuple(range(1, FRAME_ROWS + 1)), tuple(at)),
+            ("attic",) * FRAME_ROWS,
+            tuple(BEGIN_US + (frame * FRAME_ROWS + pane) * SPAN_US for pane in at),
+            tuple(frame * FRAME_ROWS + seq + 1 for seq in at),
         )
-        payload = PaneFrame(replica, 1, (block,)).encode()
+        payload = PaneFrame(replica, frame + 1, (block,)).encode()
         records.append(
             Record(2 * BEGIN_US, topics.pane(replica.device), retained=False, payload=payload)
         )
@@ -133,6 +136,7 @@ def measure_landing(made: Program, lake: Lake, rows: int, devices: int) -> None:
     with measured(time.process_time) as figures, collector_off():
         taken = reader.take(Segment(1, Listening(1, 0), records))
         table = reader.table(taken)
+    assert table.num_rows >= rows // FRAME_ROWS * FRAME_ROWS, taken.rejects
     _say(f"land    {table.num_rows / figures[1]:>12,.0f} rows decoded per CPU-second")
     with measured(time.process_time) as figures:
         landing.land(1, table, taken)
@@ -200,7 +204,7 @@ def measure_steps(spark: SparkSession, plan: Plan, made: Program, steps: int, de
             known = step(batch, number, plan, known).known
         walls.append(figures[0])
         cpus.append(figures[1])
-    for name, part in (("first", slice(5, 5 + SHOWN)), ("last ", slice(-SHOWN, None))):
+    for name, part in (("first", slice(WARM, WARM + SHOWN)), ("last ", slice(-SHOWN, None))):
         wall_s, cpu_s = statistics.median(walls[part]), statistics.median(cpus[part])
         _say(f"step    {wall_s:>12.2f} s, {cpu_s:.2f} CPU-seconds, the {name} {SHOWN} of {steps}")
 
@@ -212,6 +216,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--devices", type=int, default=200)
     arguments = parser.parse_args()
+    if arguments.steps <= WARM:
+        parser.error(f"--steps: more than {WARM} are needed, not {arguments.steps}")
     made = program()
     with tempfile.TemporaryDirectory() as folder:
         lake = Lake(Path(folder) / "lake")

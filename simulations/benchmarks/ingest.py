@@ -1,117 +1,441 @@
-"""Readings per CPU-second through the whole of an agent, beside a plain loop of the same sums.
+"""Readings per CPU-second through an agent, beside bytewax and a bare Python loop.
 
-Run: `python -m simulations.benchmarks.ingest`. Each reading is quantised, looked up among the known
-identities, added by a handler to a window of the last 100, and put into its pane; the mean over
-the window is brought up to date and everything is committed to SQLite, once a batch. The plain loop
-does the same sums with a set, a deque and a dict, and keeps nothing over a crash.
+Run: `python -m simulations.benchmarks ingest`. Each way does the same job for each device: quantise
+a reading, drop it if it is a repeat, add it to the last 100 and bring their mean up to date, and
+add it to the count and total of its pane. All ways end with the same numbers, which is checked.
+
+- Ours is the agent's core: column batches, one agent a device. The mean is brought up to date and
+  all changes are packed for the store once a batch; with commits, they are also in SQLite.
+- One at a time: batches of one reading. Its changes are packed once a thousand readings, as in a
+  group commit, or with a commit for each reading, which is what a flash disk should not have.
+- bytewax does it in one stateful step, in memory: nothing is kept over a crash. `stateful_map` is
+  called for each reading; `stateful_batch` with a list of a device's readings, over which the bare
+  loop runs.
+- The bare loop keeps a set, a deque and two dicts, and nothing over a crash.
+
+The readings are real where the recorded data is found, see `recorded`.
 """
 
-import sys
+import gc
+import gzip
+import json
+import os
 import tempfile
-import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
+from random import Random
+from typing import NamedTuple, Self
 
 from crdts import BoundedLWWSet
 from device_agent.batch import Batch
+from device_agent.changes import Changes, Restored
 from device_agent.core import Core
 from device_agent.durable import Durable
-from device_agent.settings import SECOND_US, Settings
+from device_agent.settings import SECOND_US
 from device_agent.store import Store
 from lasp_edge import Event, Program, Update, folds
+from lasp_edge.fold import Partial
+from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
 
-READINGS = 20_000
 BOUND = 100
-PANE_US = 10 * SECOND_US
-START_US = 1_700_000_000 * SECOND_US
-ROUNDS = 3
+COPIES = 18
+DAY_US = 25 * 3_600 * SECOND_US
+"""The recording is a day and some minutes long; copies follow each other at this distance."""
+READINGS, QUICK_READINGS = 2_000_000, 20_000
+BATCH, REPLAYED_BATCH, GROUP = 5_000, 500, 1_000
 NO_TAGS: Mapping[str, str] = {}
+UNIT = "readings/s"
+GOAL, GOAL_ONE, GOAL_RATIO = 750e3, 150e3, 5
+MAP, BATCHES, BARE = "bytewax", "bytewax batch", "bare loop"
+BRING = "not installed: pip install 'lasp-edge[bench]'"
+
+Column = tuple[list[int | None], list[float]]
+Fleet = dict[str, Column]
+"""Device -> own times in microseconds, and values, in the order in which they came."""
 
 
-def program() -> Program:
-    """Return a window of the last 100, its mean, and a sliding window of a minute."""
+class Came(NamedTuple):
+    """What came of one device's readings: the same numbers for every way."""
+
+    accepted: int
+    last: Partial  # count and total of the last 100
+    panes: dict[int, Partial]  # start -> count and total
+
+
+def recorded() -> tuple[dict[str, Column], str]:
+    """Return three devices' readings of a day, and where they are from.
+
+    The directory of real data is named by LASP_EDGE_TEST_DATA, else ../shared/data; without it the
+    readings are drawn, at the real devices' periods.
+    """
+    named = os.environ.get("LASP_EDGE_TEST_DATA")
+    checkout = Path(__file__).parent.parent.parent
+    path = Path(named) if named else checkout.parent / "shared" / "data"
+    path = path / "rpi_mqtt_3dev" / "messages.jsonl.gz"
+    if not path.is_file():
+        return drawn(), "no real data was found: the readings are drawn"
+    found: dict[str, Column] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            message = json.loads(line)
+            times_us, values = found.setdefault(message["device"], ([], []))
+            times_us.append(round(message["ts"] * SECOND_US))
+            values.append(message["data"]["temp"])
+    return found, "real readings of three Raspberry Pis, temperatures"
+
+
+def drawn() -> dict[str, Column]:
+    """Return readings that look like those of three devices, one of them doubled."""
+    draw, found = Random(1), {}
+    for number, period_s in enumerate((5.43, 5.94, 3.69)):
+        count = int(86_400 / period_s)
+        start_us = 1_594_598_400 * SECOND_US
+        times_us: list[int | None] = [
+            start_us + round((at + draw.random() / 9) * period_s * SECOND_US) for at in range(count)
+        ]
+        values = [round(draw.gauss(22, 3), 1) for _ in range(count)]
+        times_us.insert(99, times_us[98])
+        values.insert(99, values[98])
+        found[f"pi-{number}"] = (times_us, values)
+    return found
+
+
+def tiled(recording: Mapping[str, Column], readings: int, copies: int = COPIES) -> Fleet:
+    """Return so many copies of each device, each its days one after the other, cut to fit."""
+    share = readings / copies / sum(len(values) for _, values in recording.values())
+    fleet = {}
+    for device, (times_us, values) in recording.items():
+        count = max(1, round(share * len(values)))
+        days = range(count // len(values) + 1)
+        later = [(time_us or 0) + day * DAY_US for day in days for time_us in times_us][:count]
+        for copy in range(copies):
+            fleet[f"{device}-{copy}"] = (list[int | None](later), (values * len(days))[:count])
+    return fleet
+
+
+def program(slide_s: int, *, handler: bool = False) -> Program:
+    """Return the job: the last 100, their mean, and panes of `slide_s` of a window of a minute."""
     made = Program("ingest")
     temperature = made.event("temperature", resolution="0.01")
     samples = made.declare_dynamic(BoundedLWWSet(bound=BOUND), "samples")
+    if handler:
 
-    @made.on_event(temperature)
-    def sampled(event: Event, update: Update) -> None:
-        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+        @made.on_event(temperature)
+        def sampled(event: Event, update: Update) -> None:
+            update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
+    else:
+        made.collect(temperature, into=samples)
     made.fold_dynamic(made.fold(samples, folds.mean(), "local_average"), "global_average")
-    made.window("minute", source=temperature, fold=folds.mean(), size_s=60, slide_s=10)
+    made.window("minute", source=temperature, fold=folds.mean(), size_s=60, slide_s=slide_s)
     return made
 
 
-def columns() -> tuple[list[int | None], list[float]]:
-    """Return times, one a second, and values."""
-    times_us: list[int | None] = [START_US + number * SECOND_US for number in range(READINGS)]
-    return times_us, [21.5 + number % 97 / 10 for number in range(READINGS)]
+def batches(column: Column, size: int) -> Iterator[Batch]:
+    """Yield a device's readings by so many at once."""
+    times_us, values = column
+    if size == 1:
+        for time_us, value in zip(times_us, values, strict=True):
+            yield Batch("bench", ["temperature"], [time_us], [value], [NO_TAGS])
+        return
+    for start in range(0, len(values), size):
+        part = values[start : start + size]
+        names, tags = ["temperature"] * len(part), [NO_TAGS] * len(part)
+        yield Batch("bench", names, times_us[start : start + size], part, tags)
 
 
-def agent(batch_size: int, *, keep_readings: bool = False) -> None:
-    """Take all readings in, in batches of one size."""
-    times_us, values = columns()
-    now_us = START_US + READINGS * SECOND_US
-    with tempfile.TemporaryDirectory() as directory:
-        store = Store(Path(directory))
-        settings = Settings(keep_readings=keep_readings)
-        durable = Durable(Core(program(), "pi-1", 7, store.restored(), settings), store)
-        for start in range(0, READINGS, batch_size):
-            part = slice(start, start + batch_size)
-            size = len(values[part])
-            names, tags = ["temperature"] * size, [NO_TAGS] * size
-            durable.read(Batch("bench", names, times_us[part], values[part], tags), now_us)
+class Ours:
+    """An agent a device, one after the other.
+
+    Args:
+        made: the program.
+        size: readings a batch.
+        group: batches of which the changes are packed, or committed, together.
+    """
+
+    def __init__(self, made: Program, size: int, group: int = 1) -> None:
+        self._made, self._size, self._group = made, size, group
+
+    def core_only(self, fleet: Fleet) -> dict[str, Came]:
+        """Take all in; what would be committed is dropped."""
+        return {device: self._one(device, column) for device, column in fleet.items()}
+
+    def _one(self, device: str, column: Column) -> Came:
+        core = Core(self._made, device, 7, Restored())
+        panes: dict[int, Partial] = {}
+        now_us = _end_us(column)
+        took = batches(column, self._size)
+        while group := list(islice(took, self._group)):
+            for batch in group:
+                wanted = core.wanted(batch, now_us)
+                assert not wanted.blocks, "the recording is in order"
+                core.handle_batch(batch, now_us)
+            _note(panes, core.changes)
+            core.committed()
+            core.variables.refold()
+        return _came(core, panes)
+
+    def with_commits(self, fleet: Fleet) -> dict[str, Came]:
+        """Take all in, with a commit for each batch."""
+        with tempfile.TemporaryDirectory() as directory:
+            return {
+                device: self._durable(Path(directory, str(number)), device, column)
+                for number, (device, column) in enumerate(fleet.items())
+            }
+
+    def _durable(self, directory: Path, device: str, column: Column) -> Came:
+        store = Store(directory)
+        durable = Durable(Core(self._made, device, 7, store.restored()), store)
+        now_us = _end_us(column)
+        for batch in batches(column, self._size):
+            durable.read(batch, now_us)
             durable.core.variables.refold()
+        window = self._made.windows["minute"]
+        stored = store.panes(durable.core.replica, window.stream, 0, 2**62)
+        panes = {pane.pane_us: row.partial for pane, row in stored}
         store.close()
+        return _came(durable.core, panes)
 
 
-def plain_loop() -> None:
-    """Do the same sums, and nothing else."""
-    known: set[tuple[int, int]] = set()
-    last: deque[int] = deque(maxlen=BOUND)
-    total = 0
-    panes: dict[int, tuple[int, int]] = {}
-    for time_us, value in zip(*columns(), strict=True):
+def _end_us(column: Column) -> int:
+    return max(time_us for time_us in column[0] if time_us is not None)
+
+
+def _note(panes: dict[int, Partial], changes: Changes) -> None:
+    for pane, row in changes.panes.items():
+        panes[pane.pane_us] = row.partial
+
+
+def _came(core: Core, panes: dict[int, Partial]) -> Came:
+    accepted = core.counters.totals["accepted"]
+    return Came(accepted, core.variables.local()["local_average"].partial, panes)
+
+
+class State:
+    """What a bare loop keeps of one device."""
+
+    __slots__ = ("known", "last", "mean", "pane_us", "panes", "total")
+
+    def __init__(self, pane_us: int) -> None:
+        self.pane_us = pane_us
+        self.known: set[tuple[int, int]] = set()
+        self.last: deque[int] = deque(maxlen=BOUND)
+        self.total = 0
+        self.mean = 0.0
+        self.panes: dict[int, Partial] = {}
+
+    def take(self, time_us: int, value: float) -> None:
+        """Do the job for one reading."""
         quantised = round(value * 100)
-        identity = (time_us or 0, quantised)
-        if identity in known:
-            continue
-        known.add(identity)
-        total += quantised - (last[0] if len(last) == BOUND else 0)
+        identity = (time_us, quantised)
+        if identity in self.known:
+            return
+        self.known.add(identity)
+        last = self.last
+        self.total += quantised - (last[0] if len(last) == BOUND else 0)
         last.append(quantised)
-        pane_us = identity[0] // PANE_US
-        count, pane_total = panes.get(pane_us, (0, 0))
-        panes[pane_us] = (count + 1, pane_total + quantised)
+        self.mean = self.total / len(last)
+        pane_us = time_us - time_us % self.pane_us
+        count, total = self.panes.get(pane_us, (0, 0))
+        self.panes[pane_us] = (count + 1, total + quantised)
+
+    def came(self) -> Came:
+        """Return what came of it."""
+        return Came(len(self.known), (len(self.last), self.total), self.panes)
 
 
-def cpu_s(work: Callable[[], None]) -> float:
-    """Return the least CPU time of some rounds."""
-    best = float("inf")
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        work()
-        best = min(best, time.process_time() - began)
-    return best
+Item = tuple[str, tuple[int, float]]
 
 
-def main() -> None:
-    """Print one line for each way."""
-    bare = cpu_s(plain_loop)
-    ways: dict[str, Callable[[], None]] = {
-        "plain loop, nothing kept": plain_loop,
-        "agent, batches of 2,000": lambda: agent(2_000),
-        "agent, batches of 500": lambda: agent(500),
-        "the same, readings kept": lambda: agent(500, keep_readings=True),
-        "agent, batches of 10": lambda: agent(10),
-    }
+def items(fleet: Fleet) -> list[Item]:
+    """Return the readings as one stream of (device, (time, value)), in the order of time."""
+    stream = [
+        (device, (time_us or 0, value))
+        for device, column in fleet.items()
+        for time_us, value in zip(*column, strict=True)
+    ]
+    return sorted(stream, key=lambda item: item[1][0])
+
+
+class Latest(dict[str, State]):
+    """What a flow gives, in place of a list of all of it: the last of each device."""
+
+    def __iadd__(self, given: Iterable[tuple[str, State]]) -> Self:
+        self.update(given)
+        return self
+
+
+def bare(stream: Iterable[Item], pane_us: int) -> dict[str, Came]:
+    """Do the job in a loop."""
+    states: dict[str, State] = {}
+    for device, (time_us, value) in stream:
+        state = states.get(device)
+        if state is None:
+            state = states[device] = State(pane_us)
+        state.take(time_us, value)
+    return {device: state.came() for device, state in states.items()}
+
+
+def bytewax(
+    stream: Sequence[Item], pane_us: int, *, by_batch: bool = False, source_batch: int = BATCH
+) -> dict[str, Came]:
+    """Do the job in one stateful step of a bytewax flow with one worker.
+
+    Args:
+        stream: the readings.
+        pane_us: length of a pane.
+        by_batch: the step is given lists.
+        source_batch: so many readings enter the flow at once.
+    """
+    operators, testing = import_module("bytewax.operators"), import_module("bytewax.testing")
+    flow = import_module("bytewax.dataflow").Dataflow("ingest")
+
+    def step(state: State | None, reading: tuple[int, float]) -> tuple[State, State]:
+        state = state or State(pane_us)
+        state.take(*reading)
+        return state, state
+
+    class Batches(operators.StatefulBatchLogic):  # type: ignore[name-defined, misc]
+        def __init__(self, resumed: State | None) -> None:
+            self.state = resumed or State(pane_us)
+
+        def on_batch(self, values: list[tuple[int, float]]) -> tuple[list[State], bool]:
+            for reading in values:
+                self.state.take(*reading)
+            return [self.state], False
+
+        def snapshot(self) -> None:
+            return None
+
+    readings = operators.input("in", flow, testing.TestingSource(stream, batch_size=source_batch))
+    stateful = operators.stateful_batch if by_batch else operators.stateful_map
+    states = Latest()
+    kept = stateful("step", readings, Batches if by_batch else step)
+    operators.output("out", kept, testing.TestingSink(states))
+    testing.run_main(flow)
+    return {device: state.came() for device, state in states.items()}
+
+
+Way = Callable[[], dict[str, Came]]
+Ways = dict[str, Way]
+
+
+def measured(ways: Ways, rounds: int) -> dict[str, float]:
+    """Return way -> CPU seconds, the least of some rounds.
+
+    What is in memory before is hidden from Python's cyclic collector, else each way pays for
+    walking over the readings and over what the other ways gave.
+
+    Raises:
+        RuntimeError: two ways come to different numbers.
+    """
+    seconds: dict[str, float] = {}
+    truth: dict[str, Came] | None = None
     for name, way in ways.items():
-        seconds = cpu_s(way)
-        rate, ratio = READINGS / seconds, seconds / bare
-        line = f"{name:26} {rate:10,.0f} readings a CPU-second, {ratio:5.1f} times a plain loop"
-        sys.stdout.write(line + "\n")
+        found: list[dict[str, Came]] = []
+
+        def work(_: object, way: Way = way, found: list[dict[str, Came]] = found) -> None:
+            found[:] = [way()]
+
+        gc.collect()
+        gc.freeze()
+        try:
+            seconds[name] = cpu_s(work, rounds=rounds)
+        finally:
+            gc.unfreeze()
+        truth = truth or found[0]
+        if found[0] != truth:
+            raise RuntimeError(f"{name} does not come to the same numbers as {OURS}")
+    return seconds
 
 
-if __name__ == "__main__":
-    main()
+def table(*, quick: bool = False) -> Iterator[Line]:
+    """Yield the lines of this benchmark."""
+    recording, origin = recorded()
+    wanted, copies, rounds = (QUICK_READINGS, 1, 1) if quick else (READINGS, COPIES, 2)
+    fleet = tiled(recording, wanted, copies)
+    count = sum(len(values) for _, values in fleet.values())
+    note = f"{origin}, tiled to {len(fleet)} devices and {count:,} readings"
+    yield from _by_columns(fleet, note, rounds)
+    yield from _narrow_panes(fleet, rounds)
+    yield from _one_by_one(tiled(recording, wanted // 20, 1), rounds)
+    yield from _one_a_commit(tiled(recording, wanted // 1_000, 1))
+
+
+def _by_columns(fleet: Fleet, note: str, rounds: int) -> Iterator[Line]:
+    """Yield the lines of column batches."""
+    what = f"repeat check, last {BOUND}, mean, panes of 60 s; column batches of {BATCH:,}"
+    made, stream, pane_us = program(60), items(fleet), 60 * SECOND_US
+    ours, replayed = Ours(made, BATCH), Ours(made, REPLAYED_BATCH)
+    ways: Ways = {
+        OURS: lambda: ours.core_only(fleet),
+        "with commits": lambda: ours.with_commits(fleet),
+        f"of {REPLAYED_BATCH}": lambda: replayed.core_only(fleet),
+        "and commits": lambda: replayed.with_commits(fleet),
+        BARE: lambda: bare(stream, pane_us),
+    }
+    if is_installed("bytewax"):
+        ways[MAP] = lambda: bytewax(stream, pane_us)
+        ways[BATCHES] = lambda: bytewax(stream, pane_us, by_batch=True)
+    notes = {
+        OURS: f"the core only; {note}",
+        "with commits": "the same, each batch in a commit of SQLite's",
+        f"of {REPLAYED_BATCH}": "the core only, batches as small as a replayed file's",
+        "and commits": f"of {REPLAYED_BATCH}, each in a commit",
+        MAP: "stateful_map, in memory",
+        BATCHES: "stateful_batch, in memory: the step is given lists, and runs the bare loop",
+    }
+    seconds = measured(ways, rounds)
+    for line in rates(what, UNIT, len(stream), seconds, goal=GOAL, notes=notes):
+        if line.way == MAP and line.ratio is not None:
+            verdict = "met" if line.ratio >= GOAL_RATIO else "NOT met"
+            yield line._replace(goal=f"ours >= {GOAL_RATIO}x: {verdict}")
+        else:
+            yield line
+    if MAP not in ways:
+        yield missing(what, MAP, BRING)
+
+
+def _narrow_panes(fleet: Fleet, rounds: int) -> Iterator[Line]:
+    """Yield the lines of panes that hold two or three readings each."""
+    what = f"the same, panes of 10 s, of two or three readings; column batches of {BATCH:,}"
+    ours, stream = Ours(program(10), BATCH), items(fleet)
+    ways: Ways = {
+        OURS: lambda: ours.core_only(fleet),
+        "with commits": lambda: ours.with_commits(fleet),
+        BARE: lambda: bare(stream, 10 * SECOND_US),
+    }
+    yield from rates(what, UNIT, len(stream), measured(ways, rounds))
+
+
+def _one_a_commit(fleet: Fleet) -> Iterator[Line]:
+    """Yield the line of readings that come one at a time and are each committed."""
+    ways: Ways = {OURS: lambda: Ours(program(60), 1).with_commits(fleet)}
+    count = sum(len(values) for _, values in fleet.values())
+    what = "one reading at a time, each in a commit of its own"
+    yield from rates(what, UNIT, count, measured(ways, 1))
+
+
+def _one_by_one(fleet: Fleet, rounds: int) -> Iterator[Line]:
+    """Yield the lines of readings that come one at a time, or are seen one by one."""
+    what = f"the same job, one reading at a time; panes of 60 s, packed every {GROUP:,} readings"
+    stream, pane_us = items(fleet), 60 * SECOND_US
+    single, handled = Ours(program(60), 1, GROUP), Ours(program(60, handler=True), BATCH)
+    ways: Ways = {
+        OURS: lambda: single.core_only(fleet),
+        "by a handler": lambda: handled.core_only(fleet),
+        BARE: lambda: bare(stream, pane_us),
+    }
+    if is_installed("bytewax"):
+        ways[MAP] = lambda: bytewax(stream, pane_us, source_batch=1)
+    notes = {
+        OURS: "batches of one, the core only",
+        "by a handler": f"an Event for each reading to a Python handler, in batches of {BATCH:,}",
+        MAP: "stateful_map, one reading enters the flow at a time",
+    }
+    yield from rates(what, UNIT, len(stream), measured(ways, rounds), goal=GOAL_ONE, notes=notes)
+    if MAP not in ways:
+        yield missing(what, MAP, BRING)

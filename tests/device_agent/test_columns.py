@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet
@@ -139,8 +139,24 @@ def do(device, step):
         HAPPENINGS[step](device)
 
 
+def of_times(*seconds, names=("temperature",)):
+    """Return a batch of readings at these seconds after `NOW_US`; None is stamped."""
+    times_us = [None if at is None else NOW_US + at * SECOND_US for at in seconds]
+    count = len(times_us)
+    named = [names[at % len(names)] for at in range(count)]
+    return Batch("test", named, times_us, [20 + at / 100 for at in range(count)], [{}] * count)
+
+
 @settings(max_examples=100)
-@given(STEPS, st.booleans(), st.booleans())
+@example(steps=[of_times(0), "set back", of_times(None, None)], keep_readings=False, shared=False)
+@example(steps=[of_times(40, -90, -60, -59)], keep_readings=True, shared=False)  # the floor rises
+@example(
+    steps=[of_times(50, 0), of_times(-50, 51, -51, 0)], keep_readings=False, shared=False
+)  # edges
+@example(
+    steps=[of_times(*range(9), names=("temperature", "warmth"))], keep_readings=False, shared=True
+)  # both are collected into one variable: their order counts
+@given(steps=STEPS, keep_readings=st.booleans(), shared=st.booleans())
 def test_both_ways_in_change_exactly_the_same(steps, keep_readings, shared):
     limits = Settings(retain_us=RETAIN_US, max_skew_us=SKEW_US, keep_readings=keep_readings)
     with TemporaryDirectory() as directory:
