@@ -63,6 +63,11 @@ class Derived:
         if name in self._followed:
             self._flow.receive(name, state)
 
+    @property
+    def due(self) -> bool:
+        """Whether a handler is to be run."""
+        return bool(self._reached)
+
     def take_reached(self) -> Iterator[Reached]:
         """Yield the handlers that are to be run, those too that one of them makes due."""
         while self._reached:

@@ -16,7 +16,7 @@ import msgpack
 from crdts import Replica
 from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from device_agent.identities import BLOCK_US
-from lasp_edge.errors import NotFound
+from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
@@ -46,16 +46,8 @@ CREATE TABLE IF NOT EXISTS reading (
 """
 
 
-_WITHOUT_KEYS = """
-BEGIN;
-INSERT INTO variable SELECT variable, '', 0, state FROM state;
-INSERT INTO variable SELECT
-    variable, '', row_number() OVER (PARTITION BY variable ORDER BY n), delta FROM delta;
-DROP TABLE state;
-DROP TABLE delta;
-COMMIT;
-"""
-"""Takes over the tables of stores that were written before variables had keys."""
+FORMAT = 2
+"""Of the tables and of what is packed in them. A file of another format is left as it is."""
 
 
 class Store:
@@ -70,6 +62,7 @@ class Store:
 
     Raises:
         BlockingIOError: another agent runs on this directory.
+        UsageError: the file has another format.
         sqlite3.Error: the file cannot be read or written.
     """
 
@@ -84,6 +77,9 @@ class Store:
         self._lock = _locked(directory / LOCK_NAME)
         try:
             self._db = _opened(self.path)
+        except UsageError:
+            self._lock.close()
+            raise
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise
@@ -215,9 +211,10 @@ class Store:
         """Read a little of what every store holds.
 
         Raises:
-            sqlite3.Error: it cannot be read, or an earlier version wrote it and no agent has taken
-                it over yet.
+            UsageError: it has another format.
+            sqlite3.Error: it cannot be read.
         """
+        _check_format(self._db, self.path)
         self._db.execute("SELECT name FROM variable, replica LIMIT 1").fetchone()
 
     def replica(self) -> tuple[int, int, str] | None:
@@ -249,12 +246,16 @@ def existing_store(directory: Path) -> Store:
 
     Raises:
         NotFound: there is none, or it cannot be read.
+        UsageError: it has another format.
     """
     if not (directory / FILE_NAME).is_file():
         raise NotFound(f"{directory} holds no agent data ({FILE_NAME} is not there)")
     store = Store(directory, read_only=True)
     try:
         store.check()
+    except UsageError:
+        store.close()
+        raise
     except sqlite3.Error as error:
         store.close()
         raise NotFound(f"{directory / FILE_NAME} cannot be read: {error}") from None
@@ -279,9 +280,9 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA cache_size = -256")
         _check(db)
+        _check_format(db, path)
+        db.execute(f"PRAGMA user_version = {FORMAT}")  # before there is a table that needs it
         db.executescript(_SCHEMA)
-        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'delta'").fetchone():
-            db.executescript(_WITHOUT_KEYS)
     except BaseException:
         db.close()
         raise
@@ -292,6 +293,16 @@ def _check(db: sqlite3.Connection) -> None:
     (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
+
+
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
+    (found,) = db.execute("PRAGMA user_version").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and found != FORMAT:
+        raise UsageError(
+            f"{path} has the store format {found}, and this lasp-edge reads {FORMAT}: start the "
+            "agent with the version that wrote it until all has landed, or with another --data-dir"
+        )
 
 
 def _quarantine(path: Path) -> Path:

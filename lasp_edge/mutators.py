@@ -35,7 +35,7 @@ def check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> N
     # A mutator that has no use for the writer, such as `ORSet.remove`, still takes one.
     writer = list(takes.parameters)[1:2]
     if internal or writer not in (["replica"], ["_replica"]):
-        raise ValueError(f"update: {name!r} is a {kind.__name__}, which has no mutator {mutator!r}")
+        raise ValueError(f"update: {name!r} ({kind.__name__}) has no mutator {mutator!r}")
     try:
         takes.bind(*[None] * (2 + count))
     except TypeError as error:

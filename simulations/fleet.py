@@ -351,7 +351,12 @@ class Fleet:
         return [agent for agent in self.agents.values() if agent.durable is not None]
 
     def _is_settled(self) -> bool:
-        return all(self._is_at_rest(agent) for agent in self._running())
+        running = self._running()
+        held = {
+            tuple((report.variable, report.digest) for report in agent.core.variables.reports())
+            for agent in running
+        }
+        return len(held) <= 1 and all(map(self._is_at_rest, running))
 
     def _is_at_rest(self, agent: _Agent) -> bool:
         """Return whether a device has landed all it may, and agrees with the others."""
@@ -359,6 +364,7 @@ class Fleet:
         return (
             (agent.core.done or agent.name in self.membership.retired)
             and agent.core.members.membership == self.membership
+            and not agent.core.variables.derived.due
             and all(each.settled and not each.offline for each in agreements)
         )
 

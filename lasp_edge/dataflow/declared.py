@@ -16,7 +16,7 @@ that will run it: a sketch, in which nothing is ever written.
     Traceback (most recent call last):
         ...
     ValueError: read 'rooms' for cardinality(3): 'rooms' is a map of 'upstairs', and 'upstairs' is \
-a filter of 'doors', and elements of 'doors', a ORSet, can be removed
+a filter of 'doors', and elements of 'doors' (ORSet) can be removed
 """
 
 from abc import ABC, abstractmethod

@@ -158,7 +158,7 @@ class Leaf(SetNode):
 
     @property
     def why_shrinks(self) -> str:
-        return f"elements of {self.name!r}, a {type(self._state).__name__}, can be removed"
+        return f"elements of {self.name!r} ({type(self._state).__name__}) can be removed"
 
     @property
     def written(self) -> bool:

@@ -76,7 +76,7 @@ class Reached(Threshold):
         if held is not None:
             if are_alike(self.state, held):
                 return ""
-            return f"{node.name!r} holds a {type(held).__name__}, and is compared with one"
+            return f"{node.name!r} is compared with a state of its own type, {type(held).__name__}"
         if not node.grows:
             return node.why_shrinks
         fits = isinstance(self.state, GSet)
@@ -156,7 +156,7 @@ def _refusal(node: Node, kinds: tuple[type[Lattice], ...], otherwise: str) -> st
         return node.why_shrinks if not node.grows else f"{node.name!r} is a set, and has no value"
     if isinstance(node.state, kinds):
         return ""
-    return f"the value of {node.name!r}, a {type(node.state).__name__}, {otherwise}"
+    return f"the value of {node.name!r} ({type(node.state).__name__}) {otherwise}"
 
 
 def strict(state: Lattice) -> Threshold:

@@ -224,7 +224,6 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
             fleet.read(device, "temperature", random.choice([number, number, -number]))
         fleet.step()
     fleet.settle()
-    fleet.step(40)  # what settles is folds; sets need to be asked for where a message was lost
     program = fleet.program
     definitions = {name: made.definition for name, made in program.derivations.items()}
     told = []

@@ -15,8 +15,8 @@ from device_agent.batch import Batch
 from device_agent.changes import BlockId, Changes
 from device_agent.identities import BLOCK_US, Block
 from device_agent.intake import tags_text
-from device_agent.store import FILE_NAME, Store, existing_store
-from lasp_edge.errors import NotFound
+from device_agent.store import FILE_NAME, FORMAT, Store, existing_store
+from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
 CHECKOUT = Path(__file__).parents[2]
@@ -319,36 +319,26 @@ def test_deltas_go_on_where_an_earlier_life_left_off(tmp_path):
     device.kill()
 
 
-def test_a_store_from_before_there_were_keys_is_taken_over(tmp_path):
+@pytest.mark.parametrize("found", [0, FORMAT - 1, FORMAT + 1])
+def test_a_file_of_another_format_is_refused_and_left_as_it_is(tmp_path, found):
     device = Device(tmp_path)
-    for value in (20.0, 21.0, 22.0):
-        device.read([value])
+    device.read([20.5])
     device.kill()
-    db = sqlite3.connect(tmp_path / "agent.sqlite")
-    db.executescript(
-        """
-        CREATE TABLE state (variable TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
-        CREATE TABLE delta (n INTEGER PRIMARY KEY, variable TEXT, delta BLOB NOT NULL);
-        INSERT INTO state SELECT name, part FROM variable WHERE n = 0;
-        INSERT INTO delta
-            SELECT 2 * n + (name = 'total'), name, part FROM variable WHERE n > 0;
-        DROP TABLE variable;
-        """
-    )
+    file = tmp_path / FILE_NAME
+    with sqlite3.connect(file) as db:
+        db.execute(f"PRAGMA user_version = {found}")
     db.close()
-    with pytest.raises(NotFound, match="cannot be read: no such table"):
+    before = file.read_bytes()
+    with pytest.raises(UsageError, match=f"has the store format {found}, and .* reads {FORMAT}"):
+        Store(tmp_path)
+    with pytest.raises(UsageError, match="or with another --data-dir"):
         existing_store(tmp_path)
-    device.start()
-    device.tick()
-    assert device.core.variables.local()["local_average"].partial == (3, 6300)
-    assert device.core.variables.shared() == {"total": 3}
-    for _ in range(4):
-        device.read([23.0])
-    device.restart()
-    device.tick()
-    assert device.core.variables.local()["local_average"].partial == (7, 15_500)
-    assert device.core.variables.shared() == {"total": 7}
-    device.kill()
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.glob("*damaged*")] == []
+    with sqlite3.connect(file) as db:
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+    db.close()
+    Device(tmp_path).kill()  # who was refused holds no lock
 
 
 def test_a_bounded_set_of_any_size_is_restored(tmp_path):

@@ -89,8 +89,11 @@ def test_definitions_that_do_not_fit_are_refused():
         (lambda: program.map(doors, abs, ""), "variable: a printable name"),
         (lambda: program.map(stranger, abs, "x"), "is not a variable of program 'house'"),
         (lambda: program.union(doors, "seen?", "x"), "None is not a variable of program"),
-        (lambda: program.on_threshold(doors, cardinality(1)), "elements of 'doors', a ORSet, can"),
-        (lambda: program.on_threshold(count, GSet()), "'count' holds a GCounter"),
+        (lambda: program.on_threshold(doors, cardinality(1)), r"elements of 'doors' \(ORSet\) can"),
+        (
+            lambda: program.on_threshold(count, GSet()),
+            "'count' is compared with a state of its own type, GCounter",
+        ),
         (lambda: program.on_threshold(seen)(5), r"on_threshold: a function \(value, update\)"),
     ]:
         with pytest.raises(ValueError, match=reason):

@@ -47,7 +47,7 @@ def test_read_any_gives_the_first_that_is_reached_and_keeps_to_it():
     assert d.read_any([("count", at_least(3)), ("grown", None)]).value == ("count", 3)
     with pytest.raises(ValueError, match="at least one variable"):
         d.read_any([])
-    with pytest.raises(ValueError, match="elements of 'left', a ORSet, can be removed"):
+    with pytest.raises(ValueError, match=r"elements of 'left' \(ORSet\) can be removed"):
         d.read_any([("count", None), ("left", cardinality(1))])
 
 
