@@ -5,7 +5,7 @@
 - `identities`, `panes`, `variables`: the core's state; `core`: the state machine over them
 - `sets`: a set for each key; `local_folds`: their folds; `room`: what fits a frame; `derived`: sets
   that follow from shared ones
-- `published`, `peers`, `members`: the fleet's partials, what the others say, and who counts; `beats`:
+- `published`, `peers`, `members`: the fleet's partials, what the others say, who counts; `beats`:
   what this one says; `results`: all of it for people; `roster`: what an operator hears and says
 - `changes`: what must be durable before anything leaves; `store`: SQLite; `stored`: variables as
   deltas and states; `durable`: core and store in the right order
