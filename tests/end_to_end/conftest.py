@@ -25,9 +25,9 @@ def lines(recording) -> list[str]:
     return truth.recorded(recording)
 
 
-def replayed(folder, recording):
+def replayed(folder, recording, **site_options):
     """Replay a whole recording as fast as it goes; return the site, all ended, and the reports."""
-    with Site(folder, recording, DEVICES) as site:
+    with Site(folder, recording, DEVICES, **site_options) as site:
         site.start_cloud()
         site.start_agents()
         site.settle()
@@ -35,9 +35,3 @@ def replayed(folder, recording):
         reports = site.reports()
         site.stop()
     return site, reports
-
-
-@pytest.fixture(scope="session")
-def replay(tmp_path_factory, recording):
-    """The recording replayed once, for all tests that only look."""
-    return replayed(tmp_path_factory.mktemp("in order"), recording)

@@ -44,27 +44,6 @@ program.window(
     key=lambda event: f'light, "{event.tags["light"]}" → ☀',
 )
 
-spread = folds.struct(
-    deviation=folds.stddev(),
-    variance=folds.variance(population=True),
-    first=folds.first(),
-    last=folds.last(),
-    bins=folds.histogram([20, "22.5", 25]),
-    quantile=folds.quantile(0.5, 0.99),
-    distinct=folds.distinct(),
-    top=folds.top(3),
-    any=folds.any(),
-    all=folds.all(),
-)
-program.window(
-    "spread_by_device",
-    source=temp,
-    fold=spread,
-    size_s=600,
-    slide_s=300,
-    key=lambda event: event.device,
-)
-
 by_light = program.declare_dynamic(
     BoundedLWWSet(bound=LAST), "by_light", measures=humidity, key=lambda event: event.tags["light"]
 )

@@ -1,17 +1,21 @@
-"""Every built-in fold over recorded data, and values by key, against their plain definitions."""
+"""Every built-in fold over recorded data, against its plain definition."""
 
 import pytest
 
-from tests.end_to_end import programs, tables, truth
+from tests.end_to_end import spread, tables, truth
+from tests.end_to_end.conftest import replayed
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
-NAMES = ("count", "total_q", "min_q", "max_q")
+LINES = 15_000
+"""Of the recording, to be short."""
 
 
 @pytest.fixture(scope="module")
-def spreads(replay, lines):
+def spreads(tmp_path_factory, lines):
     """Each window of ten minutes beside what its readings are like."""
-    site, _ = replay
+    folder, lines = tmp_path_factory.mktemp("every fold"), lines[:LINES]
+    options = {"program": spread.SPEC, "fields": tuple(spread.FIELDS)}
+    site, _ = replayed(folder, truth.written(folder, lines), **options)
     held = {
         (row["key"], int(row["start_us"])): row
         for row in tables.windows(site.lake, "spread_by_device")
@@ -67,26 +71,3 @@ def test_the_three_greatest(spreads):
 def test_any_and_all(spreads):
     for row, given in spreads:
         assert (row["any"], row["all"]) == (str(given.any), str(given.all))
-
-
-def test_each_key_has_the_last_hundred_of_each_device(replay, lines):
-    site, reports = replay
-    each = truth.last_by_light(lines, programs.LAST)
-    in_the_cloud = {
-        row["key"]: row
-        for row in tables.command("globals", "light_everywhere", "--lake", str(site.lake))
-    }
-    keys = {light for light, _ in each}
-    assert len(keys) > 1
-    assert keys == in_the_cloud.keys()
-    for key in keys:
-        devices = [sums for (light, _), sums in each.items() if light == key]
-        whole = [sum(s.count for s in devices), sum(s.total for s in devices)]
-        whole += [min(s.least for s in devices), max(s.greatest for s in devices)]
-        cloud = in_the_cloud[key]
-        assert [int(cloud[name]) for name in NAMES] == whole
-        assert cloud["devices_in"] == str(len(devices))
-        for report in reports.values():
-            here = report["values"]["light_everywhere"]["keys"][key]
-            assert [here[name] for name in NAMES] == whole
-            assert here["inputs"] == cloud["inputs"]

@@ -20,6 +20,11 @@ def truths(lines):
 
 
 @pytest.fixture(scope="module")
+def replay(tmp_path_factory, recording):
+    return replayed(tmp_path_factory.mktemp("in order"), recording)
+
+
+@pytest.fixture(scope="module")
 def shuffled(tmp_path_factory, lines):
     folder = tmp_path_factory.mktemp("shuffled")
     chance = random.Random(SEED)
@@ -92,6 +97,30 @@ def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
         on_device = report["values"]["last_everywhere"]
         assert [on_device[name] for name in names] == whole
         assert on_device["inputs"] == in_the_cloud["inputs"]
+
+
+def test_each_key_has_the_last_hundred_of_each_device(replay, lines):
+    site, reports = replay
+    each = truth.last_by_light(lines, programs.LAST)
+    in_the_cloud = {
+        row["key"]: row
+        for row in tables.command("globals", "light_everywhere", "--lake", str(site.lake))
+    }
+    names = ("count", "total_q", "min_q", "max_q")
+    keys = {light for light, _ in each}
+    assert len(keys) > 1
+    assert keys == in_the_cloud.keys()
+    for key in keys:
+        devices = [sums for (light, _), sums in each.items() if light == key]
+        whole = [sum(s.count for s in devices), sum(s.total for s in devices)]
+        whole += [min(s.least for s in devices), max(s.greatest for s in devices)]
+        cloud = in_the_cloud[key]
+        assert [int(cloud[name]) for name in names] == whole
+        assert cloud["devices_in"] == str(len(devices))
+        for report in reports.values():
+            here = report["values"]["light_everywhere"]["keys"][key]
+            assert [here[name] for name in names] == whole
+            assert here["inputs"] == cloud["inputs"]
 
 
 @pytest.mark.parametrize("name", truth.WINDOWS)
