@@ -1,7 +1,8 @@
 """What runs on a device: a pure core, a durable store, sources and the process around them.
 
 - `batch`: readings by column, the one way in; `intake`: what is accepted, repeated, refused, one by
-  one; `columns`: the same for whole columns; `taken`: what they brought, joined once a commit
+  one; `columns`: the same for whole columns; `taken`, `asked`: what they brought, joined once a
+  commit
 - `identities`, `panes`, `variables`: the core's state; `core`: the state machine over them
 - `sets`: a set for each key; `local_folds`: their folds; `room`: what fits a frame; `derived`: sets
   that follow from shared ones

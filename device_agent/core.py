@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
+from device_agent.asked import Asked
 from device_agent.batch import Batch
 from device_agent.beats import IDLE_BEATS, Beats
 from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
@@ -30,7 +31,7 @@ from device_agent.panes import NEVER_US, Panes
 from device_agent.peers import too_far_ahead
 from device_agent.results import Results
 from device_agent.settings import Settings
-from device_agent.variables import Asked, Variables
+from device_agent.variables import Variables
 from lasp_edge.messages import (
     MAX_FRAME_BYTES,
     AckFrame,

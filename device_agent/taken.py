@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from device_agent.variables import Asked
+from device_agent.asked import Asked
 from lasp_edge.declarations import EventType, Window
 from lasp_edge.fold import Fold, Partial
 from lasp_edge.folds import fold_of

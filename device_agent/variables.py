@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice, Membership, Replica, Version
 from crdts.wire import encode
+from device_agent.asked import Asked
 from device_agent.changes import Changes, Restored
 from device_agent.derived import Derived
 from device_agent.local_folds import LocalFolds
@@ -62,32 +63,6 @@ class Agreement(NamedTuple):
     devices: int
     settled: bool
     offline: tuple[str, ...]
-
-
-class Asked:
-    """What a program asked for during one batch, found fit: samples by column, and joined deltas.
-
-    Attributes:
-        samples: (variable, key) -> quantised values and their times.
-        deltas: variable -> delta that is joined already.
-    """
-
-    __slots__ = ("deltas", "samples")
-
-    def __init__(self) -> None:
-        self.samples: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-        self.deltas: dict[str, Lattice] = {}
-
-    def extend(self, name: str, key: str, values: Sequence[int], times_us: Sequence[int]) -> None:
-        """Add whole columns of quantised samples, in the order of their acceptance.
-
-        Where `Variables.is_careful(name)`, each was asked about by `Variables.check` before.
-        """
-        known = self.samples.get((name, key))
-        if known is None:
-            known = self.samples[name, key] = ([], [])
-        known[0].extend(values)
-        known[1].extend(times_us)
 
 
 class Variables:

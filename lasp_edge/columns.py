@@ -11,7 +11,7 @@ at will, on a device, in the simulator and in Spark. Sums and bucket counts have
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -100,6 +100,31 @@ class Column(NamedTuple):
         if self.op not in {Op.TOP, Op.HLL} and self.size:
             return f"column {self.name!r}: size= is for top and hll"
         return ""
+
+
+def need_alike(known: Iterable[Column], added: Iterable[Column]) -> None:
+    """Check that columns of one name are of one kind: the lake has one column for them.
+
+    Raises:
+        ValueError: an added column has the name of a known one that combines otherwise.
+    """
+    by_name = {column.name.casefold(): column for column in known}
+    for column in added:
+        other = by_name.get(column.name.casefold(), column)
+        if _kind(other) != _kind(column):
+            raise ValueError(
+                f"column {other.name!r} is a {_in_words(other)} elsewhere in the program, and "
+                f"{column.name!r} a {_in_words(column)} here; rename a part"
+            )
+
+
+def _kind(column: Column) -> tuple[str, Op, str, int]:
+    return column.name, column.op, column.by, column.size
+
+
+def _in_words(column: Column) -> str:
+    beside = f" by {column.by!r}" if column.by else ""
+    return f"{column.op}{beside}" + (f" of size {column.size}" if column.size else "")
 
 
 _BINARY = frozenset({Op.COUNTS, Op.TOP, Op.HLL})

@@ -28,6 +28,7 @@ from math import gcd
 from typing import Any
 
 from crdts import BoundedLWWSet, Lattice
+from lasp_edge.columns import need_alike
 from lasp_edge.dataflow.declared import Derivations
 from lasp_edge.declarations import (
     Change,
@@ -239,7 +240,7 @@ class Program(Derivations):
         source = self._own(source)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
-        self._check_columns(made)
+        need_alike(self._every_column(), made.columns)
         derived = self._target(target, made)
         self._folds[derived.name] = (source, made)
         return derived
@@ -307,7 +308,7 @@ class Program(Derivations):
             f"window {name!r}", size_s, size_s if slide_s is None else slide_s
         )
         need_key(key, version, f"window {name!r}")
-        self._check_columns(made)
+        need_alike(self._every_column(), made.columns)
         span_us = gcd(size_us, slide_us)
         meaning = (name, event.name, span_us, version, made.fingerprint(event.resolution))
         stream = stream_id(self.name, "window", *meaning)
@@ -459,16 +460,6 @@ class Program(Derivations):
             )
         return target
 
-    def _check_columns(self, fold: Fold) -> None:
-        known = {column.name.casefold(): column for column in self._every_column()}
-        for column in fold.columns:
-            other = known.get(column.name.casefold(), column)
-            if _kind(other) != _kind(column):
-                raise ValueError(
-                    f"column {other.name!r} is a {_in_words(other)} elsewhere in the program, and "
-                    f"{column.name!r} a {_in_words(column)} here; rename a part"
-                )
-
     def _every_column(self) -> list[Column]:
         folds = [window.fold for window in self.windows.values()]
         folds += [fold for _, fold in self._folds.values()]
@@ -506,17 +497,6 @@ class Program(Derivations):
 
 
 _ONE = Resolution("1")
-
-
-def _kind(column: Column) -> tuple[str, Op, str, int]:
-    """Return what two columns of one name must have in common: the lake combines them alike."""
-    return column.name, column.op, column.by, column.size
-
-
-def _in_words(column: Column) -> str:
-    """Return what a column is, for an error."""
-    beside = f" by {column.by!r}" if column.by else ""
-    return f"{column.op}{beside}" + (f" of size {column.size}" if column.size else "")
 
 
 def _meaning(variable: Variable) -> tuple[Any, ...]:

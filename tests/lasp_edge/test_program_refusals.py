@@ -1,0 +1,247 @@
+"""A wrong definition is refused at once, says why, and leaves nothing behind."""
+
+import pytest
+
+from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
+from lasp_edge import Program, folds
+from lasp_edge.fold import Column, Op
+from tests.lasp_edge.programs import Mean2, basics
+
+
+def window(program, **changed):
+    whole = {"name": "w", "source": "temperature", "fold": folds.mean(), "size_s": 60} | changed
+    return program.window(whole.pop("name"), **whole)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"source": "humidity"}, "declares no event 'humidity'"),
+        ({"source": None}, "declares no event None"),
+        ({"source": []}, "declares no event"),
+        ({"fold": "mean"}, "a fold such as"),
+        ({"size_s": 0}, "seconds above 0"),
+        ({"size_s": -1}, "seconds above 0"),
+        ({"size_s": "60"}, "seconds above 0"),
+        ({"size_s": True}, "seconds above 0"),
+        ({"size_s": float("nan")}, "seconds above 0"),
+        ({"size_s": float("inf")}, "seconds above 0"),
+        ({"size_s": 1e300}, "seconds above 0"),
+        ({"size_s": 10**400}, "seconds above 0"),
+        ({"size_s": 1e-9}, "a microsecond is the least"),
+        ({"slide_s": 0}, "seconds above 0"),
+        ({"slide_s": 61}, "to the size"),
+        ({"slide_s": 0.001}, "a slide from size / 10000"),
+        ({"key": "room"}, "key must be a function of the event, not 'room'"),
+        ({"version": "2"}, "version must be a whole number from 1"),
+        ({"version": 0}, "version must be a whole number from 1"),
+        ({"name": ""}, "a printable name"),
+        ({"name": "a\nb"}, "a printable name"),
+        ({"name": "\x1f"}, "a printable name"),
+        ({"name": None}, "a printable name"),
+        ({"name": "\N{GRINNING FACE}" * 17}, "1 to 64 bytes"),
+        ({"name": "taken"}, "taken"),
+        ({"name": "samples"}, "taken"),
+    ],
+)
+def test_a_wrong_window_is_refused_and_leaves_nothing(changed, why):
+    program, _, _ = basics()
+    window(program, name="taken")
+    before = program.columns()
+    with pytest.raises(ValueError, match=why):
+        window(program, **changed)
+    assert set(program.windows) == {"taken"}
+    assert program.columns() == before
+
+
+WRONG = {
+    "event twice": (lambda p: p.event("temperature"), "declared twice"),
+    "event without a name": (lambda p: p.event(""), "a printable name"),
+    "a float as resolution": (lambda p: p.event("x", resolution=0.01), "decimal text"),
+    "a negative resolution": (lambda p: p.event("x", resolution="-1"), "from 1e-30"),
+    "declare a number": (lambda p: p.declare(5, "x"), "a CRDT's bottom value is needed, not 5"),
+    "declare a type": (lambda p: p.declare(Counter, "x"), "a CRDT's bottom value is needed"),
+    "declare a value above bottom": (
+        lambda p: p.declare(counted(), "x"),
+        "a CRDT's bottom value is needed",
+    ),
+    "variable without a name": (lambda p: p.declare(Counter(), ""), "a printable name"),
+    "shared after dynamic of another type": (
+        lambda p: p.declare(Counter(), "samples"),
+        "declared twice, differently",
+    ),
+    "shared after dynamic": (
+        lambda p: p.declare(BoundedLWWSet(bound=100), "samples"),
+        "declared twice, differently",
+    ),
+    "another bound": (
+        lambda p: p.declare_dynamic(BoundedLWWSet(bound=9), "samples"),
+        "twice, differently",
+    ),
+    "variable named as a window": (lambda p: p.declare(Counter(), "w"), "taken by a window"),
+    "measures an unknown event": (
+        lambda p: p.declare(Counter(), "x", measures="humidity"),
+        "no event 'humidity'",
+    ),
+    "handler of an unknown event": (
+        lambda p: p.on_event("humidity"),
+        "declares no event 'humidity'",
+    ),
+    "handler of another program's event": (
+        lambda p: p.on_event(Program("q").event("temperature")),
+        "declares no event",
+    ),
+    "on_event without an event": (
+        lambda p: p.on_event(lambda event, update: None),
+        "declares no event",
+    ),
+    "handler that is no function": (
+        lambda p: p.on_event("temperature")(5),
+        "a function .* is needed, not 5",
+    ),
+    "fold of a name": (lambda p: p.fold("samples", folds.mean(), "x"), "not a variable of program"),
+    "fold of a counter": (
+        lambda p: p.fold(p.variables["n"], folds.mean(), "x"),
+        "a dynamic BoundedLWWSet",
+    ),
+    "fold of a fold's target": (
+        lambda p: p.fold(p.variables["local"], folds.mean(), "x"),
+        "a dynamic BoundedLWWSet",
+    ),
+    "fold of a shared set": (
+        lambda p: p.fold(p.variables["shared"], folds.mean(), "x"),
+        "a dynamic BoundedLWWSet",
+    ),
+    "fold with a name as fold": (
+        lambda p: p.fold(p.variables["samples"], "mean", "x"),
+        "a fold such as",
+    ),
+    "target without a name": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), ""),
+        "a printable name",
+    ),
+    "target named as a window": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "w"),
+        "taken by a window",
+    ),
+    "target of another fold": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "local"),
+        "a fold already",
+    ),
+    "target that is a number": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), 5),
+        "not a variable",
+    ),
+    "mean into one counter": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "n"),
+        "gives the columns",
+    ),
+    "fold into its own source": (
+        lambda p: p.fold(p.variables["samples"], folds.count(), "samples"),
+        "gives the columns",
+    ),
+    "min into a counter": (
+        lambda p: p.fold(p.variables["samples"], folds.min(), "n"),
+        "gives the columns",
+    ),
+    "mean into a product of one": (
+        lambda p: p.fold(p.variables["samples"], folds.mean(), "flat"),
+        "gives the columns",
+    ),
+    "fold_dynamic of a set": (
+        lambda p: p.fold_dynamic(p.variables["samples"], "x"),
+        "must be the target of a fold",
+    ),
+    "fold_dynamic of a name": (lambda p: p.fold_dynamic("local", "x"), "not a variable of program"),
+    "fold_dynamic without a target": (lambda p: p.fold_dynamic(p.variables["local"]), "needed are"),
+    "fold_dynamic with a fold as target": (
+        lambda p: p.fold_dynamic(p.variables["local"], folds.mean()),
+        "needed are",
+    ),
+    "fold_dynamic with too much": (
+        lambda p: p.fold_dynamic(p.variables["local"], 1, 2, 3),
+        "needed are",
+    ),
+    "fold_dynamic with another fold": (
+        lambda p: p.fold_dynamic(p.variables["local"], folds.sum(), "x"),
+        "holds partials of",
+    ),
+    "fold_dynamic into its source": (
+        lambda p: p.fold_dynamic(p.variables["local"], "local"),
+        "a fold already",
+    ),
+    "fold_dynamic into one counter": (
+        lambda p: p.fold_dynamic(p.variables["local"], "n"),
+        "gives the columns",
+    ),
+}
+
+
+@pytest.mark.parametrize(("define", "why"), WRONG.values(), ids=WRONG)
+def test_a_wrong_definition_is_refused_and_leaves_nothing(define, why):
+    program, _, samples = basics()
+    program.fold(samples, folds.mean(), "local")
+    program.declare(Counter(), "n")
+    program.declare(BoundedLWWSet(bound=3), "shared")
+    program.declare(Product(Counter()), "flat")
+    window(program)
+    before = (dict(program.events), dict(program.variables), set(program.local_folds))
+    with pytest.raises(ValueError, match=why):
+        define(program)
+    after = (dict(program.events), dict(program.variables), set(program.local_folds))
+    assert after == before
+    assert program.validate().dynamic_folds == {}
+
+
+def counted():
+    return Counter().increment(Replica(1, 1, "pi-1"))
+
+
+def test_a_fold_whose_columns_clash_leaves_no_target():
+    class Least(Mean2):
+        name, columns = "least", (Column("count", Op.MIN), Column("total_q", Op.SUM))
+
+    program, temperature, samples = basics()
+    program.window("a", source=temperature, fold=folds.count(), size_s=60)
+    with pytest.raises(ValueError, match="rename a part"):
+        program.fold(samples, Least(), "least")
+    assert "least" not in program.variables
+
+
+def test_a_program_needs_a_name_and_an_event():
+    for name in ("", None, "a\tb", "x" * 65):
+        with pytest.raises(ValueError, match="a printable name"):
+            Program(name)
+    with pytest.raises(ValueError, match="declares no event"):
+        Program("p").validate()
+
+
+def test_declaring_again_is_declaring_once():
+    program, _, samples = basics()
+    assert program.declare_dynamic(BoundedLWWSet(bound=100), "samples") is samples
+    shape = Pair(Counter(), GCounter())
+    assert program.declare(shape, "pair") is program.declare(shape, "pair")
+
+
+def test_a_program_does_not_change_with_the_bottom_it_was_given():
+    program, _, _ = basics()
+    given = Counter()
+    declared = program.declare(given, "n")
+    given |= counted()
+    assert declared.bottom == Counter()
+
+
+def test_declared_targets_may_be_nested():
+    program, _, samples = basics()
+    shape = Product(Pair(Counter(), GCounter()), Counter())
+    fold = folds.struct(mean=folds.mean(), n=folds.count())
+    target = program.declare(shape, "both")
+    assert program.fold(samples, fold, target) is target
+
+
+def test_only_folds_that_a_dynamic_fold_reads_are_published():
+    program, _, samples = basics()
+    program.fold(samples, folds.sum(), "private")
+    program.fold_dynamic(program.fold(samples, folds.mean(), "public"), "global")
+    assert set(program.published_folds) == {"public"}
+    assert set(program.local_folds) == {"private", "public"}
