@@ -10,6 +10,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, GSet, Lattice, ORMap, ORSet, Replica, TwoPSet
@@ -18,6 +19,9 @@ from lasp_edge.dataflow import Dataflow, Oracle
 
 REPLICAS = (Replica(1, 7, "cellar"), Replica(1, 9, "kitchen"), Replica(2, 3, "attic"))
 numbers = st.integers(0, 4)
+lawful = settings(
+    max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
+)
 
 
 def change(mutator, *arguments):

@@ -1,7 +1,7 @@
 """Derived sets as states: lawful, and joined they are what is derived from the joined inputs."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, EWFlag, GSet, ORSet, TwoPSet
@@ -15,14 +15,12 @@ from tests.lasp_edge.dataflow.histories import (
     REPLICAS,
     SET_OPERATORS,
     declared,
+    lawful,
     oracle_of,
     run,
 )
 from tests.laws import LATTICE_LAWS, decode_undoes_encode
 
-lawful = settings(
-    max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
-)
 ME, YOU, _ = REPLICAS
 
 

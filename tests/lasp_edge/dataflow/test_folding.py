@@ -3,18 +3,15 @@
 from functools import reduce
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, GSet, Membership, ORSet, OwnedMap, Pair, PNCounter, Version
 from lasp_edge import folds
 from lasp_edge.dataflow import Dataflow, Oracle
 from lasp_edge.numbers import Resolution
-from tests.lasp_edge.dataflow.histories import REPLICAS
+from tests.lasp_edge.dataflow.histories import REPLICAS, lawful
 
-lawful = settings(
-    max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
-)
 ME, YOU, _ = REPLICAS
 DEVICES = [replica.device for replica in REPLICAS]
 MADE = {

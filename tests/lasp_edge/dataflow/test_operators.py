@@ -1,7 +1,7 @@
 """Operators: equal to the oracle at every step, whatever was delivered, and on all replicas."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter, GCounter, GSet, ORSet, TwoPSet
@@ -14,13 +14,11 @@ from tests.lasp_edge.dataflow.histories import (
     REPLICAS,
     SET_OPERATORS,
     declared,
+    lawful,
     oracle_of,
     run,
 )
 
-lawful = settings(
-    max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
-)
 ME, YOU, OTHER = REPLICAS
 
 
