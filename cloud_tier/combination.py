@@ -1,4 +1,4 @@
-"""How partials combine, as SQL aggregates: bit for bit what `lasp_edge.columns` gives.
+"""How partials combine, as SQL aggregates: bit for bit what `lasp_edge.folds.columns` gives.
 
 One expression an op, so that Spark's own functions do all the work:
 
@@ -13,8 +13,9 @@ What has integers only stays in a HashAggregate. Binary columns are collected, i
 ObjectHashAggregate. Where no row has a value the result is NULL: rows of other streams lack the
 column. A sample's absence is 0 or X'' instead, and counts as a value.
 
-Source: the table of the canonical image is in `lasp_edge.hll`; Apache DataSketches for Java writes
-the "updatable" form, whose registers and sums are the same and whose coupons lie in a hash table.
+Source: the table of the canonical image is in `lasp_edge.folds.hll`; Apache DataSketches for Java
+writes the "updatable" form, whose registers and sums are the same and whose coupons lie in a hash
+table.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,8 +25,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from cloud_tier.plan import Part
-from lasp_edge.fold import Op
-from lasp_edge.packed import PACKED_COUNT_LIMIT
+from lasp_edge.folds.fold import Op
+from lasp_edge.folds.packed import PACKED_COUNT_LIMIT
 
 # An AT column's value, moved to be positive, stands in the lower half of its decimal.
 _HALF: Final = 2**31

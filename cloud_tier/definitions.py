@@ -16,10 +16,10 @@ from deltalake import write_deltalake
 from cloud_tier.query import rows
 from cloud_tier.tables import PROGRAMS, Lake, arrow_schema
 from lasp_edge import folds
-from lasp_edge.declarations import DynamicFold, Window
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
-from lasp_edge.program import Program
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.declarations import DynamicFold, Window
+from lasp_edge.language.program import Program
 
 WINDOW = "window"
 FOLD = "fold"

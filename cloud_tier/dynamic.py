@@ -1,8 +1,8 @@
 """Dynamic folds in the cloud: the same combination as on every device, with the same `inputs`.
 
-`inputs` is a sum modulo 2**64 of one hash an entry and one for the membership (`lasp_edge.inputs`),
-so Spark computes it with its own `sha2`. Equal `inputs`, equal value: a row is appended only where
-`inputs` is new.
+`inputs` is a sum modulo 2**64 of one hash an entry and one for the membership
+(`lasp_edge.protocol.inputs`), so Spark computes it with its own `sha2`. Equal `inputs`, equal
+value: a row is appended only where `inputs` is new.
 
 Entries of retired devices do not count. Where none is left, because a key has gone or everybody
 who had it was retired, the newest row says so: the fold's zero, and 0 in `devices_in`. Such a key
@@ -24,8 +24,8 @@ from cloud_tier.combination import aggregates, combined, quoted
 from cloud_tier.merge import any_of, text
 from cloud_tier.plan import FoldPlan, Part
 from crdts import Membership
-from lasp_edge.fold import Op
-from lasp_edge.inputs import MODULUS, membership_text, text_hash
+from lasp_edge.folds.fold import Op
+from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
 
 _IDENTITY = ("name", "key")
 _SCHEMA = pa.schema(
@@ -185,7 +185,7 @@ def _part_or_zero(part: Part, folds: Iterable[FoldPlan]) -> str:
 
 
 def _entry(parts: Iterable[Part]) -> str:
-    """Return the text of a row whose hash `lasp_edge.inputs.entry_hash` is."""
+    """Return the text of a row whose hash `lasp_edge.protocol.inputs.entry_hash` is."""
     fields = [f"CAST({field} AS STRING)" for field in ("incarnation", "nonce", "changed")]
     fields += [_shown(part) for part in parts]
     return f"concat_ws('\\u001f', key, device, {', '.join(fields)})"

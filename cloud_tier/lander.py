@@ -27,10 +27,10 @@ from cloud_tier.landing import Landing, Reader, Taken, collector_off
 from cloud_tier.segments import Log, Record, Segment
 from cloud_tier.tables import Lake
 from crdts import Replica
+from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
-from lasp_edge.messages import MAX_FRAME_BYTES, AckFrame
-from lasp_edge.program import Program
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.frames import MAX_FRAME_BYTES, AckFrame
+from lasp_edge.protocol.topics import Topics
 
 log = logging.getLogger(__name__)
 

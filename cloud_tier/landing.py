@@ -37,8 +37,9 @@ from cloud_tier.tables import (
     entry_schema,
 )
 from crdts import Member, Membership, Replica, Version
-from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.messages import (
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.language.program import Program
+from lasp_edge.protocol.frames import (
     BeatFrame,
     Frame,
     FrameError,
@@ -48,9 +49,8 @@ from lasp_edge.messages import (
     VariableFrame,
     decode,
 )
-from lasp_edge.program import Program
-from lasp_edge.shards import key_shard
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.topics import Topics
 
 FAR_US: Final = 86_400_000_000
 """What lies further ahead of the lander's clock, and beyond a window, comes from no sane one."""

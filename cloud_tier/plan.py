@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cloud_tier.tables import Lake
-from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.program import Program
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.language.program import Program
 
 _DAY_US = 86_400_000_000
 
 
 class Part(NamedTuple):
-    """One column of a partial, and how two of them combine; as `lasp_edge.fold.Column`."""
+    """One column of a partial, and how two of them combine; as `lasp_edge.folds.fold.Column`."""
 
     name: str
     op: Op

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lasp_edge.messages import BeatFrame
+from lasp_edge.protocol.frames import BeatFrame
 
 IDLE_BEATS = 5
 """Of unchanged beats only every so many-th is sent."""

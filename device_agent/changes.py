@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from crdts import Replica
-from lasp_edge.fold import Partial
+from lasp_edge.folds.fold import Partial
 
 VariableId = tuple[str, str]
 """A variable's name, and a key of it; "" where it has no keys."""

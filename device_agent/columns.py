@@ -21,8 +21,8 @@ from device_agent.identities import BLOCK_US, Identities
 from device_agent.panes import Panes
 from device_agent.settings import Settings
 from device_agent.taken import Marks, Taken, Way, room_in
-from lasp_edge.declarations import Window
-from lasp_edge.numbers import Refused
+from lasp_edge.folds.numbers import Refused
+from lasp_edge.language.declarations import Window
 
 Tags = Mapping[str, str]
 

@@ -32,7 +32,8 @@ from device_agent.peers import too_far_ahead
 from device_agent.results import Results
 from device_agent.settings import Settings
 from device_agent.variables import Variables
-from lasp_edge.messages import (
+from lasp_edge.language.program import Program, Update
+from lasp_edge.protocol.frames import (
     MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
@@ -42,8 +43,7 @@ from lasp_edge.messages import (
     PresenceFrame,
     VariableFrame,
 )
-from lasp_edge.program import Program, Update
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.topics import Topics
 
 MOST_MEETINGS = 8
 """A life begins anew at most so often: two living clones would go on for ever."""

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from crdts import Lattice, Replica
 from crdts.plain import encoded
 from lasp_edge.dataflow import News
-from lasp_edge.dataflow.declared import Awaited
-from lasp_edge.program import Program
+from lasp_edge.language.derivations import Awaited
+from lasp_edge.language.program import Program
 
 MOST_ELEMENTS = 1_000
 """Results list at most so many elements of a set, the first in their order; all are counted."""

@@ -10,7 +10,7 @@ from device_agent.clock import is_time
 from device_agent.core import Core, Publication
 from device_agent.panes import PAGE
 from device_agent.store import Store
-from lasp_edge.messages import (
+from lasp_edge.protocol.frames import (
     AckFrame,
     AskFrame,
     BeatFrame,

@@ -24,9 +24,9 @@ from device_agent.panes import Panes
 from device_agent.settings import Settings
 from device_agent.taken import Filling, Into, Marks, Taken, Way
 from device_agent.variables import Variables
-from lasp_edge.declarations import Change, Event, key_of
-from lasp_edge.numbers import Refused
-from lasp_edge.program import Program
+from lasp_edge.folds.numbers import Refused
+from lasp_edge.language.declarations import Change, Event, key_of
+from lasp_edge.language.program import Program
 
 KEPT_TAGS = 1_000
 FIRST_US = -(2**57)

@@ -51,7 +51,7 @@ def _let_in() -> None:
 
 if __name__ == "__main__":
     _keep_out()
-    from lasp_edge.command_line import main
+    from lasp_edge.tool.command_line import main
 
     import_module("device_agent.command.agent")
     _let_in()

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from crdts import BoundedLWWSet
 from crdts.bounded_lww_set import Sample
 from device_agent.sets import SLIDE_FROM, Moved
-from lasp_edge.declarations import LocalFold
-from lasp_edge.fold import Fold, Partial
-from lasp_edge.sliding import Queue, queue
+from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.sliding import Queue, queue
+from lasp_edge.language.declarations import LocalFold
 
 
 class LocalFolds:

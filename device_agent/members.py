@@ -17,7 +17,7 @@ from device_agent.changes import Changes
 from device_agent.clock import is_time
 from device_agent.peers import LONGEST_JUMP
 from device_agent.settings import SECOND_US
-from lasp_edge.messages import MemberFrame
+from lasp_edge.protocol.frames import MemberFrame
 
 FACT = "membership"
 MOST_MEMBERS = 10_000

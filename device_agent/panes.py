@@ -24,9 +24,9 @@ from typing import Any
 from crdts import Replica
 from device_agent.changes import Changes, PaneId, PaneRow
 from device_agent.clock import is_time
-from lasp_edge.declarations import Window
-from lasp_edge.fold import Partial
-from lasp_edge.messages import (
+from lasp_edge.folds.fold import Partial
+from lasp_edge.language.declarations import Window
+from lasp_edge.protocol.frames import (
     BLOCK_OVERHEAD_BYTES,
     FRAME_OVERHEAD_BYTES,
     PaneEntries,

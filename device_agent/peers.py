@@ -8,7 +8,7 @@ it for long: brokers that crash tell no wills.
 from collections.abc import Collection, Iterable
 
 from crdts import Replica
-from lasp_edge.messages import BeatFrame, PresenceFrame, Report
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, Report
 
 LONGEST_JUMP = 1 << 10
 """An incarnation further ahead of the known one than this is left aside and counted."""

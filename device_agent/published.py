@@ -13,12 +13,12 @@ from sys import intern
 from typing import NamedTuple
 
 from crdts import Entry, Replica, Version
-from lasp_edge.declarations import LocalFold
-from lasp_edge.fold import Partial
-from lasp_edge.inputs import MODULUS, entry_hash, text_hash
-from lasp_edge.messages import VariableFrame
-from lasp_edge.shards import KEY_SHARDS, key_shard
-from lasp_edge.sliding import Keyed, keyed
+from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.sliding import Keyed, keyed
+from lasp_edge.language.declarations import LocalFold
+from lasp_edge.protocol.frames import VariableFrame
+from lasp_edge.protocol.inputs import MODULUS, entry_hash, text_hash
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 
 Word = tuple[int, Partial]
 """The seq at which a device last changed a key, and what it said."""

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from device_agent.variables import Agreement, Result, Variables
-from lasp_edge.declarations import DynamicFold, LocalFold
-from lasp_edge.fold import Partial
-from lasp_edge.program import Program
+from lasp_edge.folds.fold import Partial
+from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.language.program import Program
 
 
 class Results:

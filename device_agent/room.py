@@ -7,12 +7,12 @@ keep, and no frame has to be made to know that it would be too long.
 
 from collections.abc import Sequence
 
-from lasp_edge.columns import Column, Op
-from lasp_edge.fold import Fold
 from lasp_edge.folds import fold_of
-from lasp_edge.messages import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
-from lasp_edge.packed import MAX_BINARY_BYTES
-from lasp_edge.shards import KEY_SHARDS, key_shard
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.packed import MAX_BINARY_BYTES
+from lasp_edge.protocol.frames import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 
 SHARD_BYTES = MAX_FRAME_BYTES - SHARD_OVERHEAD_BYTES
 """So many bytes all entries of a shard may have."""

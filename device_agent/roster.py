@@ -17,14 +17,14 @@ from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
 from device_agent.peers import LONGEST_JUMP
-from lasp_edge.messages import (
+from lasp_edge.protocol.frames import (
     BeatFrame,
     MemberFrame,
     PresenceFrame,
     VariableFrame,
     decode,
 )
-from lasp_edge.topics import Topics, level, shard_of
+from lasp_edge.protocol.topics import Topics, level, shard_of
 
 WHOLE_LIFE = SEQS - 1
 """The seq that lets everything of a life count, whatever it was."""

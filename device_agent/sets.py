@@ -13,7 +13,7 @@ from crdts import BoundedLWWSet, Replica
 from crdts.bounded_lww_set import Sample
 from device_agent.changes import Changes
 from device_agent.stored import Stored
-from lasp_edge.declarations import Variable
+from lasp_edge.language.declarations import Variable
 
 SLIDE_FROM = 256
 """Sets of fewer samples are folded anew when they change."""

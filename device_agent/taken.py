@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from device_agent.asked import Asked
-from lasp_edge.declarations import EventType, Window
-from lasp_edge.fold import Fold, Partial
 from lasp_edge.folds import fold_of
-from lasp_edge.program import Program
+from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.language.declarations import EventType, Window
+from lasp_edge.language.program import Program
 
 NO_TIME = -(2**62)
 MOST_READINGS = 2**20

@@ -25,13 +25,13 @@ from device_agent.published import Published
 from device_agent.room import Room
 from device_agent.sets import Sets
 from device_agent.stored import Stored, fitting
-from lasp_edge.declarations import Change, DynamicFold, Variable
-from lasp_edge.fold import Fold, Partial
 from lasp_edge.folds import fold_of
-from lasp_edge.inputs import inputs_digest, membership_text, text_hash, variable_digest
-from lasp_edge.messages import BeatFrame, Report, VariableFrame
-from lasp_edge.program import Program
-from lasp_edge.shards import key_shard
+from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.language.declarations import Change, DynamicFold, Variable
+from lasp_edge.language.program import Program
+from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
+from lasp_edge.protocol.inputs import inputs_digest, membership_text, text_hash, variable_digest
+from lasp_edge.protocol.shards import key_shard
 
 TIME_LIMIT_US = 2**61
 NO_STREAM = 0

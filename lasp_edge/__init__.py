@@ -1,19 +1,17 @@
 """What users write, and what crosses MQTT.
 
-- `program`: Program, events, variables, windows
-- `fold`, `folds`: aggregates; `columns`, `packed`, `hll`: what their partials are made of
-- `sliding`: totals of partials that come and go; `numbers`: exact values
-- `checking`, `testing`: the laws, tried on a program's folds
+- `language`: Program, events, variables, windows
+- `folds`: aggregates, the columns of their partials, exact numbers, sliding totals
 - `dataflow`: sets that follow from others, and threshold reads; also all of Lasp, as `Dataflow`
-- `streams`, `inputs`: what a partial and a result are made of
-- `messages`, `topics`, `link`: the frames, where they go, and the one MQTT connection
-- `command_line`, `loading`, `errors`: the `lasp-edge` command
+- `protocol`: frames, topics, digests, and what every tier must agree on; `link`: MQTT
+- `checking`, `testing`: the laws, tried on a program's folds
+- `tool`, `errors`: the `lasp-edge` command
 """
 
 from lasp_edge import folds
-from lasp_edge.declarations import Event, EventType, Variable, Window
-from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.program import Program, Update
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.language.declarations import Event, EventType, Variable, Window
+from lasp_edge.language.program import Program, Update
 
 __all__ = [
     "Column",

@@ -2,6 +2,6 @@
 
 import sys
 
-from lasp_edge.command_line import main
+from lasp_edge.tool.command_line import main
 
 sys.exit(main())

@@ -31,8 +31,9 @@ from device_agent.durable import Durable
 from device_agent.settings import SECOND_US, Settings
 from device_agent.store import Store
 from device_agent.variables import Result
-from lasp_edge.fold import Partial
-from lasp_edge.messages import (
+from lasp_edge.folds.fold import Partial
+from lasp_edge.language.program import Program
+from lasp_edge.protocol.frames import (
     AckFrame,
     BeatFrame,
     Frame,
@@ -42,8 +43,7 @@ from lasp_edge.messages import (
     VariableFrame,
     decode,
 )
-from lasp_edge.program import Program
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.topics import Topics
 from simulations.oracle import Word
 
 STEP_US = SECOND_US

@@ -5,8 +5,8 @@ partial is the fold of the readings that lie in it; a local fold's is the fold o
 values that were added and are not too old, for each key if it has keys; a dynamic fold's combines
 those of all devices that are not retired; its `inputs` are a sum of hashes of what they said. This
 module is those definitions, over fractions and lists, and shares no code with the way that a device
-or Spark takes. (A sketch of distinct values is joined by `lasp_edge.hll`, which is held against the
-`datasketches` package elsewhere.)
+or Spark takes. (A sketch of distinct values is joined by `lasp_edge.folds.hll`, which is held
+against the `datasketches` package elsewhere.)
 
     >>> from lasp_edge import Program, folds
     >>> program = Program("greenhouse")
@@ -31,11 +31,11 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Version
-from lasp_edge import hll
-from lasp_edge.declarations import Event, Variable
-from lasp_edge.fold import Column, Fold, Op, Part, Partial
-from lasp_edge.numbers import LIMIT, Resolution
-from lasp_edge.program import Program, Update
+from lasp_edge.folds import hll
+from lasp_edge.folds.fold import Column, Fold, Op, Part, Partial
+from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.language.declarations import Event, Variable
+from lasp_edge.language.program import Program, Update
 
 NO_TAGS: Mapping[str, str] = {}
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from lasp_edge.examples.greenhouse import program
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.numbers import Resolution
 from simulations.fleet import Fleet
 from tests.brokers import ConfiguredMosquitto
 

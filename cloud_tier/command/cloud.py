@@ -26,7 +26,7 @@ from cloud_tier.step import recalled
 from cloud_tier.tables import Lake
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.link import BrokerUrl
-from lasp_edge.loading import load_program
+from lasp_edge.tool.loading import load_program
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US

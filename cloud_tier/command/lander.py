@@ -14,7 +14,7 @@ from cloud_tier.lander import SECOND_US, LanderProcess
 from cloud_tier.tables import Lake
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.link import BrokerUrl
-from lasp_edge.loading import load_program
+from lasp_edge.tool.loading import load_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,9 +26,9 @@ from device_agent.settings import SECOND_US, Settings
 from device_agent.sources import Source, SourceOptions, source_from_spec
 from device_agent.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
+from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl
-from lasp_edge.loading import load_program
-from lasp_edge.program import Program
+from lasp_edge.tool.loading import load_program
 
 log = logging.getLogger(__name__)
 

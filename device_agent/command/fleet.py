@@ -17,9 +17,9 @@ from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
 from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
-from lasp_edge.loading import load_program
-from lasp_edge.messages import MemberFrame
-from lasp_edge.topics import Topics, level
+from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.topics import Topics, level
+from lasp_edge.tool.loading import load_program
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
 

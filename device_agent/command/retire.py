@@ -20,7 +20,7 @@ from crdts.replica import SEQS
 from device_agent.command.fleet import Guest, add_fleet_arguments, check_device, topics_of
 from device_agent.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
-from lasp_edge.messages import MemberFrame
+from lasp_edge.protocol.frames import MemberFrame
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from device_agent.batch import Batch
 from device_agent.sources.times import Unit, number, time_us
-from lasp_edge.numbers import Refused
+from lasp_edge.folds.numbers import Refused
 
 NO_EVENT = "no event"
 Record = dict[str, Any]

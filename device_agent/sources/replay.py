@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from device_agent.batch import Batch
 from device_agent.sources.mapping import FieldMapping, Record
-from lasp_edge.numbers import Refused
+from lasp_edge.folds.numbers import Refused
 
 ROWS = 500
 """A batch has at most so many rows: more would not be faster, and take a small device's memory."""

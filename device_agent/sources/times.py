@@ -13,7 +13,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
-from lasp_edge.numbers import Refused
+from lasp_edge.folds.numbers import Refused
 
 Unit = Literal["s", "ms", "us", "iso"]
 UNITS: tuple[Unit, ...] = get_args(Unit)

@@ -20,8 +20,8 @@ from lasp_edge.checking import record
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.sources import sources_of
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.loading import load_program
-from lasp_edge.program import Program
+from lasp_edge.language.program import Program
+from lasp_edge.tool.loading import load_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

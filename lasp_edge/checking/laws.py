@@ -16,10 +16,10 @@ from functools import reduce
 from math import isfinite
 from typing import Any
 
-from lasp_edge.columns import Algebra, Partial
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
-from lasp_edge.sliding import Ordered, keyed, queue
+from lasp_edge.folds.columns import Algebra, Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.sliding import Ordered, keyed, queue
 
 Sample = tuple[int, int]
 """A quantised value and its time in microseconds."""

@@ -12,9 +12,9 @@ from lasp_edge.checking.laws import (
     statement,
 )
 from lasp_edge.checking.search import Broken, accepts, smallest_broken
-from lasp_edge.fold import Fold
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.structs import Struct
-from lasp_edge.program import Program
+from lasp_edge.language.program import Program
 
 EXAMPLES = 200
 """So many cases are drawn for each law, after the small ones."""

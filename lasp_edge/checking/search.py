@@ -15,8 +15,8 @@ from random import Random
 from typing import Any
 
 from lasp_edge.checking.laws import Law, Sample, partial_of
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import LIMIT
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import LIMIT
 
 Case = tuple[tuple[Sample, ...], ...]
 """The samples of each partial that a law takes."""

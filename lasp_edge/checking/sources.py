@@ -15,11 +15,11 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from lasp_edge.checking.programs import folds_of
-from lasp_edge.declarations import Variable, Window
-from lasp_edge.fold import Fold
 from lasp_edge.folds import fold_of
-from lasp_edge.mentions import mentioned
-from lasp_edge.program import Program
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import Variable, Window
+from lasp_edge.language.mentions import mentioned
+from lasp_edge.language.program import Program
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
@@ -116,7 +116,7 @@ def _text_of_class(made: type) -> str:
     parts = []
     seen: set[int] = set()
     for each in made.__mro__:
-        if issubclass(each, Fold) and not each.__module__.startswith("lasp_edge.fold"):
+        if issubclass(each, Fold) and not each.__module__.startswith("lasp_edge.folds.fold"):
             node = _class_node(each)
             parts.append(_normal(node) if node else "")
             methods = [value for value in vars(each).values() if isinstance(value, FunctionType)]

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 
 
 class Definition(NamedTuple):

@@ -51,9 +51,9 @@ from lasp_edge.dataflow.reads import Callback, Read
 from lasp_edge.dataflow.relation import Change
 from lasp_edge.dataflow.thresholds import Threshold, threshold_of
 from lasp_edge.dataflow.watching import Follower, Watchers
-from lasp_edge.declarations import Variable, named
 from lasp_edge.folds import as_fold
-from lasp_edge.mutators import check_mutator
+from lasp_edge.language.declarations import Variable, named
+from lasp_edge.language.mutators import check_mutator
 
 Named = Variable | str
 """A variable, or its name."""

@@ -12,9 +12,9 @@ A built-in fold can be made again from its `description`, plain data that the la
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lasp_edge.fold import Fold
 from lasp_edge.folds import extremes, truth
 from lasp_edge.folds.distinct import Distinct
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.histogram import Histogram
 from lasp_edge.folds.quantile import Quantile
 from lasp_edge.folds.structs import Struct

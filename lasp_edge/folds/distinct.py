@@ -11,10 +11,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lasp_edge import hll
-from lasp_edge.columns import Column, Op, Partial
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds import hll
+from lasp_edge.folds.columns import Column, Op, Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 
 
 class Distinct(Fold):
@@ -23,7 +23,7 @@ class Distinct(Fold):
     Counted but for hash collisions while there are few (at lg_k = 12 up to 384), else with a
     standard error of 1.04 / sqrt(2**lg_k), 1.6 % at lg_k = 12. Its state is 4 bytes a value while
     there are few, then 2**lg_k + 40 bytes. The image is that of Apache DataSketches
-    (`lasp_edge.hll`).
+    (`lasp_edge.folds.hll`).
 
     Args:
         lg_k: the logarithm of the number of registers, from 8 to 14.

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from heapq import nlargest
 from typing import Any
 
-from lasp_edge.columns import Column, Op, Partial
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import LIMIT, Resolution
-from lasp_edge.packed import packed_top, top_of
+from lasp_edge.folds.columns import Column, Op, Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.folds.packed import packed_top, top_of
 
 MOST_TOP = 1_000
 """A fold keeps at most so many greatest values."""

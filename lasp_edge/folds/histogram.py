@@ -16,10 +16,10 @@ from itertools import pairwise
 from math import ceil
 from typing import Any, Self
 
-from lasp_edge.columns import COUNT_LIMIT, Column, Op, Partial
-from lasp_edge.fold import MAX_COLUMNS, Fold
+from lasp_edge.folds.columns import COUNT_LIMIT, Column, Op, Partial
 from lasp_edge.folds.decimals import exact
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.fold import MAX_COLUMNS, Fold
+from lasp_edge.folds.numbers import Resolution
 
 
 class Histogram(Fold):

@@ -27,11 +27,11 @@ from itertools import accumulate
 from math import floor
 from typing import Any
 
-from lasp_edge.columns import COUNT_LIMIT, Column, Op, Partial
-from lasp_edge.fold import Fold
+from lasp_edge.folds.columns import COUNT_LIMIT, Column, Op, Partial
 from lasp_edge.folds.decimals import exact
-from lasp_edge.numbers import LIMIT, Resolution
-from lasp_edge.packed import MAX_BINARY_BYTES, counts_of, packed_counts
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.folds.packed import MAX_BINARY_BYTES, counts_of, packed_counts
 
 _MOST_BOUNDS = (MAX_BINARY_BYTES // 8 - 1) // 2
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Self
 
-from lasp_edge.columns import Column, Partial
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.columns import Column, Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 
 
 class Struct(Fold):

@@ -16,9 +16,9 @@ from math import isqrt
 from operator import mul
 from typing import Any
 
-from lasp_edge.columns import COUNT_LIMIT, SQUARES_LIMIT, Column, Op, Partial
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.columns import COUNT_LIMIT, SQUARES_LIMIT, Column, Op, Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 
 
 class Count(Fold):

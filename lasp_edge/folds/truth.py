@@ -11,9 +11,9 @@ Over no sample they are what logic and Python say: any is false, all is true.
 
 from collections.abc import Sequence
 
-from lasp_edge.columns import COUNT_LIMIT, Column, Op, Partial
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.columns import COUNT_LIMIT, Column, Op, Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
 
 
 class Any(Fold):

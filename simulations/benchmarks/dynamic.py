@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from crdts import BoundedLWWSet, Replica
 from device_agent.published import Published
 from lasp_edge import Program, folds
-from lasp_edge.fold import Fold, Partial
-from lasp_edge.messages import VariableFrame
+from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.protocol.frames import VariableFrame
 from simulations.benchmarks.measure import MET, MISSED, Line, cpu_s
 
 FLEETS = (10, 100, 1_000, 10_000, 100_000)

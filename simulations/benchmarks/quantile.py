@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lasp_edge import folds
-from lasp_edge.fold import Fold, Partial
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.numbers import Resolution
 from simulations.benchmarks.measure import (
     OURS,
     Line,

@@ -5,9 +5,9 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from crdts import BoundedLWWSet
-from lasp_edge.declarations import DynamicFold, Window
-from lasp_edge.fold import Fold, Partial
-from lasp_edge.program import Program
+from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.language.declarations import DynamicFold, Window
+from lasp_edge.language.program import Program
 from simulations.demo.devices import Value
 from simulations.demo.live import decimals, in_words, number
 from simulations.oracle import Reading, WindowTruth, dynamic_partial, windows

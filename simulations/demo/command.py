@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from lasp_edge.errors import Exit, UsageError
-from lasp_edge.loading import load_program
+from lasp_edge.tool.loading import load_program
 from simulations.demo import ending, story
 from simulations.demo.chaos import new_seed
 from simulations.demo.lake import COMMAND

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lasp_edge.declarations import Window
 from lasp_edge.errors import Exit
+from lasp_edge.language.declarations import Window
 from simulations.demo.checks import Evidence, Row, Verdict, verdicts
 from simulations.demo.devices import Value
 from simulations.demo.live import aligned, decimals, in_words, number

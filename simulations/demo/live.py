@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, log10
 from typing import NamedTuple, Self, TextIO
 
-from lasp_edge.numbers import Resolution
-from lasp_edge.program import Program
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.program import Program
 from simulations.demo.devices import Condition, Device, Report, Value
 
 UNKNOWN = "-"

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lasp_edge.program import Program
+from lasp_edge.language.program import Program
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.devices import Condition, Device, Report
 from simulations.demo.lake import Commands, trouble_with

@@ -10,8 +10,8 @@ import pyarrow as pa
 from cloud_tier.tables import ENTRY, entry_schema
 from crdts import BoundedLWWSet, Version
 from lasp_edge import Program, folds
-from lasp_edge.declarations import Event
-from lasp_edge.inputs import entry_hash, inputs_digest, variable_digest
+from lasp_edge.language.declarations import Event
+from lasp_edge.protocol.inputs import entry_hash, inputs_digest, variable_digest
 from simulations.oracle import Reading, dynamic_partial, local_partial, windows
 
 SECOND_US = 1_000_000

@@ -6,7 +6,7 @@ from typing import Any
 from crdts import Replica
 from lasp_edge import Program
 from lasp_edge.link import Event, Message
-from lasp_edge.messages import (
+from lasp_edge.protocol.frames import (
     AckFrame,
     BeatFrame,
     MemberFrame,
@@ -15,7 +15,7 @@ from lasp_edge.messages import (
     VariableFrame,
     decode,
 )
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.topics import Topics
 from tests.cloud_tier.fleet import BEGIN_US, SECOND_US
 
 TOPICS = Topics("rooms")

@@ -14,7 +14,7 @@ from cloud_tier.plan import plan_of
 from cloud_tier.step import Known, Outcome, recalled, step
 from cloud_tier.tables import Lake
 from lasp_edge import Program
-from lasp_edge.fold import Part, Partial
+from lasp_edge.folds.fold import Part, Partial
 from tests.cloud_tier.fleet import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.

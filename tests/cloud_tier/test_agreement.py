@@ -14,8 +14,8 @@ from cloud_tier.landing import Reader
 from cloud_tier.segments import Record, Segment
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.inputs import membership_text
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.inputs import membership_text
+from lasp_edge.protocol.topics import Topics
 from simulations.fleet import Faults, Fleet
 from simulations.oracle import Reading, dynamic_partials, inputs
 from tests.cloud_tier.lakes import LakeUnderTest, part

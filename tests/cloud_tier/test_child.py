@@ -10,8 +10,8 @@ import pytest
 
 from cloud_tier.child import LanderChild
 from cloud_tier.tables import Lake
-from lasp_edge.command_line import main
 from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
 
 PATIENCE_S = 30
 PROGRAM = "lasp_edge.examples.greenhouse:program"

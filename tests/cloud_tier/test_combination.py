@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 
 from cloud_tier.combination import combined, pooled
 from cloud_tier.plan import Part
-from lasp_edge import hll
-from lasp_edge.columns import Algebra, Column, Op
-from lasp_edge.packed import PACKED_COUNT_LIMIT, packed_counts, packed_top
+from lasp_edge.folds import hll
+from lasp_edge.folds.columns import Algebra, Column, Op
+from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, packed_counts, packed_top
 
 pytestmark = pytest.mark.spark
 

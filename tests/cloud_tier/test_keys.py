@@ -10,8 +10,8 @@ from cloud_tier.maintenance import compact
 from cloud_tier.repair import repair
 from crdts import BoundedLWWSet, Membership, Replica, Version
 from lasp_edge import Program, folds
-from lasp_edge.inputs import entry_hash, inputs_digest, membership_text, variable_digest
-from lasp_edge.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.inputs import entry_hash, inputs_digest, membership_text, variable_digest
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, row, tick
 from tests.cloud_tier.lakes import LakeUnderTest, batches, part
 

@@ -10,8 +10,8 @@ from cloud_tier.segments import Record, Segment
 from cloud_tier.tables import Lake
 from crdts import BoundedLWWSet, Member, Membership, Replica, Version
 from lasp_edge import Program, folds
-from lasp_edge.messages import VariableFrame
-from lasp_edge.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.frames import VariableFrame
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, rooms
 from tests.cloud_tier.frames import ME, TOPICS, beat, member, panes, topic_of, variable
 

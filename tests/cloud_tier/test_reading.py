@@ -13,8 +13,8 @@ from cloud_tier.definitions import record
 from cloud_tier.reading import fleet_values, windows
 from cloud_tier.tables import Lake
 from lasp_edge import Op, Program, folds
-from lasp_edge.command_line import main
 from lasp_edge.errors import Exit, NotFound, UsageError
+from lasp_edge.tool.command_line import main
 from tests.cloud_tier.fleet import rooms
 
 PROGRAM = rooms()
@@ -183,7 +183,7 @@ def test_unknown_names_say_what_there_is(lake, capsys, tmp_path):
 
 def test_reading_commands_need_neither_spark_nor_java(lake):
     code = (
-        "import sys; from lasp_edge.command_line import main;"
+        "import sys; from lasp_edge.tool.command_line import main;"
         f"main(['windows', 'odd', '--lake', {lake.root!r}]);"
         "assert not {'pyspark', 'pandas', 'py4j'} & set(sys.modules)"
     )

@@ -17,11 +17,11 @@ from cloud_tier.repair import repair
 from cloud_tier.spans import Span
 from cloud_tier.step import read
 from lasp_edge import Program, folds
-from lasp_edge.columns import Op
-from lasp_edge.command_line import main
 from lasp_edge.errors import Exit
-from lasp_edge.hll import estimate
-from lasp_edge.packed import PACKED_COUNT_LIMIT, counts_of, packed_counts, top_of
+from lasp_edge.folds.columns import Op
+from lasp_edge.folds.hll import estimate
+from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, counts_of, packed_counts, top_of
+from lasp_edge.tool.command_line import main
 from simulations.oracle import Reading
 from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, Device, row, tick
 from tests.cloud_tier.lakes import LakeUnderTest, batches

@@ -12,8 +12,8 @@ from device_agent.durable import Durable
 from device_agent.settings import SECOND_US, Settings
 from device_agent.store import Store, _pane
 from lasp_edge import Program, folds
-from lasp_edge.fold import Partial
-from lasp_edge.messages import (
+from lasp_edge.folds.fold import Partial
+from lasp_edge.protocol.frames import (
     AckFrame,
     AskFrame,
     BeatFrame,

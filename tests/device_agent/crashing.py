@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from device_agent.settings import SECOND_US
-from lasp_edge.messages import PaneFrame
+from lasp_edge.protocol.frames import PaneFrame
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse
 
 

@@ -14,7 +14,7 @@ from crdts.wire import encode
 from device_agent.batch import Batch
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
-from lasp_edge.messages import (
+from lasp_edge.protocol.frames import (
     AckFrame,
     AskFrame,
     BeatFrame,
@@ -24,7 +24,7 @@ from lasp_edge.messages import (
     Report,
     VariableFrame,
 )
-from lasp_edge.shards import key_shard
+from lasp_edge.protocol.shards import key_shard
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse
 
 PEER = Replica(3, 33, "pi-2")

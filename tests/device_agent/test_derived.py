@@ -9,7 +9,7 @@ from crdts import GCounter, GSet, MVRegister, ORMap, ORSet
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
 from lasp_edge.dataflow import Oracle, at_least, cardinality
-from lasp_edge.messages import VariableFrame
+from lasp_edge.protocol.frames import VariableFrame
 from simulations.fleet import ROUGH, Fleet
 from tests.device_agent.agents import Device
 

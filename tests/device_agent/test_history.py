@@ -12,7 +12,7 @@ import pytest
 from crdts import Replica
 from device_agent import core, durable, identities, panes
 from device_agent.settings import SECOND_US, Settings
-from lasp_edge.messages import BeatFrame, PaneFrame
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from simulations.fleet import Landed
 from simulations.oracle import Reading, local_partial, windows
 from tests.device_agent.agents import LAKE, Device, entry_of, greenhouse

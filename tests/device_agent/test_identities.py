@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from device_agent.changes import BlockId
 from device_agent.identities import BLOCK_US, KEPT_IDENTITIES, Block, Identities
 from device_agent.settings import SECOND_US
-from lasp_edge.numbers import LIMIT
+from lasp_edge.folds.numbers import LIMIT
 from tests.device_agent.agents import NOW_US, Device
 
 HOUR_US = 3_600 * SECOND_US

@@ -16,8 +16,8 @@ from device_agent.counters import KEPT_NAMES, Counters
 from device_agent.intake import FIRST_US, tags_text
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
-from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.numbers import LIMIT
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.numbers import LIMIT
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
 DAY_US = 86_400 * SECOND_US

@@ -10,8 +10,8 @@ from device_agent import published as published_module
 from device_agent.room import SHARD_BYTES
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
-from lasp_edge.messages import MAX_FRAME_BYTES, AskFrame, BeatFrame, VariableFrame
-from lasp_edge.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.frames import MAX_FRAME_BYTES, AskFrame, BeatFrame, VariableFrame
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from simulations.oracle import Reading, Word, dynamic_partials, inputs, local_partials
 from tests.device_agent.agents import NOW_US, Device, greenhouse, rooms
 

@@ -5,7 +5,7 @@ import pytest
 from device_agent.batch import Batch
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
-from lasp_edge.numbers import LIMIT
+from lasp_edge.folds.numbers import LIMIT
 from tests.device_agent.agents import NOW_US, Device
 
 

@@ -10,9 +10,9 @@ from crdts.membership import Member
 from device_agent.command import status
 from device_agent.members import CORRECT_US, SAY_AGAIN_US
 from device_agent.settings import SECOND_US
-from lasp_edge.inputs import membership_text
-from lasp_edge.messages import BeatFrame, MemberFrame, PaneFrame, Report, VariableFrame
-from lasp_edge.shards import key_shard
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, Report, VariableFrame
+from lasp_edge.protocol.inputs import membership_text
+from lasp_edge.protocol.shards import key_shard
 from simulations.oracle import Word, inputs
 from tests.device_agent.agents import NOW_US, Device, entry_of, rooms
 

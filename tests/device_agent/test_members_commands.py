@@ -12,8 +12,8 @@ from crdts import Replica, Version
 from device_agent.command import admit, members, retire
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
 from lasp_edge.link import BrokerUrl, Link
-from lasp_edge.messages import BeatFrame, MemberFrame, PresenceFrame, VariableFrame, decode
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame, decode
+from lasp_edge.protocol.topics import Topics
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
 from tests.device_agent.test_runtime import lasp_edge, stage

@@ -14,7 +14,7 @@ from device_agent.panes import (
 )
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
-from lasp_edge.messages import AckFrame, BeatFrame, PaneFrame
+from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame
 from tests.device_agent.agents import NOW_US, Device, greenhouse, truth_of
 
 MINUTE_US = 60 * SECOND_US

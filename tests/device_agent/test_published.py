@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from crdts import Membership, Replica, Version
 from device_agent.published import Published
 from lasp_edge import folds
-from lasp_edge.inputs import MODULUS, entry_hash, membership_text, variable_digest
-from lasp_edge.messages import VariableFrame
-from lasp_edge.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.frames import VariableFrame
+from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, variable_digest
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from tests.device_agent.agents import rooms
 
 KEYS = ["", *(f"room-{n}" for n in range(30))]

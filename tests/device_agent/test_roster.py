@@ -7,8 +7,8 @@ import pytest
 from crdts import Member, Membership, Replica, Version
 from crdts.membership import NEVER
 from device_agent.roster import WHOLE_LIFE, Roster, Seen
-from lasp_edge.messages import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.topics import Topics
 
 TOPICS = Topics("greenhouse")
 FIRST, SECOND = Replica(1, 7, "attic"), Replica(2, 3, "attic")

@@ -16,9 +16,9 @@ import pytest
 
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
-from lasp_edge.loading import load_program
-from lasp_edge.messages import PresenceFrame, VariableFrame, decode
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.frames import PresenceFrame, VariableFrame, decode
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.tool.loading import load_program
 from simulations.demo.broker import PrivateBroker
 from simulations.fleet import Landed
 from simulations.oracle import Reading, dynamic_partial, windows
@@ -44,7 +44,7 @@ program.fold_dynamic(local, "global_average")
 program.window("warm", source=temperature, fold=folds.mean(), size_s=60, slide_s=10)
 """
 NAME = "process_fleet"
-MAIN = "import sys; from lasp_edge.command_line import main; sys.exit(main())"
+MAIN = "import sys; from lasp_edge.tool.command_line import main; sys.exit(main())"
 START_S = 1_600_000_000
 
 

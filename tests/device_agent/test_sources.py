@@ -18,8 +18,8 @@ from device_agent.sources.mapping import FieldMapping
 from device_agent.sources.mqtt_topic import MqttTopic
 from device_agent.sources.replay import Replay
 from device_agent.sources.times import END_US, number, time_us
+from lasp_edge.folds.numbers import Refused
 from lasp_edge.link import BrokerUrl
-from lasp_edge.numbers import Refused
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -18,8 +18,7 @@ from device_agent.published import Published
 from device_agent.settings import SECOND_US
 from device_agent.variables import Variables
 from lasp_edge import Program, folds
-from lasp_edge.inputs import entry_hash, variable_digest
-from lasp_edge.messages import (
+from lasp_edge.protocol.frames import (
     MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
@@ -29,6 +28,7 @@ from lasp_edge.messages import (
     Report,
     VariableFrame,
 )
+from lasp_edge.protocol.inputs import entry_hash, variable_digest
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse, partial_of
 
 PEER = Replica(3, 33, "pi-2")

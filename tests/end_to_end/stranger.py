@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import msgpack
 
 from crdts import Replica
+from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl, Link
-from lasp_edge.messages import (
+from lasp_edge.protocol.frames import (
     MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
@@ -24,8 +25,7 @@ from lasp_edge.messages import (
     Report,
     VariableFrame,
 )
-from lasp_edge.program import Program
-from lasp_edge.topics import Topics
+from lasp_edge.protocol.topics import Topics
 
 KINDS = ("pane", "var", "beat", "presence", "ack", "inbox", "member")
 HUGE_BYTES = 10_000_000

@@ -2,7 +2,7 @@
 
 from crdts import BoundedLWWSet
 from lasp_edge import Event, Program, folds
-from lasp_edge.fold import Fold
+from lasp_edge.folds.fold import Fold
 
 
 def event(name="temperature", value=21.5, **tags):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lasp_edge import folds
-from lasp_edge.program import Program
+from lasp_edge.language.program import Program
 from lasp_edge.testing import check_fold, check_program
 from tests.lasp_edge.checking import planted
 

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lasp_edge.loading import load_program
+from lasp_edge.tool.loading import load_program
 from simulations.demo.program import program as demo_program
 from simulations.oracle import Reading, dynamic_partial, windows
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from lasp_edge.examples.greenhouse import program as greenhouse
-from lasp_edge.program import Program
+from lasp_edge.language.program import Program
 from simulations.demo.devices import Condition, Report
 from simulations.demo.live import Measure, Screen, aligned, rows
 

@@ -120,7 +120,7 @@ def test_a_signal_at_any_time_leaves_nothing_behind(number, quick):
 
 PLAY = f"""
 import sys
-from lasp_edge.command_line import main
+from lasp_edge.tool.command_line import main
 from simulations.demo import command
 command.COMMAND = ({sys.executable!r}, {FAKE!r})
 sys.exit(main(["demo"]))

@@ -13,7 +13,7 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, Version
 from lasp_edge import Program, folds
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.numbers import Resolution
 from simulations.oracle import (
     Reading,
     WindowTruth,

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from lasp_edge.command_line import main
 from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
 
 PROGRAM = """
 from crdts import BoundedLWWSet

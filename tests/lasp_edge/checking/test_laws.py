@@ -8,8 +8,8 @@ from lasp_edge import folds
 from lasp_edge.checking import laws
 from lasp_edge.checking.programs import folds_of, verdicts
 from lasp_edge.checking.search import smallest_broken
-from lasp_edge.numbers import Resolution
-from lasp_edge.program import Program
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.program import Program
 from tests.lasp_edge.checking import planted
 
 
@@ -128,8 +128,8 @@ def test_sliding_is_tried_where_its_laws_hold_and_an_inverse_where_there_is_one(
 
 
 def test_sliding_itself_can_fail(monkeypatch):
-    monkeypatch.setattr("lasp_edge.sliding.TwoStacks._turn_over", lambda queue: None)
-    monkeypatch.setattr("lasp_edge.sliding.TwoStacks.pop", lambda queue: queue._younger.pop())
+    monkeypatch.setattr("lasp_edge.folds.sliding.TwoStacks._turn_over", lambda queue: None)
+    monkeypatch.setattr("lasp_edge.folds.sliding.TwoStacks.pop", lambda queue: queue._younger.pop())
     found = broken(folds.max())
     assert list(found) == [laws.sliding_equals_recomputation]
 

@@ -5,7 +5,7 @@ from functools import partial, wraps
 from crdts import BoundedLWWSet
 from lasp_edge import folds
 from lasp_edge.checking.sources import sources_of
-from lasp_edge.program import Program
+from lasp_edge.language.program import Program
 from tests.lasp_edge.checking import planted
 
 CHOSEN = "kitchen"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from crdts import BoundedLWWSet, GSet, Membership, ORSet, OwnedMap, Pair, PNCounter, Version
 from lasp_edge import folds
 from lasp_edge.dataflow import Dataflow, Oracle
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.numbers import Resolution
 from tests.lasp_edge.dataflow.histories import REPLICAS, lawful
 
 ME, YOU, _ = REPLICAS

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lasp_edge import folds
-from lasp_edge.fold import TOTAL_LIMIT
-from lasp_edge.numbers import LIMIT, Resolution
-from lasp_edge.packed import packed_top
+from lasp_edge.folds.fold import TOTAL_LIMIT
+from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.folds.packed import packed_top
 
 samples = st.lists(st.tuples(st.integers(-9, 9), st.integers(-4, 4)), max_size=20)
 TENTHS = Resolution("0.1")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lasp_edge import folds
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.numbers import Resolution
 
 edges = st.lists(st.decimals(-5, 5, places=2), min_size=1, max_size=6, unique=True).map(sorted)
 resolutions = st.sampled_from(["1", "0.01", "0.3", "0.07"]).map(Resolution)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lasp_edge import folds
-from lasp_edge.fold import COUNT_LIMIT
-from lasp_edge.numbers import LIMIT, Resolution
-from lasp_edge.packed import MAX_BINARY_BYTES, counts_of, packed_counts
+from lasp_edge.folds.fold import COUNT_LIMIT
+from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.folds.packed import MAX_BINARY_BYTES, counts_of, packed_counts
 
 ONE = Resolution("1")
 errors = st.sampled_from(["0.0072", "0.01", "0.05", "1/3", "0.9"])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lasp_edge import folds
-from lasp_edge.numbers import Resolution
+from lasp_edge.folds.numbers import Resolution
 
 
 @given(st.lists(st.integers(-1, 1), max_size=6))

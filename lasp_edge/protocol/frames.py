@@ -4,7 +4,7 @@ A frame is one msgpack array `[format, kind, device, incarnation, nonce, number,
 `number` counts a replica's frames of a kind from 1. `extras` is a map that a reader ignores where
 it does not know a key: groups, fences and signatures have their place there. Nothing a stranger
 sends can do more than raise `FrameError`: size, depth, types and ranges are checked
-here and in `lasp_edge.foreign`.
+here and in `lasp_edge.protocol.checks`.
 
 Pane entries are packed by column, with differences of panes and seqs, so that a mean entry takes a
 few bytes.
@@ -27,10 +27,10 @@ import msgpack
 from crdts import Membership, Replica, Version
 from crdts.membership import Member
 from crdts.replica import SEQS
-from lasp_edge import foreign
-from lasp_edge.fold import MAX_COLUMNS
-from lasp_edge.foreign import FrameError as FrameError  # noqa: PLC0414 - exported
-from lasp_edge.shards import KEY_BYTES, KEY_SHARDS, key_shard
+from lasp_edge.folds.fold import MAX_COLUMNS
+from lasp_edge.protocol import checks
+from lasp_edge.protocol.checks import FrameError as FrameError  # noqa: PLC0414 - exported
+from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
 
 FORMAT = 1
 MAX_FRAME_BYTES = 65_536
@@ -314,12 +314,12 @@ def _envelope(payload: bytes) -> tuple[int, Replica, int, list[Any]]:
     version, kind, device, incarnation, nonce, number, body, extras = fields
     if type(version) is not int or version != FORMAT:
         raise FrameError(f"not format {FORMAT}")  # its repr may be as deep as a stranger likes
-    replica = foreign.replica(incarnation, nonce, device)
+    replica = checks.replica(incarnation, nonce, device)
     if not isinstance(body, list) or not isinstance(extras, dict):
         raise FrameError("not an envelope")
     if type(kind) is not int:
         raise FrameError("bad kind")
-    return kind, replica, foreign.integer(number, 0, SEQS), body
+    return kind, replica, checks.integer(number, 0, SEQS), body
 
 
 def _differences(values: Sequence[int]) -> list[int]:
@@ -343,15 +343,15 @@ def _packed_block(block: PaneEntries) -> list[Any]:
 
 
 def _block(packed: Any) -> PaneEntries:
-    stream, span_us, incarnation, nonce, packed_columns, packed_keys, panes, seqs = foreign.array(
+    stream, span_us, incarnation, nonce, packed_columns, packed_keys, panes, seqs = checks.array(
         packed
     )
-    foreign.integer(stream)
-    foreign.integer(span_us, 1, _TIME_LIMIT)
+    checks.integer(stream)
+    checks.integer(span_us, 1, _TIME_LIMIT)
     Version.checked(incarnation, nonce, 0)
-    if len(foreign.array(packed_columns)) > MAX_COLUMNS:
+    if len(checks.array(packed_columns)) > MAX_COLUMNS:
         raise FrameError("too many columns")
-    columns = tuple([foreign.part_column(column) for column in packed_columns])
+    columns = tuple([checks.part_column(column) for column in packed_columns])
     indices = _restored(panes, -_TIME_LIMIT // span_us, _TIME_LIMIT // span_us)
     numbers = _restored(seqs, 0, SEQS)
     keys = _keys(packed_keys, len(indices))
@@ -362,15 +362,15 @@ def _block(packed: Any) -> PaneEntries:
 
 
 def _restored(differences: Any, least: int, below: int) -> tuple[int, ...]:
-    return foreign.integers(list(accumulate(foreign.integers(differences))), least, below)
+    return checks.integers(list(accumulate(checks.integers(differences))), least, below)
 
 
 def _keys(packed: Any, length: int) -> tuple[str, ...]:
-    if not foreign.array(packed):
+    if not checks.array(packed):
         return ("",) * length
     names, indices = packed
-    known = foreign.keys(names, MAX_FRAME_BYTES)
-    return tuple([known[index] for index in foreign.integers(indices, 0, len(known))])
+    known = checks.keys(names, MAX_FRAME_BYTES)
+    return tuple([known[index] for index in checks.integers(indices, 0, len(known))])
 
 
 def _pane_frame(replica: Replica, number: int, body: list[Any]) -> PaneFrame:
@@ -379,15 +379,15 @@ def _pane_frame(replica: Replica, number: int, body: list[Any]) -> PaneFrame:
 
 def _variable_frame(replica: Replica, number: int, body: list[Any]) -> VariableFrame:
     name, stream, shard, packed_keys, ages, packed_columns = body
-    variable = foreign.text(name)
-    foreign.integer(stream)
-    foreign.integer(shard, 0, KEY_SHARDS)
-    keys = tuple(foreign.keys(packed_keys, KEY_BYTES))
+    variable = checks.text(name)
+    checks.integer(stream)
+    checks.integer(shard, 0, KEY_SHARDS)
+    keys = tuple(checks.keys(packed_keys, KEY_BYTES))
     _check_keys(keys, shard)
-    seqs = tuple([number - age for age in foreign.integers(ages, 0, number + 1)])
-    if len(foreign.array(packed_columns)) > MAX_COLUMNS:
+    seqs = tuple([number - age for age in checks.integers(ages, 0, number + 1)])
+    if len(checks.array(packed_columns)) > MAX_COLUMNS:
         raise FrameError("too many columns")
-    column = foreign.part_column if stream else _states
+    column = checks.part_column if stream else _states
     columns = tuple([column(values) for values in packed_columns])
     if {len(seqs), *map(len, columns)} != {len(keys)}:
         raise FrameError("columns of unequal length")
@@ -403,7 +403,7 @@ def _check_keys(keys: tuple[str, ...], shard: int) -> None:
 
 def _states(values: Any) -> PartColumn:
     """Return a column of encoded states, which are as long as a frame can be."""
-    if any(type(value) is not bytes for value in foreign.array(values)):
+    if any(type(value) is not bytes for value in checks.array(values)):
         raise FrameError("not an encoded state")
     return tuple(values)
 
@@ -411,43 +411,43 @@ def _states(values: Any) -> PartColumn:
 def _beat_frame(replica: Replica, number: int, body: list[Any]) -> BeatFrame:
     low_us, done, reports, seq = body
     if low_us is not None:
-        foreign.integer(low_us, -_TIME_LIMIT, _TIME_LIMIT)
-    known = tuple([_report(*foreign.array(report)) for report in foreign.array(reports)])
+        checks.integer(low_us, -_TIME_LIMIT, _TIME_LIMIT)
+    known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
     return BeatFrame(
-        replica, number, low_us, foreign.flag(done), known, foreign.integer(seq, 0, SEQS)
+        replica, number, low_us, checks.flag(done), known, checks.integer(seq, 0, SEQS)
     )
 
 
 def _report(variable: Any, seq: Any, digest: Any, own: Any) -> Report:
     if own is not None:
-        foreign.integer(own, 0, 2**64)
+        checks.integer(own, 0, 2**64)
     return Report(
-        foreign.text(variable),
-        foreign.integer(seq, 0, SEQS),
-        foreign.integer(digest, 0, 2**64),
+        checks.text(variable),
+        checks.integer(seq, 0, SEQS),
+        checks.integer(digest, 0, 2**64),
         own,
     )
 
 
 def _presence_frame(replica: Replica, number: int, body: list[Any]) -> PresenceFrame:
     (online,) = body
-    return PresenceFrame(replica, number, foreign.flag(online))
+    return PresenceFrame(replica, number, checks.flag(online))
 
 
 def _ack_frame(replica: Replica, number: int, body: list[Any]) -> AckFrame:
     lake, numbers = body
-    return AckFrame(replica, number, foreign.text(lake), foreign.integers(numbers, 0, SEQS))
+    return AckFrame(replica, number, checks.text(lake), checks.integers(numbers, 0, SEQS))
 
 
 def _ask_frame(replica: Replica, number: int, body: list[Any]) -> AskFrame:
     (variable,) = body
-    return AskFrame(replica, number, foreign.text(variable))
+    return AskFrame(replica, number, checks.text(variable))
 
 
 def _member_frame(replica: Replica, number: int, body: list[Any]) -> MemberFrame:
     retired, seq = body
-    foreign.integer(number, 1, SEQS)
-    return MemberFrame(replica, number, foreign.flag(retired), foreign.integer(seq, 0, SEQS))
+    checks.integer(number, 1, SEQS)
+    return MemberFrame(replica, number, checks.flag(retired), checks.integer(seq, 0, SEQS))
 
 
 _READERS: dict[int, Callable[[Replica, int, list[Any]], Frame]] = {

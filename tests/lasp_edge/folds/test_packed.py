@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lasp_edge.packed import (
+from lasp_edge.folds.packed import (
     MAX_BINARY_BYTES,
     counts_added,
     counts_of,

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from crdts import NOBODY, Replica
 from lasp_edge.dataflow.definition import Definition
 from lasp_edge.dataflow.engine import Dataflow, Named
-from lasp_edge.declarations import Variable, named, need_key
+from lasp_edge.language.declarations import Variable, named, need_key
 
 Reached = Callable[[Any, Any], None]
 """A handler `(value, update)`."""

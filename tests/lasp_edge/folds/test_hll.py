@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lasp_edge import hll
-from lasp_edge.packed import MAX_BINARY_BYTES
+from lasp_edge.folds import hll
+from lasp_edge.folds.packed import MAX_BINARY_BYTES
 
 ANY = range(-(2**31) + 1, 2**31)
 SIZES = [1, 2, 7, 8, 23, 24, 25, 48, 96, 97, 384, 385, 1_000, 4_000, 20_000, 100_000]

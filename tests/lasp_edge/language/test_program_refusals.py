@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
 from lasp_edge import Program, folds
-from lasp_edge.fold import Column, Op
+from lasp_edge.folds.fold import Column, Op
 from tests.lasp_edge.programs import Mean2, basics
 
 

@@ -28,9 +28,11 @@ from math import gcd
 from typing import Any
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.columns import need_alike
-from lasp_edge.dataflow.declared import Derivations
-from lasp_edge.declarations import (
+from lasp_edge.folds import as_fold
+from lasp_edge.folds.columns import need_alike
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.declarations import (
     Change,
     DynamicFold,
     Event,
@@ -44,12 +46,10 @@ from lasp_edge.declarations import (
     need_key,
     size_and_slide,
 )
-from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.folds import as_fold
-from lasp_edge.mentions import mentioned
-from lasp_edge.mutators import check_mutator, shape
-from lasp_edge.numbers import Resolution
-from lasp_edge.streams import stream_id
+from lasp_edge.language.derivations import Derivations
+from lasp_edge.language.mentions import mentioned
+from lasp_edge.language.mutators import check_mutator, shape
+from lasp_edge.protocol.streams import stream_id
 
 
 class Update:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lasp_edge import hll
-from lasp_edge.columns import COUNT_LIMIT, TOTAL_LIMIT, Algebra, Column, Op
-from lasp_edge.packed import counts_of, packed_counts, packed_top, top_of
+from lasp_edge.folds import hll
+from lasp_edge.folds.columns import COUNT_LIMIT, TOTAL_LIMIT, Algebra, Column, Op
+from lasp_edge.folds.packed import counts_of, packed_counts, packed_top, top_of
 
 EVERY = (
     Column("total", Op.SUM),

@@ -33,7 +33,7 @@ from collections import deque
 from collections.abc import Hashable
 from heapq import heappop, heappush
 
-from lasp_edge.fold import Fold, Partial
+from lasp_edge.folds.fold import Fold, Partial
 
 Place = tuple[int, int]
 _LINGERING = 64

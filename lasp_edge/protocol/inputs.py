@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from crdts import Membership, Version
-from lasp_edge.columns import Part
+from lasp_edge.folds.columns import Part
 
 MODULUS = 2**64
 

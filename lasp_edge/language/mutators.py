@@ -8,7 +8,7 @@
 from inspect import Signature, isfunction, signature
 
 from crdts import GCounter, Lattice, PNCounter, Product
-from lasp_edge.fold import Op
+from lasp_edge.folds.fold import Op
 
 _NOT_FOR_HANDLERS = frozenset({"adopt", "add_many"})
 

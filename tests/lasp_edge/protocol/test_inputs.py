@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crdts import Version
-from lasp_edge.inputs import MODULUS, entry_hash, inputs_digest, text_hash, variable_digest
-from lasp_edge.streams import stream_id
+from lasp_edge.protocol.inputs import MODULUS, entry_hash, inputs_digest, text_hash, variable_digest
+from lasp_edge.protocol.streams import stream_id
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 parts = st.lists(st.none() | st.integers(-(2**62), 2**62) | st.binary(max_size=9), max_size=4)

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from lasp_edge.errors import Exit, NotFound, UsageError
-from lasp_edge.loading import load_program
+from lasp_edge.tool.loading import load_program
 
 fresh = count()
 GOOD = """

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crdts import Replica, Version
-from lasp_edge import messages
-from lasp_edge.messages import (
+from lasp_edge.protocol import frames
+from lasp_edge.protocol.frames import (
     BLOCK_OVERHEAD_BYTES,
     FORMAT,
     FRAME_OVERHEAD_BYTES,
@@ -29,7 +29,7 @@ from lasp_edge.messages import (
     decode,
     entry_bytes,
 )
-from lasp_edge.shards import key_shard
+from lasp_edge.protocol.shards import key_shard
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
@@ -111,7 +111,7 @@ FRAME = PaneFrame(ME, 1, (BLOCK,))
 
 
 def test_every_kind_of_frame_is_tested():
-    assert set(messages.Frame.__args__) == set(FRAMES)
+    assert set(frames.Frame.__args__) == set(FRAMES)
     assert len({kind.kind for kind in FRAMES}) == len(FRAMES)
 
 

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from lasp_edge import folds, sliding
-from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.numbers import Resolution
+from lasp_edge import folds
+from lasp_edge.folds import sliding
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.numbers import Resolution
 
 
 class Coldest(Fold):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.fold import COUNT_LIMIT, MAX_COLUMNS, RESERVED, TOTAL_LIMIT, Column, Fold, Op
-from lasp_edge.numbers import LIMIT, Resolution
+from lasp_edge.folds.fold import COUNT_LIMIT, MAX_COLUMNS, RESERVED, TOTAL_LIMIT, Column, Fold, Op
+from lasp_edge.folds.numbers import LIMIT, Resolution
 
 HUNDREDTHS = Resolution("0.01")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lasp_edge.topics import SHARDS, Address, Topics, level, name_of, shard_of
+from lasp_edge.protocol.topics import SHARDS, Address, Topics, level, name_of, shard_of
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 

@@ -1,8 +1,9 @@
 """How the columns of a partial combine: one rule an op, from which a fold's algebra follows.
 
-A column is an integer, or nothing yet, or canonical bytes (`lasp_edge.packed`, `lasp_edge.hll`).
-Each op is associative and commutative with a zero, so partials may be cut, reordered and grouped
-at will, on a device, in the simulator and in Spark. Sums and bucket counts have an inverse too.
+A column is an integer, or nothing yet, or canonical bytes (`lasp_edge.folds.packed`,
+`lasp_edge.folds.hll`). Each op is associative and commutative with a zero, so partials may be cut,
+reordered and grouped at will, on a device, in the simulator and in Spark. Sums and bucket counts
+have an inverse too.
 
     >>> columns = (Column("first_us", Op.MIN), Column("first_q", Op.AT_MIN, by="first_us"))
     >>> algebra = Algebra(columns)
@@ -15,9 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from lasp_edge import hll
-from lasp_edge.numbers import LIMIT
-from lasp_edge.packed import (
+from lasp_edge.folds import hll
+from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.folds.packed import (
     MAX_BINARY_BYTES,
     counts_added,
     counts_taken,

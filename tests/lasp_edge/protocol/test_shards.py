@@ -3,7 +3,7 @@
 from collections import Counter
 from hashlib import sha256
 
-from lasp_edge.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 
 
 def test_the_shard_is_a_hash_of_the_key_alone():

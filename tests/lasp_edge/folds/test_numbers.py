@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lasp_edge.numbers import LIMIT, Refused, Resolution
+from lasp_edge.folds.numbers import LIMIT, Refused, Resolution
 
 STEPS = ("0.01", "0.1", "5", "0.3", "1e-6", "1", "1e30", "1e-30")
 resolutions = st.sampled_from(STEPS).map(Resolution)

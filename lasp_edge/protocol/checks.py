@@ -7,13 +7,13 @@ used, and a value that is wrong can do no more than raise `FrameError`.
     (3, 5)
     >>> integers([3, True])
     Traceback (most recent call last):
-    lasp_edge.foreign.FrameError: not a column of integers
+    lasp_edge.protocol.checks.FrameError: not a column of integers
 """
 
 from typing import Any
 
 from crdts import Replica
-from lasp_edge.packed import MAX_BINARY_BYTES
+from lasp_edge.folds.packed import MAX_BINARY_BYTES
 
 _INT64 = 2**63
 

@@ -4,10 +4,10 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Program, Update, folds
-from lasp_edge.declarations import Change, key_of
-from lasp_edge.fold import Column, Fold, Op
-from lasp_edge.numbers import Resolution
-from lasp_edge.packed import packed_top
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.packed import packed_top
+from lasp_edge.language.declarations import Change, key_of
 from tests.lasp_edge.programs import basics, event
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, Pair
 from lasp_edge import Program, folds
-from lasp_edge.declarations import Change
 from lasp_edge.examples import greenhouse, talk
-from lasp_edge.fold import Column, Op
-from lasp_edge.numbers import Refused, Resolution
+from lasp_edge.folds.fold import Column, Op
+from lasp_edge.folds.numbers import Refused, Resolution
+from lasp_edge.language.declarations import Change
 from tests.lasp_edge.programs import Mean2, basics, event
 
 # Both listings

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from lasp_edge.errors import NotFound, UsageError
-from lasp_edge.program import Program
+from lasp_edge.language.program import Program
 
 
 def load_program(spec: str) -> Program:

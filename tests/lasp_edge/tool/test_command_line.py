@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lasp_edge import command_line
-from lasp_edge.command_line import GROUP, ORDER, SUMMARY, main
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
+from lasp_edge.tool import command_line
+from lasp_edge.tool.command_line import GROUP, ORDER, SUMMARY, main
 from tests.lacking import lacks
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 REGISTERED = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["entry-points"][
     GROUP
 ]
@@ -160,7 +160,7 @@ import sys
 sys.path[:0] = [{str(CHECKOUT)!r}, {str(cwd)!r}]
 sys.dont_write_bytecode = True
 from importlib.metadata import EntryPoint
-from lasp_edge import command_line
+from lasp_edge.tool import command_line
 command_line.entry_points = lambda group: [{registered}]
 sys.exit(command_line.main())
 """

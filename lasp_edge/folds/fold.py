@@ -2,9 +2,9 @@
 
 A **fold** turns a sample into a partial (`lift`), joins partials (`combine`) and reads an answer
 off one (`lower`). Its partial is a tuple with one part for each named column, and each column says
-how it combines (`lasp_edge.columns.Op`). That is all a tier needs to know, so `combine` is derived
-here and in Spark from the same declaration, and it is associative and commutative by construction.
-A fold whose columns are all sums or counts also has an inverse, `retract`.
+how it combines (`lasp_edge.folds.columns.Op`). That is all a tier needs to know, so `combine` is
+derived here and in Spark from the same declaration, and it is associative and commutative by
+construction. A fold whose columns are all sums or counts also has an inverse, `retract`.
 
     >>> class Range(Fold):
     ...     name, parts = "range", ("range",)
@@ -31,8 +31,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from typing import Any, Self
 
-from lasp_edge.columns import COUNT_LIMIT, TOTAL_LIMIT, Algebra, Column, Op, Part, Partial
-from lasp_edge.numbers import LIMIT, Resolution
+from lasp_edge.folds.columns import COUNT_LIMIT, TOTAL_LIMIT, Algebra, Column, Op, Part, Partial
+from lasp_edge.folds.numbers import LIMIT, Resolution
 
 __all__ = [
     "COUNT_LIMIT",

@@ -1,6 +1,6 @@
 """What a program is made of: events, variables, windows and folds over them.
 
-All are plain, immutable descriptions that `lasp_edge.program.Program` makes and hands out.
+All are plain, immutable descriptions that `lasp_edge.language.program.Program` makes and hands out.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,9 +9,9 @@ from math import gcd
 from typing import Any, NamedTuple
 
 from crdts import Lattice
-from lasp_edge.fold import Fold
-from lasp_edge.numbers import Resolution
-from lasp_edge.shards import KEY_BYTES
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.protocol.shards import KEY_BYTES
 
 NAME_BYTES = 64
 SPAN_LIMIT_US = 2**53

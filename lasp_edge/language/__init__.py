@@ -1,0 +1,1 @@
+"""What users write: a program of events, variables, folds and windows, as a pure description."""

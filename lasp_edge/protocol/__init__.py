@@ -1,0 +1,1 @@
+"""What crosses MQTT, and what every tier must agree on."""
