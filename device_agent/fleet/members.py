@@ -8,9 +8,8 @@ Source: Levis, Patel, Culler and Shenker, "Trickle: A Self-Regulating Algorithm 
 and Maintenance in Wireless Sensor Networks", NSDI 2004 (polite gossip).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any
 
 from crdts import Membership
 from device_agent.clock import is_time
@@ -19,7 +18,6 @@ from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
 from lasp_edge.protocol.frames import MemberFrame
 
-FACT = "membership"
 MOST_MEMBERS = 10_000
 SAY_AGAIN_US = 60 * SECOND_US
 """A word that nobody said for one to two times so long is said again."""
@@ -31,7 +29,7 @@ class Members:
     """The membership as a device holds it.
 
     Args:
-        stored: what `FACT` held; empty for a new store.
+        stored: what the store held; None for a new store.
         jitter: spreads the devices' words; seeded by the caller.
         tell: is told the membership, now and whenever it changes.
 
@@ -43,12 +41,11 @@ class Members:
 
     def __init__(
         self,
-        stored: Mapping[str, Sequence[Any]],
+        stored: Membership | None,
         jitter: Random,
         tell: Callable[[Membership], None],
     ) -> None:
-        plain = {device: tuple(parts) for device, parts in stored.items()}
-        self.membership = Membership.from_plain(plain)
+        self.membership = stored or Membership()
         self._jitter = jitter
         self._due_us: dict[str, int] = {}
         self._tell = tell
@@ -76,7 +73,7 @@ class Members:
             self._wait(device, now_us, SAY_AGAIN_US if same else CORRECT_US)
             return "known"
         self.membership |= word
-        changes.facts[FACT] = self.membership.to_plain()
+        changes.facts.membership = self.membership
         self._tell(self.membership)
         self._wait(device, now_us, SAY_AGAIN_US)
         return "news"
