@@ -182,7 +182,7 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
     if wrong:
         return _differs(f"{fold.name} from {what}: {'; '.join(wrong)}")
     equal = f"{len(right):,} keys" if fold.keyed else _integers(fold.fold, right[""])
-    return _holds(f"{fold.name} recomputed from {what}: equal ({equal})")
+    return _holds(f"{_name(evidence, fold)}recomputed from {what}: equal ({equal})")
 
 
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
@@ -196,14 +196,18 @@ def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
     wrong = sorted(_different([stored, right]))
     if not wrong:
         keys = f"{len(right):,} keys" if fold.keyed else held[0].inputs
-        return _holds(
-            f"Spark's table globals: the same {fold.name}, made from the same inputs ({keys})"
-        )
+        same = f"{_name(evidence, fold)}the same, made from the same inputs ({keys})"
+        return _holds(f"Spark's table globals: {same}")
     (spark, theirs), (devices, ours) = (each.get(wrong[0], (None, "-")) for each in (stored, right))
     return _differs(
         f"{fold.name}{_of(wrong[0])}: Spark has {_integers(fold.fold, spark)} from inputs "
         f"{theirs}, the devices have {_integers(fold.fold, devices)} from inputs {ours}",
     )
+
+
+def _name(evidence: Evidence, fold: DynamicFold) -> str:
+    """Return the value's name where the program has several."""
+    return f"{fold.name} " if len(evidence.program.dynamic_folds) > 1 else ""
 
 
 def _windows(evidence: Evidence, window: Window) -> Finding:

@@ -35,7 +35,7 @@ class Pace(NamedTuple):
     def of(cls, readings: int, devices: int, seconds: float) -> Self:
         """Return the pace of `devices` that together took `readings` in `seconds`."""
         rate = readings / devices / seconds
-        return cls(f"at {rate:.1f} readings a second on each device", rate)
+        return cls(f"{rate:.1f} a second on each device", rate)
 
 
 class Traffic(NamedTuple):
@@ -75,15 +75,13 @@ def traffic_lines(traffic: Traffic) -> list[str]:
     ]
     if not traffic.json_bytes:
         return [*lines, f"{indent}no reading was accepted, so JSON would have sent nothing"]
-    as_json = f"{traffic.readings:,} readings as JSON over MQTT ({traffic.json_bytes:,})"
-    lines.append(f"{indent}{_compared(traffic.ratio)} each of the {as_json}")
+    as_json = f"{traffic.json_bytes:,} for {traffic.readings:,} readings, {how}"
+    lines.append(f"{indent}{_compared(traffic.ratio)} JSON over MQTT ({as_json}).")
     if rate is None:
-        lines.append(f"{indent}Replayed {how}; at the recorded pace the agents would send more.")
+        lines.append(f"{indent}At the recorded pace the agents would run for longer and send more.")
     else:
-        even = f"{rate * traffic.ratio:.0f} a second"
-        lines.append(
-            f"{indent}{how}. The rate does not change our bytes: below {even} JSON is smaller."
-        )
+        even = f"{rate * traffic.ratio:.0f} readings a second"
+        lines.append(f"{indent}Our bytes do not grow with the rate: below {even} JSON is smaller.")
     return lines
 
 
