@@ -58,7 +58,7 @@ MARKS = {
     "doors": ("python", 'Program("doors")'),
     "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
-    "house": ("", "crdts/          values"),
+    "house": ("", "crdts/          CRDTs"),
 }
 
 

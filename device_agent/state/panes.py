@@ -22,8 +22,8 @@ from random import Random
 from typing import Any
 
 from crdts import Replica
-from device_agent.changes import Changes, PaneId, PaneRow
 from device_agent.clock import is_time
+from device_agent.state.changes import Changes, PaneId, PaneRow
 from lasp_edge.folds.fold import Partial
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.frames import (

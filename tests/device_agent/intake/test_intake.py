@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
-from device_agent.batch import Batch
-from device_agent.changes import Changes
-from device_agent.counters import KEPT_NAMES, Counters
-from device_agent.intake import FIRST_US, tags_text
+from device_agent.intake.batch import Batch
+from device_agent.intake.intake import FIRST_US, tags_text
 from device_agent.settings import SECOND_US
+from device_agent.state.changes import Changes
+from device_agent.state.counters import KEPT_NAMES, Counters
 from lasp_edge import Program, folds
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.folds.numbers import LIMIT

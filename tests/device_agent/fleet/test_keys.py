@@ -7,7 +7,7 @@ import pytest
 
 from crdts import Replica, Version
 from device_agent import published as published_module
-from device_agent.room import SHARD_BYTES
+from device_agent.fleet.room import SHARD_BYTES
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import MAX_FRAME_BYTES, AskFrame, BeatFrame, VariableFrame

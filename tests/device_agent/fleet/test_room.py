@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from device_agent.room import SHARD_BYTES, Room
+from device_agent.fleet.room import SHARD_BYTES, Room
 from lasp_edge import folds
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.folds.numbers import Resolution

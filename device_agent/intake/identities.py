@@ -26,8 +26,8 @@ from operator import attrgetter, itemgetter, sub
 from struct import Struct
 from sys import byteorder
 
-from device_agent.batch import ascends
-from device_agent.changes import BlockId
+from device_agent.intake.batch import ascends
+from device_agent.state.changes import BlockId
 
 BLOCK_US = 120_000_000
 KEPT_IDENTITIES = 6_000

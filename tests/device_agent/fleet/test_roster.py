@@ -6,7 +6,7 @@ import pytest
 
 from crdts import Member, Membership, Replica, Version
 from crdts.membership import NEVER
-from device_agent.roster import WHOLE_LIFE, Roster, Seen
+from device_agent.fleet.roster import WHOLE_LIFE, Roster, Seen
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics
 

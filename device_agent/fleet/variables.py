@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice, Membership, Replica, Version
 from crdts.wire import encode
-from device_agent.asked import Asked
-from device_agent.changes import Changes, Restored
-from device_agent.derived import Derived
+from device_agent.fleet.asked import Asked
+from device_agent.fleet.derived import Derived
+from device_agent.fleet.peers import Peers, too_far_ahead
+from device_agent.fleet.room import Room
+from device_agent.fleet.sets import Sets
 from device_agent.local_folds import LocalFolds
-from device_agent.peers import Peers, too_far_ahead
 from device_agent.published import Published
-from device_agent.room import Room
-from device_agent.sets import Sets
-from device_agent.stored import Stored, fitting
+from device_agent.state.changes import Changes, Restored
+from device_agent.state.stored import Stored, fitting
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.language.declarations import Change, DynamicFold, Variable

@@ -13,10 +13,10 @@ from random import Random
 from typing import Any
 
 from crdts import Membership
-from device_agent.changes import Changes
 from device_agent.clock import is_time
-from device_agent.peers import LONGEST_JUMP
+from device_agent.fleet.peers import LONGEST_JUMP
 from device_agent.settings import SECOND_US
+from device_agent.state.changes import Changes
 from lasp_edge.protocol.frames import MemberFrame
 
 FACT = "membership"

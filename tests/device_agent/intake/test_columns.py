@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet
-from device_agent.batch import Batch
-from device_agent.changes import Restored
 from device_agent.core import Core
-from device_agent.identities import BLOCK_US
-from device_agent.intake import Intake
+from device_agent.intake.batch import Batch
+from device_agent.intake.identities import BLOCK_US
+from device_agent.intake.intake import Intake
 from device_agent.settings import SECOND_US, Settings
+from device_agent.state.changes import Restored
 from lasp_edge import Program, folds
 from tests.device_agent.agents import NOW_US, Device
 

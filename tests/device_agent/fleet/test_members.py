@@ -8,7 +8,7 @@ import pytest
 from crdts import Membership, Replica, Version
 from crdts.membership import Member
 from device_agent.command import status
-from device_agent.members import CORRECT_US, SAY_AGAIN_US
+from device_agent.fleet.members import CORRECT_US, SAY_AGAIN_US
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, Report, VariableFrame
 from lasp_edge.protocol.inputs import membership_text
@@ -161,7 +161,7 @@ def test_a_control_far_ahead_is_refused_and_counted(device):
 
 
 def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
-    monkeypatch.setattr("device_agent.members.MOST_MEMBERS", 3)
+    monkeypatch.setattr("device_agent.fleet.members.MOST_MEMBERS", 3)
     for number in range(5):
         device.hear(word(replica=Replica(0, 0, f"x-{number}")))
     assert len(device.core.members.membership.members) == 3

@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from device_agent.panes import (
+from device_agent.settings import SECOND_US, Settings
+from device_agent.state.panes import (
     FRAME_BYTES,
     IN_FLIGHT,
     KEPT_ENTRIES,
@@ -12,7 +13,6 @@ from device_agent.panes import (
     LAST_TIMEOUT_US,
     PAGE,
 )
-from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame
 from tests.device_agent.agents import NOW_US, Device, greenhouse, truth_of

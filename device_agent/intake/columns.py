@@ -15,12 +15,12 @@ from itertools import compress
 from operator import not_
 from typing import Any, NamedTuple
 
-from device_agent.batch import Batch, ascends
-from device_agent.changes import BlockId, Changes, PaneId, ReadingRow
-from device_agent.identities import BLOCK_US, Identities
-from device_agent.panes import Panes
+from device_agent.intake.batch import Batch, ascends
+from device_agent.intake.identities import BLOCK_US, Identities
+from device_agent.intake.taken import Marks, Taken, Way, room_in
 from device_agent.settings import Settings
-from device_agent.taken import Marks, Taken, Way, room_in
+from device_agent.state.changes import BlockId, Changes, PaneId, ReadingRow
+from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
 

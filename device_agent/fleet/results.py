@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from device_agent.variables import Agreement, Result, Variables
+from device_agent.fleet.variables import Agreement, Result, Variables
 from lasp_edge.folds.fold import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.program import Program

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter, GCounter, OwnedMap, Pair, Replica, Version
 from crdts.wire import encode
-from device_agent.changes import Changes, Restored
 from device_agent.core import MOST_MEETINGS
+from device_agent.fleet.variables import Variables
 from device_agent.published import Published
 from device_agent.settings import SECOND_US
-from device_agent.variables import Variables
+from device_agent.state.changes import Changes, Restored
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
     MAX_FRAME_BYTES,

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from crdts.wire import MAX_BYTES, decode, encode
-from device_agent.batch import Batch
-from device_agent.changes import BlockId, Changes
-from device_agent.identities import BLOCK_US, Block
-from device_agent.intake import tags_text
-from device_agent.store import FILE_NAME, FORMAT, Store, existing_store
+from device_agent.intake.batch import Batch
+from device_agent.intake.identities import BLOCK_US, Block
+from device_agent.intake.intake import tags_text
+from device_agent.state.changes import BlockId, Changes
+from device_agent.state.store import FILE_NAME, FORMAT, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 

@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 
 from crdts import BoundedLWWSet, Replica
 from crdts.bounded_lww_set import Sample
-from device_agent.changes import Changes
-from device_agent.stored import Stored
+from device_agent.state.changes import Changes
+from device_agent.state.stored import Stored
 from lasp_edge.language.declarations import Variable
 
 SLIDE_FROM = 256

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from crdts import BoundedLWWSet, Lattice
 from crdts.wire import decode, encode
-from device_agent.changes import Changes, VariableId
+from device_agent.state.changes import Changes, VariableId
 
 DELTAS_PER_STATE = 64
 """After so many stored deltas a variable is stored whole."""

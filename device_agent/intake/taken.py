@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from device_agent.asked import Asked
+from device_agent.fleet.asked import Asked
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.language.declarations import EventType, Window

@@ -2,7 +2,7 @@
 
 import pytest
 
-from device_agent.batch import Batch
+from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
 from lasp_edge.folds.numbers import LIMIT

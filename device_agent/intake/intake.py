@@ -6,7 +6,7 @@ passed all of that changes anything, so a function of the user's that fails refu
 nothing else. What readings bring to panes and variables is collected, and joined once a commit.
 
 There are two ways in. One reading after the other is the definition, and the way of readings that
-a function of the user's must see. All others go by whole columns (`device_agent.columns`).
+a function of the user's must see. All others go by whole columns (`device_agent.intake.columns`).
 """
 
 import json
@@ -15,15 +15,15 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from device_agent.batch import Batch
-from device_agent.changes import BlockId, Changes, ReadingRow, SourceRow
-from device_agent.columns import Came, Columns
-from device_agent.counters import Counters
-from device_agent.identities import BLOCK_US, Identities, block_numbers
-from device_agent.panes import Panes
+from device_agent.fleet.variables import Variables
+from device_agent.intake.batch import Batch
+from device_agent.intake.columns import Came, Columns
+from device_agent.intake.identities import BLOCK_US, Identities, block_numbers
+from device_agent.intake.taken import Filling, Into, Marks, Taken, Way
 from device_agent.settings import Settings
-from device_agent.taken import Filling, Into, Marks, Taken, Way
-from device_agent.variables import Variables
+from device_agent.state.changes import BlockId, Changes, ReadingRow, SourceRow
+from device_agent.state.counters import Counters
+from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Change, Event, key_of
 from lasp_edge.language.program import Program

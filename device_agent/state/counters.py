@@ -6,7 +6,7 @@ kept; the rest is counted together.
 
 from collections.abc import Mapping
 
-from device_agent.changes import Changes
+from device_agent.state.changes import Changes
 
 KEPT_NAMES = 200
 NAME_BYTES = 200

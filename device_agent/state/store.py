@@ -14,8 +14,8 @@ from typing import Any, TextIO
 import msgpack
 
 from crdts import Replica
-from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
-from device_agent.identities import BLOCK_US
+from device_agent.intake.identities import BLOCK_US
+from device_agent.state.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
-from device_agent.peers import LONGEST_JUMP
+from device_agent.fleet.peers import LONGEST_JUMP
 from lasp_edge.protocol.frames import (
     BeatFrame,
     MemberFrame,
