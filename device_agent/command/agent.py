@@ -24,7 +24,7 @@ from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import SECOND_US, Settings
 from device_agent.sources import Source, SourceOptions, source_from_spec
-from device_agent.store import Store
+from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl

@@ -15,8 +15,8 @@ the agent. `cpu` and `network` are differences, so they begin with the second pe
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from device_agent.batch import Batch
 from device_agent.clock import is_time
+from device_agent.intake.batch import Batch
 
 EVENTS = ("cpu", "memory", "temperature", "network", "load")
 SECOND_US = 1_000_000

@@ -13,7 +13,7 @@ level, and a record may hold some of them only; an event that was mapped to a fi
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from device_agent.batch import Batch
+from device_agent.intake.batch import Batch
 from device_agent.sources.times import Unit, number, time_us
 from lasp_edge.folds.numbers import Refused
 

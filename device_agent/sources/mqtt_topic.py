@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from device_agent.batch import Batch
+from device_agent.intake.batch import Batch
 from device_agent.sources.jsonl_file import NOT_JSON
 from device_agent.sources.mapping import FieldMapping, Record
 from lasp_edge.link import BrokerUrl, Event, Link, Message

@@ -14,7 +14,7 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from device_agent.batch import Batch
+from device_agent.intake.batch import Batch
 from device_agent.sources.mapping import FieldMapping, Record
 from lasp_edge.folds.numbers import Refused
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from device_agent.batch import Batch
+from device_agent.intake.batch import Batch
 
 
 class Source(Protocol):
