@@ -43,10 +43,7 @@ _OPENED = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-_GONE_SINCE = {"java.base/sun.security.action": 24}
 
-# Options that no longer or do not yet exist in a version are passed over.
-_TOLERANT = "-XX:+IgnoreUnrecognizedVMOptions"
 # The JVM would tell at length why an archive does not fit; it works without one.
 _QUIET = "-Xlog:disable"
 _ARCHIVE_UNUSED_S = 30 * 24 * 3600
@@ -92,7 +89,7 @@ class Driver:
     def _class_options(self) -> list[str]:
         """Return what must be equal when an archive is made and when it is used."""
         class_path = os.pathsep.join(map(str, self.class_path))
-        return [_TOLERANT, _QUIET, "-cp", class_path, *module_options(self.java.version)]
+        return [_QUIET, "-cp", class_path, *module_options()]
 
     def make_archive(self, class_list: Path) -> None:
         """Make the archive of the classes that an earlier run listed.
@@ -121,14 +118,13 @@ def spark_class_path(jars: Sequence[Path]) -> tuple[Path, ...]:
     return (*sorted((spark_home() / "jars").glob("*.jar")), *jars)
 
 
-def module_options(version: int) -> list[str]:
+def module_options() -> list[str]:
     """Return the options of Spark's launcher, less the module that not every runtime has."""
-    opened = [name for name in _OPENED if version < _GONE_SINCE.get(name, version + 1)]
-    options = [f"--add-opens={name}=ALL-UNNAMED" for name in opened]
+    options = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     options += ["-Dio.netty.tryReflectionSetAccessible=true"]
     options += ["-Dio.netty.allocator.type=pooled"]
     options += ["-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE"]
-    return [*options, "--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
+    return [*options, "--enable-native-access=ALL-UNNAMED"]
 
 
 @contextmanager

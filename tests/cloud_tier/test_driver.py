@@ -28,14 +28,8 @@ def test_the_module_options_are_those_of_sparks_launcher():
     with zipfile.ZipFile(launcher) as archive:
         code = archive.read("org/apache/spark/launcher/JavaModuleOptions.class")
     asked = set(re.findall(rb"--add-opens=[\w./]+=ALL-UNNAMED|-Dio\.[\w.]+=\w+", code))
-    ours = {option.encode() for option in module_options(17)}
+    ours = {option.encode() for option in module_options()}
     assert asked == {option for option in ours if option.startswith((b"--add-opens", b"-Dio"))}
-
-
-def test_a_package_that_java_dropped_is_not_opened():
-    dropped = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
-    assert dropped in module_options(21)
-    assert dropped not in module_options(25)
 
 
 def test_the_archive_is_used_where_it_is_and_another_jar_means_another_archive(driver):
