@@ -46,6 +46,10 @@ _OPENED = (
 
 # The JVM would tell at length why an archive does not fit; it works without one.
 _QUIET = "-Xlog:disable"
+_CODE_CACHE = "-XX:ReservedCodeCacheSize=240m"
+"""Address space for compiled code: the JVM's own default. With the quick compiler alone the default
+is 48 MB, which the code that Spark generates for a replay of some years fills; the JVM then only
+interprets."""
 _ARCHIVE_UNUSED_S = 30 * 24 * 3600
 
 
@@ -68,7 +72,7 @@ class Driver:
 
     def command(self, *extra: str) -> list[str]:
         """Return the command line of the JVM, `extra` being further JVM options."""
-        options = [*self._class_options(), f"-Xmx{self.memory}"]
+        options = [*self._class_options(), f"-Xmx{self.memory}", _CODE_CACHE]
         if self.short_run:
             options += ["-XX:TieredStopAtLevel=1"]
         if self.archive.is_file():

@@ -53,6 +53,14 @@ def test_a_jvm_that_ends_at_once_is_told_and_leaves_the_environment_alone(driver
     assert "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
+@pytest.mark.spark
+def test_a_short_run_compiles_quickly_and_has_the_code_cache_of_a_long_one(spark):
+    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+    assert "-XX:TieredStopAtLevel=1" in beans.getRuntimeMXBean().getInputArguments()
+    pools = [pool for pool in beans.getMemoryPoolMXBeans() if pool.getName().startswith("Code")]
+    assert sum(pool.getUsage().getMax() for pool in pools) == 240 * 2**20
+
+
 # Ctrl-C goes to the whole foreground process group; the JVM must not be in it.
 HOLDS_A_SESSION = """
 import signal, sys
