@@ -100,7 +100,11 @@ def _merge(
     began_s = _now_s()
     short = arguments.until_idle is not None
     spark = spark_session(
-        app_name=f"lasp-edge {plan.lake.root}", master=arguments.master, conf=conf, short_run=short
+        app_name=f"lasp-edge {plan.lake.root}",
+        master=arguments.master,
+        conf=conf,
+        short_run=short,
+        say=_say,
     )
     job = Run(
         spark,

@@ -43,12 +43,13 @@ _OPENED = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-_GONE_SINCE = {"java.base/sun.security.action": 24}
 
-# Options that no longer or do not yet exist in a version are passed over.
-_TOLERANT = "-XX:+IgnoreUnrecognizedVMOptions"
 # The JVM would tell at length why an archive does not fit; it works without one.
 _QUIET = "-Xlog:disable"
+_CODE_CACHE = "-XX:ReservedCodeCacheSize=240m"
+"""Address space for compiled code: the JVM's own default. With the quick compiler alone the default
+is 48 MB, which the code that Spark generates for a replay of some years fills; the JVM then only
+interprets."""
 _ARCHIVE_UNUSED_S = 30 * 24 * 3600
 
 
@@ -71,7 +72,7 @@ class Driver:
 
     def command(self, *extra: str) -> list[str]:
         """Return the command line of the JVM, `extra` being further JVM options."""
-        options = [*self._class_options(), f"-Xmx{self.memory}"]
+        options = [*self._class_options(), f"-Xmx{self.memory}", _CODE_CACHE]
         if self.short_run:
             options += ["-XX:TieredStopAtLevel=1"]
         if self.archive.is_file():
@@ -92,7 +93,7 @@ class Driver:
     def _class_options(self) -> list[str]:
         """Return what must be equal when an archive is made and when it is used."""
         class_path = os.pathsep.join(map(str, self.class_path))
-        return [_TOLERANT, _QUIET, "-cp", class_path, *module_options(self.java.version)]
+        return [_QUIET, "-cp", class_path, *module_options()]
 
     def make_archive(self, class_list: Path) -> None:
         """Make the archive of the classes that an earlier run listed.
@@ -121,14 +122,13 @@ def spark_class_path(jars: Sequence[Path]) -> tuple[Path, ...]:
     return (*sorted((spark_home() / "jars").glob("*.jar")), *jars)
 
 
-def module_options(version: int) -> list[str]:
+def module_options() -> list[str]:
     """Return the options of Spark's launcher, less the module that not every runtime has."""
-    opened = [name for name in _OPENED if version < _GONE_SINCE.get(name, version + 1)]
-    options = [f"--add-opens={name}=ALL-UNNAMED" for name in opened]
+    options = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     options += ["-Dio.netty.tryReflectionSetAccessible=true"]
     options += ["-Dio.netty.allocator.type=pooled"]
     options += ["-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE"]
-    return [*options, "--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
+    return [*options, "--enable-native-access=ALL-UNNAMED"]
 
 
 @contextmanager

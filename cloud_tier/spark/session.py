@@ -10,19 +10,22 @@ Two settings carry meaning and are set everywhere: overflow is an error, and tim
 others are about cost. The caller's `conf` wins over every setting.
 """
 
+import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cloud_tier.spark.cache import cache_folder
 from cloud_tier.spark.driver import LOG_CONFIGURATION, Driver, spark_class_path, started
 from cloud_tier.spark.jars import delta_jars, spark_home
-from cloud_tier.spark.java import find_java, launcher_home
+from cloud_tier.spark.java import Java, find_java, launcher_home
 from lasp_edge.errors import EnvironmentLacks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_log = logging.getLogger(__name__)
 
 MEANING = {
     "spark.sql.ansi.enabled": "true",
@@ -72,6 +75,7 @@ def spark_session(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     short_run: bool = False,
+    say: Callable[[str], None] = _log.info,
 ) -> "SparkSession":
     """Return the active session, or start one that reads and writes Delta tables.
 
@@ -82,6 +86,7 @@ def spark_session(
         master: Where it runs; by default spark-submit's master, else `local[*]`.
         conf: Spark settings, which win over ours.
         short_run: Say so for a job of seconds on a local master, to start and end it sooner.
+        say: Is given one line about the Java runtime that was chosen, if one had to be.
 
     Raises:
         EnvironmentLacks: pyspark, Java or Delta's JARs are missing and cannot be had.
@@ -99,8 +104,8 @@ def spark_session(
         return _get_or_create(app_name, master, {**DELTA, **settings})
     master = master or "local[*]"
     if master.startswith("local"):
-        return _local_session(app_name, master, conf or {}, short_run=short_run)
-    return _launched_session(app_name, master, {**DELTA, **settings})
+        return _local_session(app_name, master, conf or {}, short_run=short_run, say=say)
+    return _launched_session(app_name, master, {**DELTA, **settings}, say)
 
 
 def starts_directly(conf: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> bool:
@@ -117,7 +122,12 @@ def starts_directly(conf: Mapping[str, str], environ: Mapping[str, str] = os.env
 
 
 def _local_session(
-    app_name: str, master: str, conf: Mapping[str, str], *, short_run: bool
+    app_name: str,
+    master: str,
+    conf: Mapping[str, str],
+    *,
+    short_run: bool,
+    say: Callable[[str], None],
 ) -> "SparkSession":
     partitions = str(min(_LOCAL_PARTITIONS, os.cpu_count() or 1))
     settings = {**MEANING, **DELTA, **LOCAL, "spark.sql.shuffle.partitions": partitions}
@@ -125,21 +135,23 @@ def _local_session(
     settings["spark.driver.memory"] = "2g"
     settings.update(conf)
     if not starts_directly(conf) or (spark_home() / "conf").is_dir():
-        return _launched_session(app_name, master, settings)
+        return _launched_session(app_name, master, settings, say)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if _gateway_runs():
         return _get_or_create(app_name, master, settings)
     memory = settings["spark.driver.memory"]
-    java = find_java()
+    java = _java(say)
     class_path = spark_class_path(delta_jars(java=java))
     with started(Driver(java, class_path, memory=memory, short_run=short_run)):
         return _get_or_create(app_name, master, settings)
 
 
-def _launched_session(app_name: str, master: str, settings: Mapping[str, str]) -> "SparkSession":
+def _launched_session(
+    app_name: str, master: str, settings: Mapping[str, str], say: Callable[[str], None]
+) -> "SparkSession":
     """Start a session the way pyspark does, on any master."""
     settings = dict(settings)
-    java = find_java()
+    java = _java(say)
     jars = ",".join(map(str, delta_jars(java=java)))
     settings["spark.jars"] = ",".join(filter(None, (jars, settings.get("spark.jars"))))
     log = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
@@ -149,6 +161,12 @@ def _launched_session(app_name: str, master: str, settings: Mapping[str, str]) -
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(launcher_home(java))
     return _get_or_create(app_name, master, settings)
+
+
+def _java(say: Callable[[str], None]) -> Java:
+    java = find_java()
+    say(str(java))
+    return java
 
 
 def _get_or_create(app_name: str, master: str | None, conf: Mapping[str, str]) -> "SparkSession":

@@ -28,14 +28,8 @@ def test_the_module_options_are_those_of_sparks_launcher():
     with zipfile.ZipFile(launcher) as archive:
         code = archive.read("org/apache/spark/launcher/JavaModuleOptions.class")
     asked = set(re.findall(rb"--add-opens=[\w./]+=ALL-UNNAMED|-Dio\.[\w.]+=\w+", code))
-    ours = {option.encode() for option in module_options(17)}
+    ours = {option.encode() for option in module_options()}
     assert asked == {option for option in ours if option.startswith((b"--add-opens", b"-Dio"))}
-
-
-def test_a_package_that_java_dropped_is_not_opened():
-    dropped = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
-    assert dropped in module_options(21)
-    assert dropped not in module_options(25)
 
 
 def test_the_archive_is_used_where_it_is_and_another_jar_means_another_archive(driver):
@@ -57,6 +51,14 @@ def test_a_jvm_that_ends_at_once_is_told_and_leaves_the_environment_alone(driver
     with pytest.raises(EnvironmentLacks, match="ended with code 3"), started(driver):
         pass
     assert "PYSPARK_GATEWAY_PORT" not in os.environ
+
+
+@pytest.mark.spark
+def test_a_short_run_compiles_quickly_and_has_the_code_cache_of_a_long_one(spark):
+    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+    assert "-XX:TieredStopAtLevel=1" in beans.getRuntimeMXBean().getInputArguments()
+    pools = [pool for pool in beans.getMemoryPoolMXBeans() if pool.getName().startswith("Code")]
+    assert sum(pool.getUsage().getMax() for pool in pools) == 240 * 2**20
 
 
 # Ctrl-C goes to the whole foreground process group; the JVM must not be in it.

