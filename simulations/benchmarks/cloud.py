@@ -37,7 +37,8 @@ from cloud_tier.step import Known, step
 from cloud_tier.tables import Lake, entry_schema
 from crdts import Replica
 from lasp_edge import Program, Window, folds
-from lasp_edge.protocol.frames import PaneEntries, PaneFrame
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.topics import Topics
 
 SPAN_US = 10_000_000

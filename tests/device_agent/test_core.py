@@ -25,6 +25,7 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
 )
 from lasp_edge.protocol.shards import key_shard
+from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse
 
 PEER = Replica(3, 33, "pi-2")
@@ -191,8 +192,10 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
         topics.variable("pi-2", "local_average").replace("greenhouse", "other"),
     ):
         device.hear(entry, topic)
-    device.hear(AckFrame(device.core.replica, 0, LAKE, (1,)), topics.acknowledgement("pi-2"))
-    device.hear(PresenceFrame(device.core.replica, 0, online=False), topics.presence("pi-2"))
+    device.hear(
+        AckFrame(LANDER, 1, device.core.replica, LAKE, (1,)), topics.acknowledgement("pi-2")
+    )
+    device.hear(PresenceFrame(device.core.replica, 1, online=False), topics.presence("pi-2"))
     assert device.core.results() == before
     assert device.counted["frame: on another's topic"] == 9
 
@@ -297,7 +300,7 @@ def test_what_the_link_did_not_take_is_said_again(device):
 def test_a_will_that_is_told_too_late_is_contradicted(device):
     for _ in range(5):
         device.tick(2)
-    device.hear(PresenceFrame(device.core.replica, 0, online=False))
+    device.hear(PresenceFrame(device.core.replica, 1, online=False))
     assert [f.online for f in device.frames(PresenceFrame, device.tick(2))] == [True]
 
 

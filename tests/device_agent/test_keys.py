@@ -10,8 +10,9 @@ from device_agent import published as published_module
 from device_agent.room import SHARD_BYTES
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
-from lasp_edge.protocol.frames import MAX_FRAME_BYTES, AskFrame, BeatFrame, VariableFrame
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from simulations.oracle import Reading, Word, dynamic_partials, inputs, local_partials
 from tests.device_agent.agents import NOW_US, Device, greenhouse, rooms
 
@@ -192,7 +193,7 @@ def test_a_new_life_publishes_every_shard_under_its_own_name(device):
     device.restart()
     after = shard_frames(device, device.tick())
     assert sorted(after) == sorted(before) == list(range(KEY_SHARDS))
-    assert {frame.replica for frame in after.values()} == {device.core.replica}
+    assert {frame.sender for frame in after.values()} == {device.core.replica}
     assert {f.keys for f in after.values()} == {f.keys for f in before.values()}
     assert all(frame.number >= 1 for frame in after.values())
     held = {key for frame in after.values() for key in frame.keys}
@@ -260,7 +261,7 @@ def test_a_key_takes_its_own_inputs_and_the_whole_takes_all(device):
         for key, seq, partial in zip(
             frame.keys, frame.seqs, zip(*frame.columns, strict=True), strict=False
         ):
-            words[key, "pi-1"] = Word(Version.of(frame.replica, seq), partial)
+            words[key, "pi-1"] = Word(Version.of(frame.sender, seq), partial)
     assert stream
     for key in before:
         assert inputs(device.program, "everywhere", words, {}, key) == after[key]

@@ -16,6 +16,7 @@ from lasp_edge.protocol.shards import key_shard
 from simulations.oracle import Word, inputs
 from tests.device_agent.agents import NOW_US, Device, entry_of, rooms
 
+OPERATOR = Replica(1, 5, "operator")
 PEER = Replica(3, 33, "pi-2")
 OTHER = Replica(4, 44, "pi-3")
 
@@ -37,7 +38,7 @@ def entry(device, replica, seq, partial):
 
 
 def word(control=1, *, retired=True, replica=PEER, seq=60):
-    return MemberFrame(replica, control, retired, seq)
+    return MemberFrame(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
 
 
 def fleet(device):
