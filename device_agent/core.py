@@ -19,20 +19,20 @@ from typing import Any, NamedTuple
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
-from device_agent.asked import Asked
-from device_agent.batch import Batch
-from device_agent.beats import IDLE_BEATS, Beats
-from device_agent.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from device_agent.clock import is_time
-from device_agent.counters import Counters
-from device_agent.identities import Identities
-from device_agent.intake import Intake, Wanted
-from device_agent.members import FACT, Members
-from device_agent.panes import NEVER_US, Panes
-from device_agent.peers import too_far_ahead
-from device_agent.results import Results
+from device_agent.fleet.asked import Asked
+from device_agent.fleet.beats import IDLE_BEATS, Beats
+from device_agent.fleet.members import FACT, Members
+from device_agent.fleet.peers import too_far_ahead
+from device_agent.fleet.results import Results
+from device_agent.fleet.variables import Variables
+from device_agent.intake.batch import Batch
+from device_agent.intake.identities import Identities
+from device_agent.intake.intake import Intake, Wanted
 from device_agent.settings import Settings
-from device_agent.variables import Variables
+from device_agent.state.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
+from device_agent.state.counters import Counters
+from device_agent.state.panes import NEVER_US, Panes
 from lasp_edge.language.program import Program, Update
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import (

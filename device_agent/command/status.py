@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from device_agent.store import Store, existing_store
+from device_agent.state.store import Store, existing_store
 from lasp_edge.errors import Exit
 
 COUNTED = ("accepted", "repeated", "late", "too_late", "in_the_future", "refused")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crdts import Counter, Replica
 from crdts.wire import encode
-from device_agent.batch import Batch
+from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
 from lasp_edge.protocol.frames import (
