@@ -177,7 +177,7 @@ class Device:
 
     def acknowledge(self, *frames: PaneFrame, lake: str = LAKE) -> None:
         """Let the lander say that frames have landed."""
-        replica = frames[0].replica if frames else self.core.replica
+        replica = frames[0].sender if frames else self.core.replica
         self.hear(AckFrame(LANDER, 1, replica, lake, tuple(frame.number for frame in frames)))
 
     def land(self, seconds: float = 1.0) -> list[PaneFrame]:

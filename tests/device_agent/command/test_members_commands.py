@@ -167,7 +167,7 @@ def test_a_word_is_said_again_above_what_a_device_remembers(fleet, capsys):
     device.start()
     assert run(retire, fleet.url, "attic", listen=3.0) == Exit.FINE
     device.join()
-    numbers = [word.number for word in fleet.words(2)]
+    numbers = [word.control for word in fleet.words(2)]
     assert numbers == [5, 6], "its own correction, and the word after it"
 
 

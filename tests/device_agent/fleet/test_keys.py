@@ -52,7 +52,7 @@ def entry(device, number, keys, **changed):
     """Return a peer's entry with key -> partial."""
     names = tuple(sorted(keys))
     fields = {
-        "replica": PEER,
+        "sender": PEER,
         "number": number,
         "variable": "here",
         "stream": device.program.local_folds["here"].stream,
@@ -172,7 +172,7 @@ def test_a_peers_older_entry_never_resurrects_a_key(device):
     for frame in (again, empty, old):
         device.hear(frame)
     assert everywhere(device) == {shard[1]: (2, 300)}
-    life = entry(device, 1, {}, shard=3, replica=PEER._replace(incarnation=4))
+    life = entry(device, 1, {}, shard=3, sender=PEER._replace(incarnation=4))
     for frame in (life, again):
         device.hear(frame)
     assert everywhere(device) == {}
@@ -181,7 +181,7 @@ def test_a_peers_older_entry_never_resurrects_a_key(device):
 def test_entries_of_other_shards_and_devices_stay_as_they_are(device):
     for room in ROOMS:
         device.hear(entry(device, 1, {room: (1, 100)}))
-        device.hear(entry(device, 1, {room: (2, 500)}, replica=PEER._replace(device="pi-3")))
+        device.hear(entry(device, 1, {room: (2, 500)}, sender=PEER._replace(device="pi-3")))
     device.hear(entry(device, 2, {}, shard=key_shard("hall")))
     assert everywhere(device) == dict.fromkeys(sorted(ROOMS), (3, 600)) | {"hall": (2, 500)}
 
@@ -230,7 +230,7 @@ def test_a_lost_store_takes_the_keys_of_the_lost_life_away(tmp_path):
     for frame in said:
         lost.hear(frame)  # the broker kept them
     exchange(lost, b)
-    assert lost.core.replica > said[0].replica
+    assert lost.core.replica > said[0].sender
     assert everywhere(lost) == everywhere(b) == {}
     lost.kill()
     b.kill()
@@ -288,7 +288,7 @@ def test_a_strangers_entry_that_does_not_fit_changes_nothing_and_is_counted(devi
     changed = {"number": 2, "keys": {"attic": (9, 900)}} | STRANGE[strange]
     device.hear(entry(device, **changed))
     assert everywhere(device) == before
-    refused = [name for name in device.counted if name.startswith("frame: variable: ")]
+    refused = [name for name in device.counted if name.startswith("frame: ")]
     assert len(refused) == 1
 
 
