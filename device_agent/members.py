@@ -56,7 +56,7 @@ class Members:
 
     def connected(self, now_us: int) -> None:
         """The broker may have lost what it kept."""
-        for device in sorted(self.membership.members):
+        for device in sorted(self.membership.entries):
             self._wait(device, now_us, CORRECT_US)
 
     def receive(self, frame: MemberFrame, now_us: int, changes: Changes) -> str:
@@ -66,13 +66,13 @@ class Members:
             What it was: "news", "known", or why it was left aside.
         """
         word, device = frame.membership(), frame.replica.device
-        known = self.membership.members.get(device)
+        known = self.membership.entries.get(device)
         if frame.number - (known.control if known else 0) > LONGEST_JUMP:
             return "control too far ahead"
-        if known is None and len(self.membership.members) >= MOST_MEMBERS:
+        if known is None and len(self.membership.entries) >= MOST_MEMBERS:
             return "too many members"
         if known is not None and word <= self.membership:
-            same = known == word.members[device]
+            same = known == word.entries[device]
             self._wait(device, now_us, SAY_AGAIN_US if same else CORRECT_US)
             return "known"
         self.membership |= word
@@ -86,7 +86,7 @@ class Members:
         for device, due_us in sorted(self._due_us.items()):
             if is_time(now_us, due_us, 2 * SAY_AGAIN_US):
                 self._wait(device, now_us, SAY_AGAIN_US)
-                yield MemberFrame.of(device, self.membership.members[device])
+                yield MemberFrame.of(device, self.membership.entries[device])
 
     def _wait(self, device: str, now_us: int, least_us: int) -> None:
         self._due_us[device] = now_us + round(least_us * self._jitter.uniform(1, 2))

@@ -371,7 +371,7 @@ class Fleet:
     def _say(self, device: str, word: Membership) -> None:
         self.membership |= word
         self.landed.membership |= word
-        self._words.append(MemberFrame.of(device, word.members[device]))
+        self._words.append(MemberFrame.of(device, word.entries[device]))
         self._repeat()
 
     def _repeat(self) -> None:
