@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cloud_tier.tables import Lake
+from cloud_tier.lake.tables import Lake
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.language.program import Program
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crdts import BoundedLWWSet
 from crdts.bounded_lww_set import Sample
-from device_agent.sets import SLIDE_FROM, Moved
+from device_agent.fleet.sets import SLIDE_FROM, Moved
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.folds.sliding import Queue, queue
 from lasp_edge.language.declarations import LocalFold

@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 
 from crdts import Membership, Version
 from crdts.membership import NEVER
-from device_agent.batch import Batch
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.durable import Durable
+from device_agent.fleet.variables import Result
+from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
-from device_agent.store import Store
-from device_agent.variables import Result
+from device_agent.state.store import Store
 from lasp_edge.folds.fold import Partial
 from lasp_edge.language.program import Program
 from lasp_edge.protocol.frames import (

@@ -58,7 +58,7 @@ MARKS = {
     "doors": ("python", 'Program("doors")'),
     "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
-    "house": ("", "crdts/          values"),
+    "house": ("", "crdts/          CRDTs"),
 }
 
 
@@ -261,7 +261,7 @@ def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial)
 
 
 SKETCHES = """
-from cloud_tier.session import spark_session
+from cloud_tier.spark.session import spark_session
 from lasp_edge import folds
 
 def image(*values):

@@ -15,15 +15,15 @@ import time
 from pathlib import Path
 from typing import IO
 
-from cloud_tier.child import LanderChild
-from cloud_tier.definitions import record
-from cloud_tier.job import CONF, LOCAL_CONF
+from cloud_tier.job.repair import repair
+from cloud_tier.job.run import Run
+from cloud_tier.job.step import recalled
+from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.lake.definitions import record
+from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.child import LanderChild
 from cloud_tier.plan import Plan, plan_of
-from cloud_tier.repair import repair
-from cloud_tier.run import Run
-from cloud_tier.session import MEANING, spark_session
-from cloud_tier.step import recalled
-from cloud_tier.tables import Lake
+from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.loading import load_program
@@ -100,7 +100,11 @@ def _merge(
     began_s = _now_s()
     short = arguments.until_idle is not None
     spark = spark_session(
-        app_name=f"lasp-edge {plan.lake.root}", master=arguments.master, conf=conf, short_run=short
+        app_name=f"lasp-edge {plan.lake.root}",
+        master=arguments.master,
+        conf=conf,
+        short_run=short,
+        say=_say,
     )
     job = Run(
         spark,

@@ -9,7 +9,7 @@ were never retired need no admission: they count from their first word on.
 import argparse
 
 from device_agent.command.fleet import Guest, add_fleet_arguments, check_device, topics_of
-from device_agent.roster import Roster
+from device_agent.fleet.roster import Roster
 from lasp_edge.errors import Exit, NotFound
 
 

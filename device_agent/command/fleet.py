@@ -11,8 +11,8 @@ from random import Random
 from typing import Self
 
 from crdts import Replica
-from device_agent.members import CORRECT_US
-from device_agent.roster import Roster
+from device_agent.fleet.members import CORRECT_US
+from device_agent.fleet.roster import Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
 from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError

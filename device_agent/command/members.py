@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from device_agent.command.fleet import Guest, add_fleet_arguments, topics_of
-from device_agent.roster import WHOLE_LIFE, Roster
+from device_agent.fleet.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import Exit
 
 KINDS = ("member", "presence", "beat", "var")

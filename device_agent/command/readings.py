@@ -8,7 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
-from device_agent.store import existing_store
+from device_agent.state.store import existing_store
 from lasp_edge.errors import Exit
 
 

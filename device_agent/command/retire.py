@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from crdts.replica import SEQS
 from device_agent.command.fleet import Guest, add_fleet_arguments, check_device, topics_of
-from device_agent.roster import WHOLE_LIFE, Roster
+from device_agent.fleet.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.protocol.frames import MemberFrame
 

@@ -116,7 +116,7 @@ def _text_of_class(made: type) -> str:
     parts = []
     seen: set[int] = set()
     for each in made.__mro__:
-        if issubclass(each, Fold) and not each.__module__.startswith("lasp_edge.folds.fold"):
+        if issubclass(each, Fold) and not each.__module__.startswith("lasp_edge.folds."):
             node = _class_node(each)
             parts.append(_normal(node) if node else "")
             methods = [value for value in vars(each).values() if isinstance(value, FunctionType)]

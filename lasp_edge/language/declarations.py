@@ -5,6 +5,7 @@ All are plain, immutable descriptions that `lasp_edge.language.program.Program` 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -70,6 +71,11 @@ class Variable:
     key: Key | None = None
     version: int = 1
 
+    @property
+    def keyed(self) -> bool:
+        """Whether each key has a state of its own."""
+        return self.key is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -90,7 +96,13 @@ class Window:
     stream: int
 
     @property
+    def keyed(self) -> bool:
+        """Whether each key has rows of its own; else the only key is ""."""
+        return self.key is not None
+
+    @property
     def span_us(self) -> int:
+        """Length of a pane, the greatest that no window boundary cuts."""
         return gcd(self.size_us, self.slide_us)
 
     @property
@@ -142,6 +154,30 @@ class DynamicFold:
         return self.source.keyed
 
 
+class Derivation(NamedTuple):
+    """How a derived set is made.
+
+    Attributes:
+        operator: "map", "filter", "union", "intersection", "product" or "bind_to".
+        sources: the names of what it is made from.
+        version: of the meaning of its function.
+    """
+
+    operator: str
+    sources: tuple[str, ...]
+    version: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.operator} of {' and '.join(map(repr, self.sources))}"
+
+
+class Awaited(NamedTuple):
+    """What a handler waits for: a variable, and the threshold that it has to reach."""
+
+    variable: str
+    threshold: Any
+
+
 class Change(NamedTuple):
     """What a handler asked for: a mutator of a variable, by name, with its arguments.
 
@@ -174,6 +210,26 @@ def key_of(key: Key | None, event: Event, whose: str) -> str:
     if any(character < " " for character in given):
         raise ValueError(f"the key of {whose} must not hold control characters")
     return str(given)
+
+
+def checked_key(key: Key, whose: str) -> Key:
+    """Return a user's key function that checks the text which it gives.
+
+    Args:
+        key: the function of the user's; whatever it raises is passed on.
+        whose: says in an error whose key it is, such as "window 'by_room'".
+    """
+
+    @wraps(key)
+    def checked(event: Event) -> str:
+        given: Any = key(event)
+        if not isinstance(given, str) or len(given.encode()) > KEY_BYTES:
+            raise ValueError(f"the key of {whose} must be text of at most {KEY_BYTES} B")
+        if not given.isprintable() and any(character < " " for character in given):
+            raise ValueError(f"the key of {whose} must not hold control characters")
+        return str(given)
+
+    return checked
 
 
 def need_key(key: Any, version: Any, what: str) -> None:

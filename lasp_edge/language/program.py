@@ -33,7 +33,9 @@ from lasp_edge.folds.columns import need_alike
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import (
+    Awaited,
     Change,
+    Derivation,
     DynamicFold,
     Event,
     EventType,
@@ -41,6 +43,7 @@ from lasp_edge.language.declarations import (
     LocalFold,
     Variable,
     Window,
+    checked_key,
     key_of,
     named,
     need_key,
@@ -49,6 +52,7 @@ from lasp_edge.language.declarations import (
 from lasp_edge.language.derivations import Derivations
 from lasp_edge.language.mentions import mentioned
 from lasp_edge.language.mutators import check_mutator, shape
+from lasp_edge.language.plan import Functions, Plan
 from lasp_edge.protocol.streams import stream_id
 
 
@@ -365,6 +369,46 @@ class Program(Derivations):
                         f"collect: {variable.name!r} has another resolution than event {name!r}"
                     )
         return self
+
+    def plan(self) -> Plan:
+        """Return everything that was declared, checked and complete, as plain data.
+
+        Raises:
+            ValueError: the program cannot be run as it stands; the text says what is needed.
+        """
+        self.validate()
+        named: list[tuple[str, str, Key | None]] = []
+        named += [(w.name, f"window {w.name!r}", w.key) for w in self.windows.values()]
+        named += [(v.name, f"variable {v.name!r}", v.key) for v in self.variables.values()]
+        made = self.derivations.items()
+        columns = {column.name: column for column in self._every_column()}
+        return Plan(
+            self.name,
+            dict(self.events),
+            dict(self.variables),
+            {
+                name: self.resolution_of(variable)
+                for name, variable in self.variables.items()
+                if isinstance(variable.bottom, BoundedLWWSet)
+            },
+            {name: tuple(several) for name, several in self._collections.items()},
+            dict(self.windows),
+            self.local_folds,
+            self.dynamic_folds,
+            {
+                name: Derivation(definition.operator, definition.sources, version)
+                for name, (definition, version) in made
+            },
+            tuple(Awaited(variable, threshold) for variable, threshold, _ in self.awaited),
+            {name: columns[name] for name in sorted(columns)},
+            Functions(
+                self.name,
+                {name: checked_key(key, whose) for name, whose, key in named if key is not None},
+                {name: tuple(handlers) for name, handlers in self._handlers.items()},
+                {name: each.function for name, (each, _) in made if each.function is not None},
+                tuple(handler for _, _, handler in self.awaited),
+            ),
+        )
 
     def resolution_of(self, variable: Variable) -> Resolution:
         """Return the resolution of a variable's values.

@@ -26,15 +26,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from cloud_tier import merge
 from cloud_tier.frontier import NOTHING_HEARD, Listening
-from cloud_tier.job import CONF, LOCAL_CONF
-from cloud_tier.landing import Landing, Reader, collector_off
+from cloud_tier.job import merge
+from cloud_tier.job.step import Known, step
+from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.lake.tables import Lake, entry_schema
+from cloud_tier.lander.landing import Landing, Reader, collector_off
+from cloud_tier.lander.segments import Record, Segment
 from cloud_tier.plan import Plan, plan_of
-from cloud_tier.segments import Record, Segment
-from cloud_tier.session import spark_session
-from cloud_tier.step import Known, step
-from cloud_tier.tables import Lake, entry_schema
+from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
 from lasp_edge.protocol.frames import PaneEntries, PaneFrame

@@ -30,12 +30,12 @@ from random import Random
 from typing import NamedTuple, Self
 
 from crdts import BoundedLWWSet
-from device_agent.batch import Batch
-from device_agent.changes import Changes, Restored
 from device_agent.core import Core
 from device_agent.durable import Durable
+from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US
-from device_agent.store import Store
+from device_agent.state.changes import Changes, Restored
+from device_agent.state.store import Store
 from lasp_edge import Event, Program, Update, folds
 from lasp_edge.folds.fold import Partial
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cloud_tier.tables import ENTRY, entry_schema
+from cloud_tier.lake.tables import ENTRY, entry_schema
 from crdts import BoundedLWWSet, Version
 from lasp_edge import Program, folds
 from lasp_edge.language.declarations import Event

@@ -9,10 +9,10 @@ from typing import Any
 from deltalake import DeltaTable
 
 from cloud_tier.frontier import NOTHING_HEARD
-from cloud_tier.job import CONF
+from cloud_tier.job.step import Known, Outcome, recalled, step
+from cloud_tier.job.streaming import CONF
+from cloud_tier.lake.tables import Lake
 from cloud_tier.plan import plan_of
-from cloud_tier.step import Known, Outcome, recalled, step
-from cloud_tier.tables import Lake
 from lasp_edge import Program
 from lasp_edge.folds.fold import Part, Partial
 from tests.cloud_tier.fleet import Row, table

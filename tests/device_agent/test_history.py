@@ -10,8 +10,10 @@ from random import Random
 import pytest
 
 from crdts import Replica
-from device_agent import core, durable, identities, panes
+from device_agent import core, durable
+from device_agent.intake import identities
 from device_agent.settings import SECOND_US, Settings
+from device_agent.state import panes
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from simulations.fleet import Landed
 from simulations.oracle import Reading, local_partial, windows

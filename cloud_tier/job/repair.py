@@ -1,0 +1,29 @@
+"""Recomputing every window above the floor from its panes.
+
+Nothing needs it in the ordinary run: a step recomputes whatever it may have changed. It is for a
+window whose size or slide was changed over panes that are there, and for operators who want to be
+sure. What comes out the same is not appended.
+"""
+
+from pyspark.sql import SparkSession
+
+from cloud_tier.frontier import advance
+from cloud_tier.job.step import Known, append_globals, append_windows
+from cloud_tier.plan import Plan
+from cloud_tier.spans import EVERYTHING, above
+
+
+def repair(spark: SparkSession, plan: Plan, known: Known) -> int:
+    """Append what differs, and return how many window rows that was.
+
+    Args:
+        spark: a session.
+        plan: the program over the lake.
+        known: what `step.recalled` returns.
+    """
+    floor_us = None if known.frontier is None else known.frontier - plan.retain_us
+    starts = {window.name: above([EVERYTHING], floor_us) for window in plan.windows}
+    coverage = advance(known.frontier, known.heard, plan.roster, plan.dead_after_us)
+    # A window that F has passed is made final with the F that was recorded, not a newer one.
+    append_globals(spark, plan, known.heard.membership, known.said)
+    return append_windows(spark, plan, starts, coverage._replace(frontier=known.frontier))

@@ -1,0 +1,166 @@
+"""A device's own samples: the bounded sets of its dynamic variables, one for each key.
+
+A variable without keys is one with the key "". A key comes with its first sample, and goes when all
+its samples are too old. Whatever the number of keys, a change costs what that key's samples cost:
+what becomes too old waits in a heap, what changed is remembered for the folds, and what an earlier
+life left is adopted when it is first written to, not before.
+"""
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+from crdts import BoundedLWWSet, Replica
+from crdts.bounded_lww_set import Sample
+from device_agent.state.changes import Changes
+from device_agent.state.stored import Stored
+from lasp_edge.language.declarations import Variable
+
+SLIDE_FROM = 256
+"""Sets of fewer samples are folded anew when they change."""
+
+Moved = tuple[list[Sample], list[Sample]]
+"""The samples that came and those that went, oldest first."""
+
+
+class Sets:
+    """The bounded sets of one device.
+
+    Args:
+        variables: the dynamic variables that are bounded sets.
+        replica: this life.
+
+    Attributes:
+        held: variable -> key -> set.
+        moved: variable -> key -> what happened since `take_moved`; None: fold it anew.
+    """
+
+    __slots__ = ("_due", "_heap", "_replica", "_stored", "_variables", "held", "moved")
+
+    def __init__(self, variables: Sequence[Variable], replica: Replica, stored: Stored) -> None:
+        self._variables = {variable.name: variable for variable in variables}
+        self._replica = replica
+        self._stored = stored
+        self._heap: list[tuple[int, str, str]] = []
+        self._due: dict[tuple[str, str], int] = {}
+        self.held: dict[str, dict[str, BoundedLWWSet]] = {name: {} for name in self._variables}
+        self.moved: dict[str, dict[str, Moved | None]] = {name: {} for name in self._variables}
+
+    def restore(self, name: str, grouped_as_before: bool, changes: Changes) -> int:  # noqa: FBT001
+        """Take a variable's sets from the store; what no longer fits is left aside.
+
+        Args:
+            name: the variable.
+            grouped_as_before: its keys mean what they meant when the sets were stored.
+            changes: where is noted what became of them.
+
+        Returns:
+            How many were left aside.
+        """
+        aside, bottom = 0, self._bottom(name)
+        keyed = self._variables[name].key is not None
+        for key, state in self._stored.take(name, bottom).items():
+            fits = isinstance(state, BoundedLWWSet) and grouped_as_before
+            if isinstance(state, BoundedLWWSet) and fits and (state or not keyed):
+                self._adopt_limits((name, key), state, changes)
+                self.held[name][key] = state
+                self._schedule(name, key, state)
+            else:
+                aside += not fits
+                self._stored.gone((name, key), changes)
+        if not keyed:
+            self.held[name].setdefault("", bottom)
+        self.moved[name] = dict.fromkeys(self.held[name])
+        return aside
+
+    def _adopt_limits(self, where: tuple[str, str], state: BoundedLWWSet, changes: Changes) -> None:
+        """Let the program's limits hold, whatever the store's are."""
+        bottom = self._bottom(where[0])
+        if (state.bound, state.max_age_s) != (bottom.bound, bottom.max_age_s):
+            control = state.control_version + 1
+            state |= state.resized(bottom.bound, control, bottom.max_age_s)
+            self._stored.whole(where, state, changes)
+
+    def become(self, replica: Replica) -> None:
+        """Go on as another replica; it adopts a set when it first writes to it."""
+        self._replica = replica
+
+    def samples(self, name: str, key: str) -> int:
+        """Return how many samples a key has."""
+        state = self.held[name].get(key)
+        return 0 if state is None else len(state)
+
+    def add(
+        self,
+        where: tuple[str, str],
+        values: Sequence[int],
+        times_us: Sequence[int],
+        accepted_us: int,
+        changes: Changes,
+    ) -> None:
+        """Add samples to one key of a variable, all accepted together."""
+        name, key = where
+        state = self.held[name].get(key)
+        if state is None:
+            state = self.held[name][key] = self._bottom(name)
+        adopts = state.replica != self._replica
+        delta = state.add_many(self._replica, values, times_us, accepted_us)
+        come, gone = state.join_changes(delta)
+        if adopts:
+            self.moved[name][key] = None
+            self._stored.whole(where, state, changes)
+        else:
+            self._move(name, key, come, gone)
+            self._stored.note(where, state, delta, changes)
+        if state.limits.max_age_us and where not in self._due:
+            self._schedule(name, key, state)
+
+    def expire(self, now_us: int, changes: Changes) -> list[tuple[str, str]]:
+        """Drop what is too old, and keys that have nothing else; return what was looked at."""
+        looked_at = []
+        while self._heap and self._heap[0][0] <= now_us:
+            due_us, name, key = heappop(self._heap)
+            if self._due.get((name, key)) != due_us:
+                continue
+            del self._due[name, key]
+            looked_at.append((name, key))
+            state = self.held[name][key]
+            delta = state.expire(now_us)
+            if delta.lo > state.lo:
+                self._move(name, key, *state.join_changes(delta))
+                self._stored.note((name, key), state, delta, changes)
+            if not state and self._variables[name].key is not None:
+                del self.held[name][key]
+                self.moved[name][key] = None
+                self._stored.gone((name, key), changes)
+            else:
+                self._schedule(name, key, state)
+        return looked_at
+
+    def take_moved(self) -> dict[str, dict[str, Moved | None]]:
+        """Return what happened since the last time, by variable and key."""
+        moved, self.moved = self.moved, {name: {} for name in self._variables}
+        return moved
+
+    def _bottom(self, name: str) -> BoundedLWWSet:
+        bottom = self._variables[name].bottom
+        assert isinstance(bottom, BoundedLWWSet)
+        return bottom.bottom()
+
+    def _move(self, name: str, key: str, come: list[Sample], gone: list[Sample]) -> None:
+        moved = self.moved[name]
+        size = len(self.held[name][key])
+        known = moved.get(key, ([], []))
+        if known is None or size < SLIDE_FROM or len(known[0]) + len(come) > size:
+            moved[key] = None
+            return
+        known[0].extend(come)
+        known[1].extend(gone)
+        moved[key] = known
+
+    def _schedule(self, name: str, key: str, state: BoundedLWWSet) -> None:
+        """Note when the oldest sample will be too old."""
+        if state and state.limits.max_age_us:
+            oldest = state.items.get(state.lo + 1) or state.samples()[0]
+            due_us = oldest[2] + state.limits.max_age_us + 1
+            self._due[name, key] = due_us
+            heappush(self._heap, (due_us, name, key))

@@ -1,0 +1,151 @@
+"""What must be durable before anything leaves the device: one transaction's worth of changes."""
+
+from typing import Any, NamedTuple
+
+from crdts import Replica
+from device_agent.state.facts import Facts
+from lasp_edge.folds.fold import Partial
+
+VariableId = tuple[str, str]
+"""A variable's name, and a key of it; "" where it has no keys."""
+
+
+class BlockId(NamedTuple):
+    """Where identities are kept together: one event, one set of tags, one stretch of time."""
+
+    event: str
+    tags: str
+    block: int
+
+
+class PaneId(NamedTuple):
+    """Whose pane entry: ordered by time first."""
+
+    pane_us: int
+    stream: int
+    key: str
+    incarnation: int
+    nonce: int
+
+
+class PaneRow(NamedTuple):
+    """A pane entry as stored. `dirty` until a frame that holds this seq has landed."""
+
+    seq: int
+    end_us: int
+    partial: Partial
+    dirty: bool
+
+
+class ReadingRow(NamedTuple):
+    """An accepted reading as it was read; `tags` as canonical text."""
+
+    accepted_us: int
+    event: str
+    time_us: int
+    value: Any
+    quantised: int
+    tags: str
+    source: str
+
+
+class SourceRow(NamedTuple):
+    """How far a source is.
+
+    Attributes:
+        cursor: where it resumes.
+        high_us: greatest own time accepted from it; None before the first.
+        stamped: its readings get their time on acceptance.
+        done: it is finished.
+    """
+
+    cursor: str | None = None
+    high_us: int | None = None
+    stamped: bool = False
+    done: bool = False
+
+
+class Changes:
+    """Changes since the last commit; for one key the last one counts.
+
+    Attributes:
+        replica: a new life, to be remembered before it writes anything.
+        identities: packed identities of a block.
+        panes: pane entries.
+        deltas: encoded deltas of variables, each with its place after the whole state.
+        states: whole encoded variables, in place of all that was stored; None: the key is gone.
+        sources: cursors and watermarks.
+        counters: totals by name.
+        facts: single values that are new.
+        readings: accepted readings, where they are kept.
+        all_dirty: every stored pane entry is dirty again.
+    """
+
+    __slots__ = (
+        "all_dirty",
+        "counters",
+        "deltas",
+        "facts",
+        "identities",
+        "panes",
+        "readings",
+        "replica",
+        "sources",
+        "states",
+    )
+
+    def __init__(self) -> None:
+        self.replica: Replica | None = None
+        self.identities: dict[BlockId, bytes] = {}
+        self.panes: dict[PaneId, PaneRow] = {}
+        self.deltas: dict[VariableId, list[tuple[int, bytes]]] = {}
+        self.states: dict[VariableId, bytes | None] = {}
+        self.sources: dict[str, SourceRow] = {}
+        self.counters: dict[str, int] = {}
+        self.facts = Facts()
+        self.readings: list[ReadingRow] = []
+        self.all_dirty = False
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+    def add(self, later: "Changes") -> None:
+        """Take over what `later` says; a key of both has what `later` says of it."""
+        self.replica = later.replica or self.replica
+        if later.all_dirty:
+            self.all_dirty = True
+            self.panes = {pane: row._replace(dirty=True) for pane, row in self.panes.items()}
+        for where in later.states:
+            self.deltas.pop(where, None)  # the whole state is later than these
+        for where, parts in later.deltas.items():
+            self.deltas.setdefault(where, []).extend(parts)
+        self.identities.update(later.identities)
+        self.panes.update(later.panes)
+        self.states.update(later.states)
+        self.sources.update(later.sources)
+        self.counters.update(later.counters)
+        self.readings.extend(later.readings)
+        self.facts.add(later.facts)
+
+
+class Restored:
+    """What a store holds when an agent starts.
+
+    Attributes:
+        incarnation: the greatest known of this device; 0 for a new store.
+        variables: name -> key -> encoded parts, whose join is the state.
+        sources: cursors and watermarks by source name.
+        counters: totals by name.
+        facts: single values.
+        last_blocks: the last stored block of identities of each stream: (event, tags, block).
+    """
+
+    __slots__ = ("counters", "facts", "incarnation", "last_blocks", "sources", "variables")
+
+    def __init__(self) -> None:
+        self.incarnation = 0
+        self.variables: dict[str, dict[str, list[bytes]]] = {}
+        self.sources: dict[str, SourceRow] = {}
+        self.counters: dict[str, int] = {}
+        self.facts = Facts()
+        self.last_blocks: list[tuple[str, str, int]] = []

@@ -1,0 +1,93 @@
+"""Room: what is announced is never too little, and comes back when keys go."""
+
+import random
+
+import pytest
+
+from device_agent.fleet.room import SHARD_BYTES, Room
+from lasp_edge import folds
+from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.packed import MAX_BINARY_BYTES, packed_counts
+from lasp_edge.protocol.frames import SHARD_OVERHEAD_BYTES, VariableFrame
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
+from tests.device_agent.test_published import ME
+
+SEVERAL = {
+    "mean": folds.mean(),
+    "top": folds.top(7),
+    "quantile": folds.quantile(0.5, 0.99),
+    "distinct": folds.distinct(),
+    "small distinct": folds.distinct(8),
+    "struct": folds.struct(a=folds.top(3), b=folds.min(), c=folds.quantile(0.5), d=folds.last()),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_frame_is_never_longer_than_its_room(name):
+    fold, drawn = SEVERAL[name].at(Resolution("0.01")), random.Random(4)
+    room, keys = Room("v", [folds.count(), fold]), [f"room-{n}" for n in range(60)]
+    partials = {}
+    for key in keys:
+        count = drawn.choice([1, 2, 9, 60, 500])
+        values = [drawn.randint(-(2**30), 2**30) for _ in range(count)]
+        partials[key] = fold.lift_column(values, [drawn.randint(0, 2**57) for _ in values])
+        room.put(key, count)
+    for shard in range(KEY_SHARDS):
+        here = tuple(sorted(key for key in keys if key_shard(key) == shard))
+        columns = tuple(zip(*(partials[key] for key in here), strict=True))
+        seqs = (1,) * len(here)
+        frame = VariableFrame(ME, 2**40 - 1, "v", 2**62, shard, here, seqs, columns)
+        assert len(frame.encode()) <= SHARD_OVERHEAD_BYTES + room.used(shard)
+
+
+def test_room_that_is_asked_for_sample_by_sample_is_what_is_put_at_once():
+    for fold in SEVERAL.values():
+        one, other = Room("v", [fold]), Room("v", [fold])
+        for key, count in (("a", 5), ("b", 1), ("c", 200)):
+            for _ in range(count):
+                one.ask(key, 0)
+            other.put(key, count)
+        used = [one.used(shard) for shard in range(KEY_SHARDS)]
+        assert used == [other.used(shard) for shard in range(KEY_SHARDS)]
+
+
+def test_what_was_asked_for_in_vain_is_given_back():
+    room = Room("v", [folds.mean()])
+    room.ask("a", 0)
+    room.ask("b", 0)
+    assert room.asked() == ["a", "b"]
+    assert room.asked() == []
+    room.put("a", 1)
+    room.put("b", 0)
+    assert room.used(key_shard("b")) == 0
+    assert room.used(key_shard("a")) > 0
+    room.put("a", 0)
+    assert [room.used(shard) for shard in range(KEY_SHARDS)] == [0] * KEY_SHARDS
+
+
+def test_a_fold_of_the_users_own_may_need_all_that_a_part_can():
+    class Own(Fold):
+        name, parts = "own", ("n",)
+        columns = (Column("own_counts", Op.COUNTS),)
+
+        def lift(self, value, time_us=0):
+            return (packed_counts({0: 1}),)
+
+        def lower(self, partial, resolution):
+            return {"n": len(partial[0])}
+
+    room = Room("v", [Own()])
+    keys = [key for n in range(200) if key_shard(key := f"room-{n}") == 3]
+    for key in keys[: SHARD_BYTES // (MAX_BINARY_BYTES + 50)]:
+        room.ask(key, 0)
+    with pytest.raises(ValueError, match="would not fit into a frame of 65536 B"):
+        room.ask(keys[5], 0)
+    room.ask(keys[0], 1)
+
+
+def test_a_variable_that_nobody_publishes_needs_no_room():
+    room = Room("v", [])
+    for n in range(100_000):
+        room.ask(f"room-{n}", 0)
+    assert room.used(3) == 0

@@ -1,0 +1,580 @@
+"""Derived variables are assigned; the fleet's value is a function of the newest entries."""
+
+import json
+from functools import reduce
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crdts import BoundedLWWSet, Counter, GCounter, OwnedMap, Pair, Replica, Version
+from crdts.wire import encode
+from device_agent.core import MOST_MEETINGS
+from device_agent.fleet.variables import Variables
+from device_agent.published import Published
+from device_agent.settings import SECOND_US
+from device_agent.state.changes import Changes, Restored
+from lasp_edge import Program, folds
+from lasp_edge.protocol.frames import (
+    MAX_FRAME_BYTES,
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    PaneFrame,
+    PresenceFrame,
+    Report,
+    VariableFrame,
+)
+from lasp_edge.protocol.inputs import entry_hash, variable_digest
+from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse, partial_of
+
+PEER = Replica(3, 33, "pi-2")
+
+
+@pytest.fixture
+def device(tmp_path):
+    device = Device(tmp_path)
+    device.tick()
+    yield device
+    device.kill()
+
+
+def stream_of(device):
+    return device.program.local_folds["local_average"].stream
+
+
+def entry(device, replica, seq, partial, stream=None):
+    stream = stream_of(device) if stream is None else stream
+    return entry_of(replica, seq, "local_average", stream, partial)
+
+
+def local(device):
+    device.tick(0)
+    return device.core.variables.local()["local_average"].partial
+
+
+def fleet(device):
+    return device.core.variables.fleet()["global_average"]
+
+
+def test_a_local_fold_is_assigned_and_never_joined(tmp_path):
+    # The windows [5, 6], [6, 1], [1, 2] give 11, 7, 3; a joined total would stay at 11.
+    device = Device(tmp_path, greenhouse(bound=2))
+    totals = []
+    device.read([0.05])
+    for value in (0.06, 0.01, 0.02):
+        device.read([value])
+        totals.append(local(device)[1])
+    assert totals == [11, 7, 3]
+    device.kill()
+
+
+def test_a_new_life_adopts_the_items_and_publishes_them_under_its_own_name(device):
+    device.read([20.0, 21.0, 22.0])
+    device.tick()
+    before = device.core.replica
+    device.restart()
+    (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
+    assert frame.replica == device.core.replica > before
+    assert partial_of(frame) == (3, 6300)
+    device.read([23.0])
+    assert local(device) == (4, 8600)
+
+
+def test_an_incomplete_set_is_not_folded():
+    program = greenhouse()
+    variables = Variables(program, Replica(1, 7, "pi-1"), Restored(), Changes())
+    variables.refold()
+    whole = BoundedLWWSet(bound=100)
+    whole |= whole.add_many(Replica(1, 7, "pi-1"), (2000, 2100), (1, 2))
+    variables._sets.held["samples"][""] = whole
+    variables._sets.moved["samples"] = {"": None}
+    variables.refold()
+    partial = variables.local()["local_average"].partial
+    assert partial == (2, 4100)
+    holed = whole | whole.add(Replica(1, 7, "pi-1"), 2200, 3)
+    del holed.items[2]
+    variables._sets.held["samples"][""] = holed
+    variables._sets.moved["samples"] = {"": None}
+    variables.refold()
+    assert variables.local()["local_average"].partial == partial
+
+
+def test_a_smaller_bound_in_the_program_holds_after_a_restart(tmp_path):
+    device = Device(tmp_path, greenhouse(bound=10))
+    device.read([20.0 + n for n in range(10)])
+    for bound, count in ((4, 4), (6, 4), (3, 3)):
+        device.program = greenhouse(bound=bound)
+        device.restart()
+        assert local(device)[0] == count
+    device.read([1.0, 2.0, 3.0, 4.0])
+    assert local(device) == (3, 900)
+    device.kill()
+
+
+def test_a_variable_of_another_type_in_the_store_is_left_aside_and_said_so(tmp_path):
+    device = Device(tmp_path)
+    device.read([20.0])
+    device.kill()
+    other = Program("greenhouse")
+    temperature = other.event("temperature", resolution="0.01")
+    samples = other.declare(GCounter(), "samples")
+    other.declare(Pair(GCounter(), GCounter()), "total")
+
+    @other.on_event(temperature)
+    def sampled(event, update):
+        update(samples, GCounter.increment)
+
+    device.program = other
+    device.start()
+    device.read([21.0])
+    device.tick(20)
+    assert device.core.variables.shared()["samples"] == 1
+    assert device.counted["variable: the store holds another definition"] == 2
+    device.kill()
+
+
+PARTIALS = st.tuples(st.integers(0, 50), st.integers(-5_000, 5_000))
+EXTREMES = st.tuples(
+    st.integers(0, 9), st.none() | st.integers(-99, 99), st.none() | st.integers(-99, 99)
+)
+VERSIONS = st.builds(Version, st.integers(1, 3), st.integers(0, 2), st.integers(1, 5))
+DEVICES = st.sampled_from(["a", "b", "c", "d"])
+
+
+def definition(fold):
+    program = Program("fleet")
+    event = program.event("x")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples", measures=event)
+    program.fold_dynamic(program.fold(samples, fold, "here"), "everywhere")
+    return program.published_folds["here"]
+
+
+@pytest.mark.parametrize(
+    ("fold", "partials"),
+    [
+        (folds.mean(), PARTIALS),
+        (folds.struct(n=folds.count(), low=folds.min(), high=folds.max()), EXTREMES),
+    ],
+    ids=["with an inverse", "without"],
+)
+def test_the_fleets_value_equals_the_recomputation_in_order_of_devices(fold, partials):
+    @given(st.lists(st.tuples(DEVICES, VERSIONS, partials), max_size=30), st.randoms())
+    def check(history, shuffled):
+        made = definition(fold)
+        published, mirrored = Published(made), Published(made)
+        newest = OwnedMap()
+        for device, version, partial in history:
+            replica = version.replica(device)
+            published.put(entry_of(replica, version.seq, made.name, made.stream, partial))
+            words = (("", version.seq, partial),)  # as `Published` compares words of one version
+            newest |= newest.put(replica, version.seq, words)
+            partials = [word[0][2] for word in newest.value.values()]
+            assert published.total("").partial == reduce(fold.combine, partials, fold.zero)
+            assert published.total("").devices == len(partials)
+        hashes = [entry_hash("", d, e.version, e.payload[0][2]) for d, e in newest.entries.items()]
+        assert published.digest == published.total("").digest == variable_digest(hashes)
+        again = [*history, *history]
+        shuffled.shuffle(again)
+        for device, version, partial in again:
+            replica = version.replica(device)
+            mirrored.put(entry_of(replica, version.seq, made.name, made.stream, partial))
+        assert mirrored.digest == published.digest
+        assert mirrored.total("") == published.total("")
+
+    check()
+
+
+def test_inputs_are_equal_only_if_the_entries_are(tmp_path):
+    a, b = Device(tmp_path / "a", name="a"), Device(tmp_path / "b", name="b")
+    a.read([20.0])
+    b.read([20.0])
+    a.tick()
+    b.tick()
+    assert fleet(a).inputs != fleet(b).inputs
+    for here, there in ((a, b), (b, a)):
+        for frame in here.frames(VariableFrame):
+            there.hear(frame)
+    assert fleet(a).inputs == fleet(b).inputs
+    assert fleet(a).partial == fleet(b).partial == (2, 4000)
+    a.kill()
+    b.kill()
+
+
+DONE = False
+
+
+def beat(device, replica=PEER, number=1, seq=1, digest=None):
+    digest = device.core.variables.reports()[0].digest if digest is None else digest
+    return BeatFrame(replica, number, None, DONE, (Report("local_average", seq, digest),))
+
+
+def test_settled_needs_every_connected_device_to_report_the_same(device):
+    device.read([20.0])
+    device.tick()
+    assert fleet(device).settled
+    device.hear(beat(device, digest=5))
+    assert not fleet(device).settled  # its entry has not come, but it says there is one
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    assert (fleet(device).partial, fleet(device).settled) == ((2, 4200), False)
+    device.hear(beat(device, number=2))
+    assert (fleet(device).settled, fleet(device).offline) == (True, ())
+
+
+def test_a_device_that_is_offline_is_named(device):
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
+    device.hear(beat(device, digest=5))
+    assert (fleet(device).settled, fleet(device).offline) == (False, ())
+    device.hear(PresenceFrame(PEER, 0, online=False))
+    assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
+
+
+def test_a_device_that_said_the_same_before_it_left_is_agreed_with(device):
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    device.hear(beat(device))
+    device.hear(PresenceFrame(PEER, 0, online=False))
+    assert (fleet(device).settled, fleet(device).offline) == (True, ())
+
+
+def test_a_device_that_vanished_without_a_will_is_counted_as_offline_in_the_end(device):
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    device.hear(beat(device, digest=5))
+    device.tick(10)
+    assert not fleet(device).settled
+    device.tick(60)
+    assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
+
+
+def test_after_a_reconnect_nobody_is_there_until_heard_again(device):
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    device.hear(beat(device, digest=5))
+    device.core.handle_disconnected()
+    device.core.handle_connected(device.now_us)
+    assert fleet(device).offline == ("pi-2",)
+
+
+def test_the_will_of_an_earlier_life_takes_nobody_away(device):
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    device.hear(beat(device, digest=5))
+    device.hear(PresenceFrame(Replica(2, 22, "pi-2"), 0, online=False))
+    assert not fleet(device).settled
+    device.hear(PresenceFrame(Replica(2, PEER.nonce, "pi-2"), 0, online=False))
+    assert fleet(device).offline == ("pi-2",)  # the same process: it had been renamed
+
+
+def test_an_older_beat_that_comes_late_changes_nothing(device):
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    device.hear(beat(device, number=5))
+    device.hear(beat(device, number=4, digest=9))
+    device.hear(beat(device, Replica(2, 99, "pi-2"), number=9, digest=9))
+    assert fleet(device).settled
+
+
+def test_a_shared_counter_counts_every_life_once(device):
+    for life in range(1, 4):
+        device.read([20.0] * life)
+        device.tick()
+        device.restart()
+    assert device.core.variables.shared()["total"] == 6
+
+
+def test_shared_counters_of_two_devices_are_joined(tmp_path):
+    a, b = Device(tmp_path / "a", name="a"), Device(tmp_path / "b", name="b")
+    a.read([20.0] * 2)
+    b.read([20.0] * 3)
+    for device in (a, b):
+        device.tick()
+    for _ in range(2):  # repeats count once
+        for here, there in ((a, b), (b, a)):
+            for frame in here.frames(VariableFrame):
+                there.hear(frame)
+    assert a.core.variables.shared() == b.core.variables.shared() == {"total": 5}
+    assert a.core.variables.reports()[-1].digest == b.core.variables.reports()[-1].digest
+    a.kill()
+    b.kill()
+
+
+def test_a_partial_of_another_stream_is_left_aside_and_said_so(device):
+    device.hear(entry(device, PEER, 1, (1, 2200), stream=5))
+    assert "pi-2" not in device.core.variables._published["local_average"].devices
+    device.tick(20)
+    assert device.store.restored().counters["frame: variable: another definition"] == 1
+
+
+HERE = "local_average"
+UNFIT = {
+    "None in a column of sums": (1, HERE, None, (None, 2200)),
+    "too few columns": (1, HERE, None, (1,)),
+    "too many columns": (1, HERE, None, (1, 2, 3)),
+    "a count out of range": (1, HERE, None, (2**31, 2200)),
+    "a total out of range": (1, HERE, None, (1, -(2**62))),
+    "bytes for integers": (1, HERE, None, (b"state",)),
+    "seq 0": (0, HERE, None, (1, 2200)),
+    "a variable that does not travel": (1, "samples", 0, (1, 2)),
+    "an unheard of variable": (1, "unheard of", 0, (1, 2)),
+    "integers for a state": (1, "total", 0, (1, 2)),
+    "bytes that are no state": (1, "total", 0, (b"no state",)),
+    "a state of another type": (1, "total", 0, (encode(GCounter()),)),
+    "a state with a stream": (1, "total", 5, (encode(Counter()),)),
+    "nothing for a state": (1, "total", 0, ()),
+}
+
+
+@pytest.mark.parametrize("unfit", UNFIT)
+def test_an_entry_that_does_not_fit_changes_nothing(device, unfit):
+    number, variable, stream, parts = UNFIT[unfit]
+    device.read([20.0])
+    device.tick()
+    before = device.core.results(), device.core.variables.shared()
+    stream = stream_of(device) if stream is None else stream
+    device.hear(entry_of(PEER, number, variable, stream, parts))
+    assert (device.core.results(), device.core.variables.shared()) == before
+    assert any(name.startswith("frame: ") for name in device.counted)
+
+
+def test_an_incarnation_far_ahead_of_the_known_one_is_left_aside(device):
+    device.hear(entry(device, PEER, 1, (1, 2200)))
+    device.hear(entry(device, Replica(3 + 1_025, 1, "pi-2"), 1, (9, 9)))
+    assert fleet(device).partial == (1, 2200)
+    device.hear(entry(device, Replica(3 + 1_024, 1, "pi-2"), 1, (2, 4)))
+    assert fleet(device).partial == (2, 4)
+
+
+def test_an_older_own_entry_at_the_broker_is_published_over(device):
+    device.read([20.0])
+    device.tick()
+    device.tick()
+    assert device.frames(VariableFrame, device.tick()) == []
+    device.hear(entry(device, Replica(0, 5, "pi-1"), 9, (7, 7)))
+    frames = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
+    assert [partial_of(f) for f in frames] == [(1, 2000)]
+
+
+def test_an_own_entry_that_a_peer_lacks_is_published_when_it_asks(device):
+    device.read([20.0])
+    device.tick()
+    device.hear(AskFrame(PEER, 0, "local_average"))
+    device.hear(AskFrame(PEER, 0, "local_average"))
+    device.hear(AskFrame(PEER, 0, "samples"))
+    assert len(device.frames(VariableFrame, device.tick())) == 1
+
+
+def test_a_peers_entry_that_is_missing_for_two_beats_is_asked_for(device):
+    asks = []
+    for number in (1, 1, 2, 2, 3):  # one that is doubled counts once
+        device.hear(beat(device, number=number, seq=4, digest=7))
+        asks.append(len(device.frames(AskFrame, device.tick())))
+    assert asks == [0, 0, 1, 0, 1]
+    device.hear(entry(device, PEER, 4, (1, 2200)))
+    device.hear(beat(device, number=9, seq=4))
+    assert device.frames(AskFrame, device.tick()) == []
+
+
+def test_an_unchanged_partial_is_published_once(device):
+    device.read([20.0])
+    device.tick()
+    frames = [f for _ in range(100) for f in device.frames(VariableFrame, device.tick())]
+    assert frames == []
+
+
+def test_a_beat_speaks_of_no_entry_that_was_not_published(device):
+    published = 0
+    for step in range(100):
+        device.read([20.0 + step % 7])
+        for frame in device.frames(object, device.tick(0.7)):
+            if isinstance(frame, VariableFrame) and frame.stream:
+                published = frame.number
+            if isinstance(frame, BeatFrame):
+                assert frame.reports[0].seq <= published
+
+
+def test_changes_are_coalesced_to_one_entry_an_interval(device):
+    for _ in range(50):
+        device.read([20.0])
+    assert len([f for f in device.frames(VariableFrame, device.tick()) if f.stream]) == 1
+
+
+# A store that was lost, an image that was restored, a device that was cloned.
+
+
+def test_a_device_whose_store_was_lost_becomes_later_than_its_retained_entry(device):
+    device.read([20.0])
+    device.hear(entry(device, Replica(7, 77, "pi-1"), 4, (5, 500)))
+    assert device.core.replica[:2] == (8, device.core.replica.nonce)
+    (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
+    assert (frame.replica, partial_of(frame)) == (device.core.replica, (1, 2000))
+    assert device.store.replica() == tuple(device.core.replica)
+    device.restart()
+    assert device.core.replica.incarnation == 9
+
+
+def test_so_it_does_where_only_its_presence_was_kept(tmp_path):
+    program = Program("windows only")
+    temperature = program.event("temperature")
+    program.window("minute", source=temperature, fold=folds.mean(), size_s=60)
+    device = Device(tmp_path, program)
+    device.hear(PresenceFrame(Replica(7, 77, "pi-1"), 0, online=False))
+    assert device.core.replica.incarnation == 8
+    published = device.tick()
+    assert {f.replica.incarnation for f in device.frames(BeatFrame, published)} == {8}
+    assert {f.replica.incarnation for f in device.frames(PresenceFrame, published)} == {8}
+    device.kill()
+
+
+def test_what_a_lost_store_had_counted_comes_back_from_the_broker(device):
+    device.read([20.0] * 2)
+    lost = Replica(7, 77, "pi-1")
+    kept = Counter().increment(lost, 40)
+    device.hear(entry_of(lost, 9, "total", 0, (encode(kept),)))
+    assert device.core.variables.shared()["total"] == 42
+    device.tick()
+    device.restart()
+    assert device.core.variables.shared()["total"] == 42
+    (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if not f.stream]
+    device.hear(frame)
+    assert device.core.variables.shared()["total"] == 42
+
+
+def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_after(device):
+    device.read([20.0], [NOW_US])
+    flying = device.tick(20)
+    before = device.core.replica
+    device.hear(entry(device, Replica(7, 77, "pi-1"), 4, (5, 500)))
+    device.read([21.0], [NOW_US + 1])
+    panes = {pane.incarnation: row.partial for pane, row in device.rows()}
+    assert panes == {before.incarnation: (1, 2000, 2000), 8: (1, 2100, 2100)}
+    device.acknowledge(*device.frames(PaneFrame, flying))  # of the old name, and still counted
+    device.settle()
+    (entry_of_8,) = device.landed.panes.values()
+    assert entry_of_8[1] == (1, 2100, 2100)
+
+
+def test_an_acknowledgement_of_a_later_life_says_that_there_was_one(device):
+    device.hear(AckFrame(Replica(7, 77, "pi-1"), 0, LAKE, ()))
+    assert device.core.replica.incarnation == 8
+    device.hear(AckFrame(Replica(9, 77, "pi-1"), 0, LAKE, ()))  # it answers: it is alive
+    assert device.counted["clone_alarms"] == 1
+
+
+def test_entries_of_several_lost_lives_are_all_overtaken(device):
+    for incarnation, nonce in ((7, 77), (9, 99), (12, 12)):
+        device.hear(entry(device, Replica(incarnation, nonce, "pi-1"), 4, (5, 500)))
+    assert device.core.replica.incarnation == 13
+    assert "clone_alarms" not in device.counted
+
+
+def test_an_own_incarnation_far_ahead_is_left_aside(device):
+    device.restart()
+    known = device.core.replica
+    device.hear(entry(device, Replica(known.incarnation + 1_025, 77, "pi-1"), 4, (5, 500)))
+    assert device.core.replica == known
+    assert device.counted["frame: own incarnation too far ahead"] == 1
+
+
+def test_a_new_store_follows_no_life_far_ahead_once_the_lander_has_answered(device):
+    # The lander takes no such jump of a device that it knows, so who follows is never heard again.
+    device.acknowledge()
+    device.hear(entry(device, Replica(2_000, 77, "pi-1"), 4, (5, 500)))
+    device.hear(PresenceFrame(Replica(2_000, 78, "pi-1"), 0, online=True))
+    assert device.core.replica.incarnation == 1
+    assert device.counted["frame: own incarnation too far ahead"] == 2
+
+
+def test_the_greatest_incarnation_of_all_is_no_life_to_follow(device):
+    device.hear(entry(device, Replica(2**30 - 1, 77, "pi-1"), 4, (5, 500)))
+    assert device.core.replica.incarnation == 1
+
+
+def test_two_living_clones_raise_the_alarm_and_end_their_race(tmp_path):
+    a, b = Device(tmp_path / "a"), Device(tmp_path / "b")
+    for device in (a, b):
+        device.read([20.0])
+    for _ in range(40):
+        for here, there in ((a, b), (b, a)):
+            for frame in here.frames(VariableFrame, here.tick()):
+                there.hear(frame)
+            for frame in here.frames(BeatFrame, here.tick()):
+                there.hear(frame)
+    assert a.counted["clone_alarms"] >= 1
+    assert b.counted["clone_alarms"] >= 1
+    assert max(a.core.replica.incarnation, b.core.replica.incarnation) <= 2 * MOST_MEETINGS + 2
+    a.kill()
+    b.kill()
+
+
+def test_a_beat_of_an_earlier_life_that_comes_late_is_no_clone(device):
+    late = device.frames(BeatFrame, device.tick(5))
+    device.restart()
+    for frame in late:
+        device.hear(frame)
+    assert "clone_alarms" not in device.counted
+
+
+def test_a_living_clone_of_the_same_incarnation_raises_the_alarm(device):
+    other = device.core.replica._replace(nonce=5)
+    device.hear(BeatFrame(other, 3, None, DONE, ()))
+    device.tick(20)
+    assert device.store.restored().counters["clone_alarms"] == 1
+
+
+def test_a_state_too_large_for_a_frame_is_not_published_and_said_so(device):
+    state = Counter()
+    for life in range(1, 6_000):
+        state |= state.increment(Replica(life, 2**31 + life, "pi-1"), 10**6)
+    device.core.variables._states["total"] |= state
+    device.core.variables.resend()
+    sizes = [len(p.payload) for p in device.tick()]
+    assert max(sizes) <= MAX_FRAME_BYTES
+    device.tick(20)
+    assert device.store.restored().counters["variable total: too large to be published"] == 1
+
+
+def test_results_for_people_are_published_when_they_change(device):
+    device.read([20.0])
+    device.tick(20)
+    texts = [
+        json.loads(p.payload) for p in device.sent if p.topic.endswith("global_5faverage/pi-1")
+    ]
+    assert texts[-1]["parts"] == {"mean": 20.0}
+    assert device.sent
+    device.sent.clear()
+    for _ in range(60):
+        device.tick()
+    assert not any("/out/" in p.topic for p in device.sent)
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10**6))
+def test_a_set_bounded_by_age_is_expired_by_the_tick(seed):
+    program = Program("aged")
+    temperature = program.event("temperature")
+    samples = program.declare_dynamic(BoundedLWWSet(max_age_s=10), "samples")
+
+    @program.on_event(temperature)
+    def sampled(event, update):
+        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+
+    program.fold_dynamic(program.fold(samples, folds.count(), "here"), "everywhere")
+    random = Random(seed)
+    with TemporaryDirectory() as directory:
+        device = Device(Path(directory), program)
+        stamps: list[int] = []
+        for _ in range(30):
+            count = random.randint(0, 3)
+            device.read([1.0] * count)
+            stamps += [device.now_us] * count
+            device.tick(random.randint(1, 6))
+            alive = [at for at in stamps if at >= device.now_us - 10 * SECOND_US]
+            # Readings of one batch are accepted a microsecond apart, and none is dropped early.
+            assert device.core.variables.local()["here"].partial[0] - len(alive) in {0, 1, 2, 3}
+            device.tick(0)
+            if random.random() < 0.2:
+                device.restart()
+                device.tick(0)
+        device.tick(11)
+        assert device.core.variables.local()["here"].partial == (0,)
+        device.kill()

@@ -1,0 +1,152 @@
+"""An MQTT topic as a source: acknowledged once durable, redelivered until then."""
+
+import random
+
+import pytest
+
+from device_agent.sources import SourceContext, source_from_spec
+from lasp_edge.link import BrokerUrl, Link
+from simulations.demo.broker import PrivateBroker
+from tests.brokers import broker_program, until_connected, until_true
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as running:
+        yield running
+
+
+@pytest.fixture
+def sender(broker):
+    link = Link(BrokerUrl.parse(broker.url), client_id="sender", jitter=random.Random(1))
+    link.start()
+    until_connected(link)
+    yield link
+    link.stop()
+
+
+@pytest.fixture
+def opened(broker):
+    """Return a function that opens the source as a process would; all are closed at the end."""
+    sources = []
+
+    def start(topic, *, wake=None, **options):
+        context = SourceContext(
+            ["temperature", "humidity"],
+            "d",
+            random.Random(1),
+            BrokerUrl.parse(broker.url),
+            wake,
+            options,
+        )
+        source = source_from_spec(f"mqtt:{topic}", context)
+        sources.append(source)
+        source.open(None)
+        until_true(lambda: source.link.connected)
+        return source
+
+    yield start
+    for source in sources:
+        source.close()
+
+
+def polled(source, count):
+    """Poll until so many messages were taken, and return the batches."""
+    batches, taken = [], 0
+
+    def enough():
+        nonlocal taken
+        batch = source.poll(0)
+        if batch is not None:
+            batches.append(batch)
+            taken = int(batch.cursor)
+        return taken >= count
+
+    until_true(enough)
+    return batches
+
+
+def send(link, topic, *payloads):
+    for payload in payloads:
+        until_true(lambda payload=payload: link.publish(topic, payload))
+    until_true(lambda: link.in_flight == 0)
+
+
+def readings(batches):
+    return [
+        reading
+        for batch in batches
+        for reading in zip(batch.names, batch.times_us, batch.values, strict=True)
+    ]
+
+
+def refused(batches):
+    counts = {}
+    for batch in batches:
+        for reason, count in batch.refused.items():
+            counts[reason] = counts.get(reason, 0) + count
+    return counts
+
+
+def test_objects_and_bare_numbers_become_readings(opened, sender):
+    source = opened("home/#")
+    send(sender, "home/x", b'{"temperature": 21.5, "humidity": 40}')
+    send(sender, "home/kitchen/temperature", b"22", b" 22.5 ")
+    send(sender, "home/kitchen/pressure", b"1000")
+    send(sender, "home/x", b"[1]", b'"on"', b"true", b"", b"\xff", b'{"other": 1}')
+    batches = polled(source, 10)
+    assert readings(batches) == [
+        ("temperature", None, 21.5),
+        ("humidity", None, 40),
+        ("temperature", None, 22),
+        ("temperature", None, 22.5),
+    ]
+    assert refused(batches) == {
+        "neither a JSON object nor a number": 3,
+        "not JSON": 2,
+        "no event": 2,
+    }
+
+
+def test_the_only_mapped_event_is_what_a_bare_number_is(opened, sender):
+    source = opened("s/+", event={"temperature": "data.temp"})
+    send(sender, "s/1", b"22", b'{"data": {"temp": 23}}')
+    assert [value for _, _, value in readings(polled(source, 2))] == [22, 23]
+
+
+def test_own_times_and_tags_are_read_from_the_object(opened, sender):
+    source = opened("s/+", time="ts", tag={"room": "room"})
+    send(sender, "s/temperature", b'{"ts": 12, "temperature": 1, "room": "a"}', b"7")
+    batches = polled(source, 2)
+    assert readings(batches) == [("temperature", 12_000_000, 1)]
+    assert [dict(tags) for batch in batches for tags in batch.tags] == [{"room": "a"}]
+    assert refused(batches) == {"no time": 1}
+
+
+def test_what_was_not_durable_comes_again_and_what_came_meanwhile_too(opened, sender):
+    source = opened("s")
+    send(sender, "s", b'{"temperature": 1}', b'{"temperature": 2}')
+    polled(source, 2)
+    source.acknowledge("1")
+    source.acknowledge(None)
+    source.close()
+    send(sender, "s", b'{"temperature": 3}')
+    again = opened("s")
+    assert [value for _, _, value in readings(polled(again, 2))] == [2, 3]
+    again.acknowledge("2")
+    again.close()
+    last = opened("s")
+    send(sender, "s", b'{"temperature": 4}')
+    assert [value for _, _, value in readings(polled(last, 1))] == [4]
+
+
+def test_the_agent_is_woken_or_looks_again_soon(opened, sender):
+    woken = []
+    source = opened("s", wake=lambda: woken.append(1))
+    assert source.due_us(5) is None
+    polled_before = len(woken)
+    send(sender, "s", b'{"temperature": 1}')
+    until_true(lambda: len(woken) > polled_before)
+    assert opened("t").due_us(5) == 100_005
