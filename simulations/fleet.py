@@ -25,10 +25,11 @@ from typing import Any, NamedTuple
 
 from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.fleet.variables import Result
 from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store
 from lasp_edge.folds.fold import Partial
@@ -374,7 +375,7 @@ class Fleet:
         self.membership |= word
         self.landed.membership |= word
         self._commands += 1
-        self._words.append(MemberFrame.of(OPERATOR, self._commands, device, word.members[device]))
+        self._words.append(MemberFrame.of(OPERATOR, self._commands, device, word.entries[device]))
         self._repeat()
 
     def _repeat(self) -> None:

@@ -275,7 +275,7 @@ class LanderProcess:
         self._link = Link(
             broker,
             client_id=f"lander-{log_.lander}",
-            subscriptions=kinds.subscriptions(topics, kinds.Reader.LANDER),
+            subscriptions=kinds.subscriptions(topics, kinds.Subscriber.LANDER),
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),

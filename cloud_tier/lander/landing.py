@@ -157,7 +157,7 @@ class Reader:
             raise Refused(str(error)) from None
         frame = decode(record.payload)
         row = FRAME_KINDS[frame.kind]
-        lands = bool(row.readers & kinds.Reader.LANDER)
+        lands = bool(row.subscribers & kinds.Subscriber.LANDER)
         if not lands or (row.topic, frame.about) != address:
             raise Refused("not the frame of its topic")
         known = self._incarnations.get(frame.about)
@@ -205,7 +205,7 @@ class Reader:
 
     def _that_counts(self, device: str, block: PaneEntries) -> PaneEntries:
         """Return the entries that count under the membership: all but of a retired device."""
-        member = self._membership.members.get(device)
+        member = self._membership.entries.get(device)
         if member is None or not member.retired:
             return block
         life = (block.incarnation, block.nonce)
@@ -255,7 +255,7 @@ class Reader:
         self._extend(taken, count, **entry, key=frame.keys, changed=frame.seqs, **parts)
 
     def _take_member(self, taken: Taken, record: Record, frame: MemberFrame) -> None:
-        word, members = frame.membership(), self._membership.members
+        word, members = frame.membership(), self._membership.entries
         known = members.get(frame.about)
         if frame.control > (known.control if known else 0) + FAR_CONTROLS:
             raise Refused("control far ahead of the known one")

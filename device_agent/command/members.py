@@ -10,7 +10,7 @@ from typing import Any
 from device_agent.command.fleet import Guest, add_fleet_arguments, roster_of
 from device_agent.fleet.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import Exit
-from lasp_edge.protocol.kinds import Reader, subscriptions
+from lasp_edge.protocol.kinds import Subscriber, subscriptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     roster = roster_of(arguments)
-    with Guest(arguments, roster, subscriptions(roster.topics, Reader.OPERATOR)) as guest:
+    with Guest(arguments, roster, subscriptions(roster.topics, Subscriber.OPERATOR)) as guest:
         guest.listen(lambda: not roster.devices)
     members = [_member(roster, device) for device in roster.devices]
     print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201

@@ -77,7 +77,7 @@ class Roster:
     @property
     def devices(self) -> list[str]:
         """All that were heard, or spoken of by an operator, sorted."""
-        return sorted({*self._seen, *self.membership.members})
+        return sorted({*self._seen, *self.membership.entries})
 
     def seen(self, device: str) -> Seen | None:
         """Return what was heard of a device."""
@@ -112,11 +112,11 @@ class Roster:
 
     def _word(self, device: str, delta: Membership) -> MemberFrame:
         self._sent += 1
-        return MemberFrame.of(self._sender, self._sent, device, delta.members[device])
+        return MemberFrame.of(self._sender, self._sent, device, delta.entries[device])
 
     def _take(self, frame: MemberFrame) -> None:
         """Join a word, unless it is one that the agents leave aside, too."""
-        known = self.membership.members.get(frame.about)
+        known = self.membership.entries.get(frame.about)
         if frame.control - (known.control if known else 0) <= LONGEST_JUMP:
             self.membership |= frame.membership()
 

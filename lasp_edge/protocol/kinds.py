@@ -10,7 +10,7 @@ frame may come, and how bytes are decoded.
     'lasp/v1/greenhouse/06/inbox/pi-2'
     >>> decode(ask.encode()) == ask
     True
-    >>> subscriptions(Topics("greenhouse"), Reader.LANDER)[0]
+    >>> subscriptions(Topics("greenhouse"), Subscriber.LANDER)[0]
     'lasp/v1/greenhouse/+/pane/#'
 """
 
@@ -31,7 +31,7 @@ from lasp_edge.protocol.frames import (
 from lasp_edge.protocol.topics import Topics
 
 
-class Reader(Flag):
+class Subscriber(Flag):
     """Who subscribes to a kind of frame."""
 
     DEVICES = auto()  # every device, whomever a frame is about
@@ -46,27 +46,29 @@ class FrameKind(NamedTuple):
     Attributes:
         frame: its class.
         topic: the level of its topics that names the kind.
-        readers: who subscribes to it.
+        subscribers: who subscribes to it.
         retained: the broker keeps the newest one of a topic for later subscribers.
     """
 
     frame: type[Frame]
     topic: str
-    readers: Reader
+    subscribers: Subscriber
     retained: bool = False
 
 
-_EVERYBODY = Reader.DEVICES | Reader.LANDER | Reader.OPERATOR
+_EVERYBODY = Subscriber.DEVICES | Subscriber.LANDER | Subscriber.OPERATOR
 
 FRAME_KINDS: Final[dict[int, FrameKind]] = {
     row.frame.kind: row
     for row in (
-        FrameKind(PaneFrame, "pane", Reader.LANDER),
+        FrameKind(PaneFrame, "pane", Subscriber.LANDER),
         FrameKind(VariableFrame, "var", _EVERYBODY, retained=True),
         FrameKind(BeatFrame, "beat", _EVERYBODY),
-        FrameKind(PresenceFrame, "presence", Reader.DEVICES | Reader.OPERATOR, retained=True),
-        FrameKind(AckFrame, "ack", Reader.ADDRESSEE),
-        FrameKind(AskFrame, "inbox", Reader.ADDRESSEE),
+        FrameKind(
+            PresenceFrame, "presence", Subscriber.DEVICES | Subscriber.OPERATOR, retained=True
+        ),
+        FrameKind(AckFrame, "ack", Subscriber.ADDRESSEE),
+        FrameKind(AskFrame, "inbox", Subscriber.ADDRESSEE),
         FrameKind(MemberFrame, "member", _EVERYBODY, retained=True),
     )
 }
@@ -99,15 +101,15 @@ def topic_of(frame: Frame, topics: Topics) -> str:
     return topics.of(FRAME_KINDS[frame.kind].topic, frame.about, *frame.subtopic)
 
 
-def subscriptions(topics: Topics, reader: Reader, device: str = "") -> list[str]:
-    """Return the topic filters for all frames that a reader takes.
+def subscriptions(topics: Topics, subscriber: Subscriber, device: str = "") -> list[str]:
+    """Return the topic filters for all frames that a subscriber takes.
 
     Args:
         topics: of the fleet.
-        reader: who subscribes.
+        subscriber: who subscribes.
         device: whose frames an addressee takes; its own name.
     """
-    rows = [row for row in FRAME_KINDS.values() if row.readers & reader]
-    if reader is Reader.ADDRESSEE:
+    rows = [row for row in FRAME_KINDS.values() if row.subscribers & subscriber]
+    if subscriber is Subscriber.ADDRESSEE:
         return [topics.of(row.topic, device) for row in rows]
     return [topics.every(row.topic) for row in rows]

@@ -31,7 +31,7 @@ def variable(replica):
 
 
 def member(device, word):
-    return TOPICS.member(device), MemberFrame.of(OPERATOR, 1, device, word.members[device]).encode()
+    return TOPICS.member(device), MemberFrame.of(OPERATOR, 1, device, word.entries[device]).encode()
 
 
 def heard(*messages):

@@ -483,7 +483,7 @@ def test_a_word_on_a_member_is_the_memberships_and_back():
     frame = MemberFrame(ME, 9, "pi-2", 3, retired=True, version=Version(1, 7, 60))
     membership = frame.membership()
     assert membership.retired == {"pi-2": Version(1, 7, 60)}
-    assert MemberFrame.of(ME, 9, "pi-2", membership.members["pi-2"]) == frame
+    assert MemberFrame.of(ME, 9, "pi-2", membership.entries["pi-2"]) == frame
 
 
 # (shard 1 holds the keys "kitchen" and "shed-28")
