@@ -51,7 +51,7 @@ class _Shard:
         """Return whether it replaces `other`; equal versions with other words are a clone's."""
         if self.version != other.version:
             return self.version > other.version
-        return self.words != other.words and self.entry().is_newer_than(other.entry())
+        return self.words != other.words and self.entry() > other.entry()
 
     def entry(self) -> Entry:
         """Return it as a plain entry."""
@@ -200,7 +200,7 @@ class Published:
         Returns:
             "news", "known", or "out of range", and then nothing was joined.
         """
-        device, shard = frame.replica.device, frame.shard
+        device, shard = frame.sender.device, frame.shard
         known = self._shards.get((device, shard))
         words = dict(zip(map(intern, frame.keys), _words(frame), strict=True))
         entry = _Shard(frame.version, words)

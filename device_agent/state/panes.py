@@ -26,13 +26,9 @@ from device_agent.clock import is_time
 from device_agent.state.changes import Changes, PaneId, PaneRow
 from lasp_edge.folds.fold import Partial
 from lasp_edge.language.declarations import Window
-from lasp_edge.protocol.frames import (
-    BLOCK_OVERHEAD_BYTES,
-    FRAME_OVERHEAD_BYTES,
-    PaneEntries,
-    PaneFrame,
-    entry_bytes,
-)
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
 
 PATIENCE_US = 10_000_000
 IN_FLIGHT = 4
