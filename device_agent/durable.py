@@ -9,12 +9,11 @@ from device_agent.clock import is_time
 from device_agent.core import Core
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
-from device_agent.state.panes import PAGE
+from device_agent.state.pane_cache import PAGE
 from device_agent.state.store import Store
-from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.kinds import decode, topic_of
 
 PRUNE_US = 3_600_000_000
+"""Microseconds between two deletions of what is older than the retention: an hour's rows are few."""
 
 
 class Durable:
@@ -34,41 +33,33 @@ class Durable:
     def read(self, batch: Batch, now_us: int) -> None:
         """Take readings in; when this returns they are durable and may be acknowledged."""
         core, store = self.core, self.store
-        wanted = core.wanted(batch, now_us)
-        blocks = {block: store.identities(block) for block in wanted.blocks}
-        panes = [pane for place in wanted.panes for pane in store.panes(core.replica, *place)]
-        core.recall(blocks, panes)
-        core.handle_batch(batch, now_us)
+        wanted = core.intake.wanted(batch, now_us)
+        for block in wanted.blocks:
+            core.intake.recall(block, store.identities(block))
+        for place in wanted.panes:
+            core.panes.memory.restore(store.panes(core.replica, *place))
+        core.intake.handle_batch(batch, now_us)
         self._commit()
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:
-        """Take a message in; what is no frame, or not its topic's, is counted and left aside."""
-        if not payload:
-            return
-        try:
-            frame = decode(payload)
-        except FrameError as error:
-            self.core.refuse_frame(str(error))
-            return
-        if topic == topic_of(frame, self.core.topics):
-            self.core.handle_frame(frame, now_us)
-        else:
-            self.core.refuse_frame("on another's topic")
+        """Take a message in."""
+        self.core.handle_message(topic, payload, now_us)
 
     def tick(self, now_us: int) -> Iterator[Publication]:
         """Do what is due, commit, and yield what may be published now."""
         core = self.core
         core.handle_tick(now_us)
         self._commit()
-        if core.panes.page_wanted():
-            core.panes.paged(self.store.dirty_panes(core.panes.streams, PAGE))
+        if core.panes.cache.wants_page():
+            core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
         if is_time(now_us, self._prune_us, PRUNE_US):
             self._prune_us = now_us + PRUNE_US
-            self.store.prune(core.intake.floor_us)
+            self.store.prune(core.intake.progress.floor_us)
         yield from core.publications(now_us)
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""
-        if self.core.changes:
-            self.store.commit(self.core.changes)
+        changes = self.core.prepare_commit()
+        if changes:
+            self.store.commit(changes)
             self.core.committed()

@@ -6,14 +6,13 @@ key "", and its value and agreement share a topic.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreement, Agreements
 from device_agent.fleet.derived import Derived
-from device_agent.fleet.published_fold import PublishedFold
 from device_agent.fleet.samples import Samples
 from device_agent.parts import Part, Publication
 from device_agent.settings import Settings
@@ -71,8 +70,7 @@ class Results(Part):
 
     Args:
         plan: the program's plan.
-        samples: the local folds' partials.
-        published: the fleet's entries by local fold.
+        samples: the local folds' partials, and the fleet's entries of them.
         agreements: how far the fleet agrees.
         derived: the derived sets.
         device: this device's name.
@@ -86,7 +84,6 @@ class Results(Part):
         self,
         plan: Plan,
         samples: Samples,
-        published: Mapping[str, PublishedFold],
         agreements: Agreements,
         derived: Derived,
         device: str,
@@ -96,7 +93,6 @@ class Results(Part):
         self._local_folds = dict(sorted(plan.local_folds.items()))
         self._dynamic_folds = dict(sorted(plan.dynamic_folds.items()))
         self._samples = samples
-        self._published = published
         self._agreements = agreements
         self._derived = derived
         self._device = device
@@ -121,7 +117,7 @@ class Results(Part):
         }
 
     def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
-        entries, found = self._published[fold.source.name].entries, {}
+        entries, found = self._samples.published[fold.source.name].entries, {}
         for key in entries.keys if fold.keyed else ("",):
             total = entries.total(key)
             inputs = inputs_digest(total.digest, fold.stream)

@@ -6,7 +6,7 @@ date, and partials that changed are this device's new entries of their variable.
 
 from collections.abc import Mapping, Sequence
 
-from crdts import BoundedLWWSet, Replica
+from crdts import BoundedLWWSet, Membership, Replica
 from device_agent.fleet.budget import FrameBudget
 from device_agent.fleet.published_fold import PublishedFold
 from device_agent.fleet.sets import Sets
@@ -18,6 +18,7 @@ from device_agent.state.stored import Stored
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.inputs import membership_text
 
 TIME_LIMIT_US = 2**61
 """Microseconds since the epoch, either way: 73,000 years, and a set's integers hold it."""
@@ -31,11 +32,11 @@ class Samples(Part):
         replica: this device's replica.
         stored: what the store holds of variables, and where changes go.
         key_versions: variable with keys -> the version of its key function when it was stored.
-        published: where changed partials go, by the local fold's target.
         counters: where failures are counted.
 
     Attributes:
         variables: the names of the variables that hold samples.
+        published: the fleet's entries of the local folds that travel, by target.
     """
 
     name = "samples"
@@ -46,11 +47,10 @@ class Samples(Part):
         replica: Replica,
         stored: Stored,
         key_versions: Mapping[str, int],
-        published: Mapping[str, PublishedFold],
         counters: Counters,
     ) -> None:
         self._counters = counters
-        self._published = published
+        self.published = {n: PublishedFold(f, replica) for n, f in plan.published_folds.items()}
         bounded = [
             v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)
         ]
@@ -61,7 +61,7 @@ class Samples(Part):
         for fold in plan.local_folds.values():
             if fold_of(fold.fold.description()) is None:
                 self._fallible[fold.source.name].append(fold.fold)
-        keyed = {v.name: v.version for v in bounded if v.key is not None}
+        keyed = {v.name: v.version for v in bounded if v.keyed}
         self._new_key_versions = keyed if keyed != key_versions else None
         for variable in bounded:
             name = variable.name
@@ -70,7 +70,7 @@ class Samples(Part):
         self._budgets = {name: self._budget(name) for name in keyed}
 
     def _budget(self, name: str) -> FrameBudget:
-        folds = [p.fold.fold for p in self._published.values() if p.fold.source.name == name]
+        folds = [p.fold.fold for p in self.published.values() if p.fold.source.name == name]
         budget = FrameBudget(name, folds)
         for key, state in self._sets.held[name].items():
             budget.settle(key, len(state))
@@ -107,6 +107,12 @@ class Samples(Part):
             for key in budget.take_reserved():
                 budget.settle(key, self._sets.samples(name, key))
 
+    def set_membership(self, membership: Membership) -> None:
+        """Let the entries of retired devices count no more, and those of all others count."""
+        retired, text = frozenset(membership.retired), membership_text(membership)
+        for published in self.published.values():
+            published.entries.retire(retired, text)
+
     def become(self, replica: Replica) -> None:
         self._sets.become(replica)
 
@@ -120,7 +126,7 @@ class Samples(Part):
     def refold(self) -> None:
         """Bring the local folds up to date."""
         for name, key, partial in self._local.refold(self._sets.take_moved(), self._sets.held):
-            published = self._published.get(name)
+            published = self.published.get(name)
             if published is not None:
                 published.put_own(key, partial)
         for reason in self._local.left_aside:

@@ -4,14 +4,18 @@ Handlers and collections ask for changes (`PendingUpdates`) while a batch is tak
 deltas become part of this device's variables together, when the batch is joined.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from crdts import Lattice, Replica
+from device_agent.fleet.derived import Derived
 from device_agent.fleet.pending_updates import PendingUpdates
-from device_agent.fleet.samples import Samples
-from device_agent.fleet.states import OwnState
+from device_agent.fleet.samples import Samples, count_set_aside
+from device_agent.fleet.states import OwnState, SharedState
 from device_agent.parts import Part
+from device_agent.state.counters import Counters
+from device_agent.state.stored import Stored
+from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Change
 
 
@@ -19,20 +23,42 @@ class Variables(Part):
     """The variables that this device writes.
 
     Args:
+        plan: the program's plan.
         replica: this device's replica.
+        stored: what the store holds of variables, and where changes go.
         samples: the variables that hold samples.
-        states: all others, by name.
+        derived: is given what is joined into shared variables.
+        counters: where stored states are counted that do not fit the program any more.
+
+    Attributes:
+        shared: the shared variables by name.
     """
 
     name = "variables"
 
     def __init__(
-        self, replica: Replica, samples: Samples, states: Mapping[str, OwnState]
+        self,
+        plan: Plan,
+        replica: Replica,
+        stored: Stored,
+        samples: Samples,
+        derived: Derived,
+        counters: Counters,
     ) -> None:
         self._replica = replica
         self._samples = samples
         self._sampled = samples.variables
-        self._states = states
+        self.shared = {
+            name: SharedState(variable, replica, stored, derived.follow)
+            for name, variable in plan.shared_variables.items()
+        }
+        self._states: dict[str, OwnState] = {
+            name: self.shared.get(name) or OwnState(variable, stored)
+            for name, variable in plan.own_variables.items()
+            if name not in self._sampled
+        }
+        for state in self._states.values():
+            count_set_aside(counters, state.set_aside)
 
     def become(self, replica: Replica) -> None:
         self._replica = replica
