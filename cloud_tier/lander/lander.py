@@ -86,7 +86,7 @@ class Lander:
         pace: when a segment is closed.
     """
 
-    def __init__(  # noqa: PLR0913 - one collaborator each
+    def __init__(
         self,
         *,
         link: MessageLink,
@@ -251,7 +251,7 @@ class LanderProcess:
         parent: end when this process is no longer the parent; None for never.
     """
 
-    def __init__(  # noqa: PLR0913 - what the command line says
+    def __init__(
         self,
         program: Program,
         broker: BrokerUrl,

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice, Membership, Replica, Version
 from crdts.wire import encode
-from device_agent.fleet.asked import Asked
 from device_agent.fleet.derived import Derived
 from device_agent.fleet.peers import Peers, too_far_ahead
+from device_agent.fleet.pending_updates import PendingUpdates
 from device_agent.fleet.room import Room
 from device_agent.fleet.sets import Sets
 from device_agent.local_folds import LocalFolds
@@ -176,7 +176,7 @@ class Variables:
         if name in self._keyed:
             self._rooms[name].ask(key, self._sets.samples(name, key))
 
-    def apply(self, requested: Sequence[Change], asked: Asked) -> None:
+    def apply(self, requested: Sequence[Change], asked: PendingUpdates) -> None:
         """Take what handlers want for one reading, all of it or, on an error, nothing.
 
         Raises:
@@ -210,14 +210,14 @@ class Variables:
         """Return where the whole of a variable is held: over the fleet, where it is shared."""
         return self._fleet if name in self._shared else self._states
 
-    def _join(self, name: str, delta: Lattice, asked: Asked) -> None:
+    def _join(self, name: str, delta: Lattice, asked: PendingUpdates) -> None:
         self._whole(name)[name] |= delta
         if name in asked.deltas:
             asked.deltas[name] |= delta
         else:
             asked.deltas[name] = delta
 
-    def record(self, asked: Asked, accepted_us: int, changes: Changes) -> None:
+    def record(self, asked: PendingUpdates, accepted_us: int, changes: Changes) -> None:
         """Join a batch's samples, and note what became of the variables.
 
         Args:
