@@ -12,6 +12,7 @@ Readings, their identities, the panes and variables they changed, and the source
 one and the same `Changes`, so no crash can separate them.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -35,16 +36,17 @@ from device_agent.state.delivery import PaneDelivery
 from device_agent.state.facts import Settled
 from device_agent.state.panes import NEVER_US, Panes
 from lasp_edge.language.program import Program, Update
+from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import (
-    MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
-    Frame,
     MemberFrame,
     PresenceFrame,
     VariableFrame,
 )
+from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
 MOST_MEETINGS = 8
@@ -106,11 +108,12 @@ class Core:
             restored.facts.lake,
             lambda: self.finished_reading,
         )
-        self._met: list[int] = []
         self.connected = False
+        self._met: list[int] = []
         self._beats = Beats()
         self._next_us = dict.fromkeys(("variables", "beat", "results", "notes"), 0)
         self._asks: list[tuple[str, str]] = []
+        self._frames_sent = Counter[type[Frame]]()
         self._results = Results(program, self.variables)
         self._settled = dict(restored.facts.settled or {})
 
@@ -236,11 +239,12 @@ class Core:
             yield from self._result_publications()
         asks, self._asks = self._asks, []
         for device, variable in dict.fromkeys(asks):
-            ask = AskFrame(self.replica, 0, variable)
+            ask = AskFrame(self.replica, self._next_number(AskFrame), device, variable)
             yield Publication(self.topics.inbox(device), ask.encode(), retain=False)
-        for word in self.members.due(now_us):
-            topic = self.topics.member(word.replica.device)
-            yield Publication(topic, word.encode(), retain=True)
+        for device, member in self.members.due(now_us):
+            number = self._next_number(MemberFrame)
+            command = MemberFrame.of(self.replica, number, device, member)
+            yield Publication(self.topics.member(device), command.encode(), retain=True)
 
     def last_will(self) -> Publication:
         """Return what the broker says when the connection breaks."""
@@ -253,8 +257,8 @@ class Core:
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
         me = self.replica.device
-        every = [self.topics.every(kind) for kind in ("var", "beat", "presence", "member")]
-        return [*every, self.topics.acknowledgement(me), self.topics.inbox(me)]
+        every = subscriptions(self.topics, Subscriber.DEVICES)
+        return [*every, *subscriptions(self.topics, Subscriber.ADDRESSEE, me)]
 
     def due_us(self) -> int:
         """Return when `handle_tick` and `publications` should be called next, at the latest."""
@@ -283,7 +287,7 @@ class Core:
 
     def _handle_variable(self, frame: VariableFrame) -> None:
         outcome = self.variables.receive(frame, self.changes)
-        if outcome == "newer" and self._meet_own(frame.replica):
+        if outcome == "newer" and self._meet_own(frame.sender):
             outcome = self.variables.receive(frame, self.changes)
         if outcome not in {"news", "known", "own", "newer"}:
             self.refuse_frame(f"variable: {outcome}")
@@ -294,21 +298,21 @@ class Core:
             self.refuse_frame(f"member: {outcome}")
 
     def _handle_presence(self, frame: PresenceFrame, now_us: int) -> None:
-        if frame.replica.device != self.replica.device:
+        if frame.sender.device != self.replica.device:
             self.variables.peers.presence(frame, now_us)
-        elif frame.replica > self.replica:
-            self._meet_own(frame.replica)
+        elif frame.sender > self.replica:
+            self._meet_own(frame.sender)
         elif not frame.online:  # the will of a connection that was thought alive, told too late
             self._beats.say_again()
 
     def _handle_beat(self, frame: BeatFrame, now_us: int) -> None:
-        device = frame.replica.device
+        device = frame.sender.device
         if device != self.replica.device:
             self._asks += [(device, name) for name in self.variables.heard(frame, now_us)]
             return
         # A beat of an earlier life may come late; no later life can be there, and no other equal.
-        later = frame.replica.incarnation >= self.replica.incarnation
-        if later and frame.replica.nonce != self.replica.nonce:
+        later = frame.sender.incarnation >= self.replica.incarnation
+        if later and frame.sender.nonce != self.replica.nonce:
             self.counters.note("clone_alarms")
 
     def _meet_own(self, other: Replica) -> bool:
@@ -343,8 +347,8 @@ class Core:
         return not (knows_itself and too_far_ahead(incarnation, self.replica.incarnation))
 
     def _handle_ack(self, frame: AckFrame, now_us: int) -> None:
-        if frame.replica.device == self.replica.device and frame.replica > self.replica:
-            self._meet_own(frame.replica)
+        if frame.about == self.replica.device and frame.addressee > self.replica:
+            self._meet_own(frame.addressee)
         self.panes.acknowledged(frame, now_us)
 
     def _due(self, what: str, now_us: int, every_us: int) -> bool:
@@ -374,18 +378,23 @@ class Core:
             progress = self.intake.progress
             progress.promised_us = max(progress.promised_us, low_us)
         reports, seq = self.variables.reports(), self.panes.memory.seq
-        beat = BeatFrame(self.replica, 0, low_us, self.done, reports, seq)
+        number = self._beats.next_number
+        beat = BeatFrame(self.replica, number, low_us, self.done, reports, seq)
         if self._beats.first:
             yield self._presence(online=True)
-        numbered = self._beats.numbered(beat)
-        if numbered is not None:
+        if self._beats.is_due(beat):
             topic = self.topics.beat(self.replica.device)
-            yield Publication(topic, numbered.encode(), retain=False)
+            yield Publication(topic, beat.encode(), retain=False)
 
     def _presence(self, *, online: bool) -> Publication:
-        frame = PresenceFrame(self.replica, 0, online)
+        frame = PresenceFrame(self.replica, self._next_number(PresenceFrame), online)
         topic = self.topics.presence(self.replica.device)
         return Publication(topic, frame.encode(), retain=True)
+
+    def _next_number(self, kind: type[Frame]) -> int:
+        """Return the number of this process's next frame of a kind."""
+        self._frames_sent[kind] += 1
+        return self._frames_sent[kind]
 
     def _result_publications(self) -> Iterator[Publication]:
         for name, key, text in self._results.news():

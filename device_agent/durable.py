@@ -11,17 +11,8 @@ from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.state.pane_cache import PAGE
 from device_agent.state.store import Store
-from lasp_edge.protocol.frames import (
-    AckFrame,
-    AskFrame,
-    BeatFrame,
-    Frame,
-    FrameError,
-    MemberFrame,
-    PresenceFrame,
-    VariableFrame,
-    decode,
-)
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.kinds import decode, topic_of
 
 PRUNE_US = 3_600_000_000
 
@@ -59,7 +50,7 @@ class Durable:
         except FrameError as error:
             self.core.refuse_frame(str(error))
             return
-        if topic == self._topic_of(frame):
+        if topic == topic_of(frame, self.core.topics):
             self.core.handle_frame(frame, now_us)
         else:
             self.core.refuse_frame("on another's topic")
@@ -81,20 +72,3 @@ class Durable:
         if self.core.changes:
             self.store.commit(self.core.changes)
             self.core.committed()
-
-    def _topic_of(self, frame: Frame) -> str:
-        """Return the only topic that a frame to this device may come by."""
-        topics, device = self.core.topics, frame.replica.device
-        if isinstance(frame, VariableFrame):
-            name = frame.variable
-            return topics.variable(device, name, frame.shard) if name else ""
-        if isinstance(frame, AckFrame | AskFrame):
-            device = self.core.replica.device
-        topic_of = {
-            BeatFrame: topics.beat,
-            PresenceFrame: topics.presence,
-            AckFrame: topics.acknowledgement,
-            AskFrame: topics.inbox,
-            MemberFrame: topics.member,
-        }.get(type(frame))
-        return topic_of(device) if topic_of else ""

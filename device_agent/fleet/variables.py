@@ -296,8 +296,8 @@ class Variables:
             What it was: "news", "known", "own" (this device's, not newer), "newer" (this
             device's, from a life that this one does not know), or why it was left aside.
         """
-        own = frame.replica.device == self._replica.device
-        if own and frame.replica > self._replica:
+        own = frame.sender.device == self._replica.device
+        if own and frame.sender > self._replica:
             return "newer"
         if frame.variable in self._shared:
             return self._receive_state(frame, changes, own=own)
@@ -314,8 +314,8 @@ class Variables:
             held = published.shard_version(self._replica.device, frame.shard)
             self._send_if_older(frame, held)
             return "own"
-        known = published.version(frame.replica.device)
-        if known and too_far_ahead(frame.replica.incarnation, known.incarnation):
+        known = published.version(frame.sender.device)
+        if known and too_far_ahead(frame.sender.incarnation, known.incarnation):
             return "incarnation too far ahead"
         return published.put(frame)
 
@@ -363,7 +363,7 @@ class Variables:
 
     def heard(self, beat: BeatFrame, now_us: int) -> list[str]:
         """Take a peer's reports; return the variables of which its entry should be asked for."""
-        device = beat.replica.device
+        device = beat.sender.device
         return [
             report.variable
             for report in self.peers.heard(beat, now_us)
@@ -375,11 +375,11 @@ class Variables:
         published = self._published.get(report.variable)
         if published is None:
             return report.digest != self._fleet_digest(report.variable)
-        held = published.version(beat.replica.device)
-        announced = Version.of(beat.replica, report.seq)
+        held = published.version(beat.sender.device)
+        announced = Version.of(beat.sender, report.seq)
         if report.seq == 0 or (held is not None and held > announced):
             return False
-        shards_missing = report.own not in {None, published.device_digest(beat.replica.device)}
+        shards_missing = report.own not in {None, published.device_digest(beat.sender.device)}
         return held != announced or shards_missing
 
     def local(self) -> dict[str, Result]:

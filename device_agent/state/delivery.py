@@ -16,15 +16,10 @@ from device_agent.state.facts import Facts
 from device_agent.state.flights import Flights
 from device_agent.state.pane_cache import PaneCache
 from device_agent.state.panes import Panes
-from lasp_edge.protocol.frames import (
-    BLOCK_OVERHEAD_BYTES,
-    FRAME_OVERHEAD_BYTES,
-    AckFrame,
-    Frame,
-    PaneEntries,
-    PaneFrame,
-    entry_bytes,
-)
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AckFrame, PaneFrame
+from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
 from lasp_edge.protocol.topics import Topics
 
 FRAME_BYTES = 16_384
@@ -76,13 +71,13 @@ class PaneDelivery(Part):
 
     def acknowledged(self, frame: AckFrame, _now_us: int) -> None:
         """Take note of frames that have landed."""
-        if frame.replica.device != self._replica.device:
+        if frame.about != self._replica.device:
             return
         if frame.lake != self.lake:
             if self.lake is not None:
                 self._send_all_again()
             self.lake = self._facts.lake = frame.lake
-        if frame.replica.nonce == self._replica.nonce:
+        if frame.addressee.nonce == self._replica.nonce:
             for pane, seq in self.flights.acknowledge(frame.numbers):
                 self.memory.landed(pane, seq)
 

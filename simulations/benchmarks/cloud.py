@@ -37,7 +37,8 @@ from cloud_tier.plan import Plan, plan_of
 from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
-from lasp_edge.protocol.frames import PaneEntries, PaneFrame
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.topics import Topics
 
 SPAN_US = 10_000_000

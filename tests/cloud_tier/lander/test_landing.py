@@ -133,7 +133,7 @@ def test_bytes_and_topics_of_strangers_are_rejected_with_a_reason():
 
 
 def test_repeated_rejects_are_counted_and_the_first_is_kept():
-    bad = [record(panes(PROGRAM, n, stream=1)) for n in range(3)]
+    bad = [record(panes(PROGRAM, n, stream=1)) for n in range(1, 4)]
     _, found = taken(*bad)
     assert list(found.rejects.values()) == [(bad[0], 3)]
 

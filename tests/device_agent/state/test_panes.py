@@ -10,6 +10,7 @@ from device_agent.state.flights import IN_FLIGHT, KEPT_ABANDONED, LAST_TIMEOUT_U
 from device_agent.state.pane_cache import KEPT_ENTRIES, PAGE
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame
+from simulations.fleet import LANDER
 from tests.device_agent.agents import NOW_US, Device, greenhouse, truth_of
 
 MINUTE_US = 60 * SECOND_US
@@ -189,7 +190,7 @@ def test_acknowledgements_for_another_life_are_not_taken_for_this_one(device):
     device.restart()
     device.tick(1)
     other = device.core.replica._replace(nonce=5)
-    device.hear(AckFrame(other, 0, "lake-1", (1, 2, 3)))
+    device.hear(AckFrame(LANDER, 1, other, "lake-1", (1, 2, 3)))
     assert not device.core.panes.cache.all_landed
 
 
