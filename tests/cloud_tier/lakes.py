@@ -15,7 +15,7 @@ from cloud_tier.plan import plan_of
 from lasp_edge import Program
 from lasp_edge.folds.fold import Part, Partial
 from lasp_edge.protocol.frontier import NOTHING_HEARD
-from tests.cloud_tier.fleet import Row, table
+from tests.cloud_tier.support_devices import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.
 QUICK = {

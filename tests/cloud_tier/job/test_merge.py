@@ -11,8 +11,8 @@ from cloud_tier.plan import Part
 from lasp_edge import Op
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.spans import Span
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, Device, rooms, row, table
 from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, row, table
 
 pytestmark = pytest.mark.spark
 

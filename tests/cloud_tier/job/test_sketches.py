@@ -23,8 +23,8 @@ from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.spans import Span
 from lasp_edge.tool.command_line import main
 from simulations.oracle import Reading
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, Device, row, tick
 from tests.cloud_tier.lakes import LakeUnderTest, batches
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, row, tick
 
 pytestmark = pytest.mark.spark
 
