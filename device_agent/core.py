@@ -4,7 +4,7 @@ It never reads a clock, draws a random number, opens a socket or touches a disk.
 process on a device, or a simulated fleet) does, in this order (`device_agent.durable`):
 
 1. `intake.wanted(batch)` names what the store must give back first; `recall` takes it.
-2. `intake.handle_batch`, `handle_message`, `handle_connected`, `handle_tick` change the state.
+2. `handle_batch`, `handle_message`, `handle_connected`, `handle_tick` change the state.
 3. `prepare_commit` returns what all parts changed; it is committed in one transaction, and
    `committed` says so.
 4. `publications(now_us)` leave only after that; the core asserts it.
@@ -31,6 +31,7 @@ from device_agent.fleet.samples import Samples
 from device_agent.fleet.schedule import Schedule
 from device_agent.fleet.succession import Succession
 from device_agent.fleet.variables import Variables
+from device_agent.intake.batch import Batch
 from device_agent.intake.completeness import Completeness
 from device_agent.intake.intake import Intake
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
@@ -100,16 +101,25 @@ class Core:
             memory, me, topics, Random(nonce), facts.lake, lambda: self.intake.sources.finished
         )
         self.completeness = Completeness(self.intake, self.panes)
-        published, shared = self.samples.published, self.variables.shared
         schedule = Schedule(settings)
         self.exchange = Exchange(
-            [*published.values(), *shared.values()], me, topics, schedule, counters
+            [*self.samples.published.values(), *self.variables.shared_states.values()],
+            me,
+            topics,
+            schedule,
+            counters,
         )
         self.members = Members(
             facts.membership, me, topics, Random(nonce + 1), self.samples.set_membership
         )
         self.agreements = Agreements(
-            plan.dynamic_folds, self.exchange, self.members, me, topics, settings, facts.settled or {}
+            plan.dynamic_folds,
+            self.exchange,
+            self.members,
+            me,
+            topics,
+            settings,
+            facts.settled or {},
         )
         self.beats = Beats(me, topics, schedule, self.exchange, self.completeness.promise)
         self.results = Results(
@@ -144,6 +154,14 @@ class Core:
         """The replica that this device is."""
         return self.succession.replica
 
+    def handle_batch(self, batch: Batch, now_us: int) -> None:
+        """Take readings in, of which the store gave back what `intake.wanted` named."""
+        self.intake.handle_batch(batch, now_us)
+
+    def handle_end(self) -> None:
+        """The sources are stopped: nothing more will be read by this process."""
+        self.intake.sources.stopped = True
+
     def handle_message(self, topic: str, payload: bytes, now_us: int) -> None:
         """Take a message of a peer, of the lander, or an own one that the broker kept.
 
@@ -153,12 +171,13 @@ class Core:
             return  # a retained message was deleted
         try:
             frame = decode(payload)
-            if topic != topic_of(frame, self.topics):
-                raise FrameRefusedError("on another's topic")
-        except (FrameError, FrameRefusedError) as error:
+        except FrameError as error:
             self.counters.note(f"frame: {error}")
-        else:
+            return
+        if topic == topic_of(frame, self.topics):
             self.handle_frame(frame, now_us)
+        else:
+            self.counters.note("frame: on another's topic")
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind."""

@@ -13,7 +13,7 @@ from device_agent.state.pane_cache import PAGE
 from device_agent.state.store import Store
 
 PRUNE_US = 3_600_000_000
-"""Microseconds between two deletions of what is older than the retention: an hour's rows are few."""
+"""Microseconds between two deletions of what is older than the retention: one hour."""
 
 
 class Durable:
@@ -38,7 +38,7 @@ class Durable:
             core.intake.recall(block, store.identities(block))
         for place in wanted.panes:
             core.panes.memory.restore(store.panes(core.replica, *place))
-        core.intake.handle_batch(batch, now_us)
+        core.handle_batch(batch, now_us)
         self._commit()
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:

@@ -179,7 +179,7 @@ class Runtime:
         for source in self._sources:
             source.close()
         self._sources.clear()
-        self._core.intake.sources.stopped = True
+        self._core.handle_end()
         self._tick_us = 0
 
     def _close(self) -> None:

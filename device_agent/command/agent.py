@@ -134,7 +134,9 @@ def _durable(arguments: argparse.Namespace, program: Program, settings: Settings
     known = store.replica()
     if known and known[2] != arguments.device:
         raise ValueError(f"{arguments.data_dir} belongs to device {known[2]!r}")
-    core = Core(program, arguments.device, fresh_nonce(), restored, settings, arguments.fleet)
+    core = Core(
+        program.plan(), arguments.device, fresh_nonce(), restored, settings, arguments.fleet
+    )
     return Durable(core, store)
 
 

@@ -1,6 +1,6 @@
 """How far the fleet agrees on each variable, and asking for what is missing.
 
-Each device reports in its beats a digest of all that it holds of a variable. A variable is *settled*
+Each device reports in its beats a digest of all that it holds of a variable. A variable is settled
 when every connected device that has it last reported the digest that is held here; devices that are
 offline and did not are named. Retired devices are not waited for.
 """

@@ -66,7 +66,7 @@ class Peers:
             peer.online, peer.heard_us = frame.online, now_us
 
     def behind(self, device: str, variable: str, *, lacking: bool) -> bool:
-        """Note whether what a device reported is lacking here; return whether it was lacking before."""
+        """Note whether a reported entry is lacking; return whether it is so for the second time."""
         counts = self._peers[device].behind
         counts[variable] = counts.get(variable, 0) + 1 if lacking else 0
         return counts[variable] > 1

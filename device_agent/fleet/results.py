@@ -112,8 +112,7 @@ class Results(Part):
         """Return target of a dynamic fold -> key -> value."""
         agreements = self._agreements.all()
         return {
-            name: self._by_key(fold, agreements[name])
-            for name, fold in self._dynamic_folds.items()
+            name: self._by_key(fold, agreements[name]) for name, fold in self._dynamic_folds.items()
         }
 
     def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:

@@ -51,9 +51,7 @@ class Samples(Part):
     ) -> None:
         self._counters = counters
         self.published = {n: PublishedFold(f, replica) for n, f in plan.published_folds.items()}
-        bounded = [
-            v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)
-        ]
+        bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
         self._sets = Sets(bounded, replica, stored)
         self._local = LocalFolds(plan.local_folds)

@@ -1,4 +1,4 @@
-"""When a device publishes: its entries once an interval, and before each beat that speaks of them."""
+"""When a device publishes: its entries once an interval, and before each beat."""
 
 from collections.abc import Iterator
 

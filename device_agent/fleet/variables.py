@@ -31,7 +31,7 @@ class Variables(Part):
         counters: where stored states are counted that do not fit the program any more.
 
     Attributes:
-        shared: the shared variables by name.
+        shared_states: the shared variables by name.
     """
 
     name = "variables"
@@ -48,17 +48,21 @@ class Variables(Part):
         self._replica = replica
         self._samples = samples
         self._sampled = samples.variables
-        self.shared = {
+        self.shared_states = {
             name: SharedState(variable, replica, stored, derived.follow)
             for name, variable in plan.shared_variables.items()
         }
         self._states: dict[str, OwnState] = {
-            name: self.shared.get(name) or OwnState(variable, stored)
+            name: self.shared_states.get(name) or OwnState(variable, stored)
             for name, variable in plan.own_variables.items()
             if name not in self._sampled
         }
         for state in self._states.values():
             count_set_aside(counters, state.set_aside)
+
+    def shared(self) -> dict[str, object]:
+        """Return the values of the shared variables, as this device has heard of them."""
+        return {name: state.fleet.value for name, state in sorted(self.shared_states.items())}
 
     def become(self, replica: Replica) -> None:
         self._replica = replica

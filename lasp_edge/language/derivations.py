@@ -27,6 +27,7 @@ from crdts import NOBODY, Replica
 from lasp_edge.dataflow.definition import Definition
 from lasp_edge.dataflow.engine import Dataflow, Named
 from lasp_edge.language.declarations import Variable, named, need_key
+from lasp_edge.language.plan import Plan
 
 Reached = Callable[[Any, Any], None]
 """A handler `(value, update)`."""
@@ -193,6 +194,19 @@ class Derivations(ABC):
         self.derivations[name] = Derivation(definition, version)
         self.variables[name] = Variable(name, None, dynamic=True)
         return self.variables[name]
+
+
+def dataflow_of(plan: Plan, replica: Replica) -> Dataflow:
+    """Return what runs on a device: the shared variables that something follows from."""
+    flow = Dataflow(replica)
+    for name in plan.followed:
+        bottom = plan.variables[name].bottom
+        assert bottom is not None
+        flow.declare(bottom, name)
+    for name, made in plan.derivations.items():
+        function = plan.functions.derived.get(name)
+        _run(flow, Definition(made.operator, made.sources, function), name)
+    return flow
 
 
 def _run(flow: Dataflow, definition: Definition, name: Named) -> None:

@@ -11,7 +11,7 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US
 
 TOPICS = Topics("rooms")
 ME = Replica(3, 7, "pi-0")

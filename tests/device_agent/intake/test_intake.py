@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
 from device_agent.intake.batch import Batch
-from device_agent.intake.intake import FIRST_US, tags_text
+from device_agent.intake.progress import FIRST_US
+from device_agent.intake.tags import tags_text
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
 from device_agent.state.counters import KEPT_NAMES, Counters
@@ -95,10 +96,10 @@ def everything(device):
     """Return all that a reading can change."""
     device.tick(0)
     return (
-        device.core.variables.local(),
+        device.core.results.local(),
         device.core.variables.shared(),
         {pane: row.partial for pane, row in device.rows()},
-        device.core.intake.high_us,
+        device.core.intake.progress.high_us,
         list(device.store.readings()),
         device.store._db.execute("SELECT * FROM identity").fetchall(),
     )
@@ -183,7 +184,7 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
     device.tick()
     device.read([9.0], [NOW_US + 20 * SECOND_US])
     device.tick(20)
-    assert device.core.variables.local()["here"].partial == (1, 250_000)
+    assert device.core.results.local()["here"][""].partial == (1, 250_000)
     assert device.store.restored().counters["fold here: failed, or out of range"] == 1
     device.kill()
 
@@ -191,7 +192,7 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
 def test_a_pane_that_is_nearly_full_refuses_what_does_not_fit(tmp_path):
     device = Device(tmp_path)
     device.read([20.0], [NOW_US])
-    (entry,) = device.core.panes._entries.values()
+    (entry,) = device.core.panes.memory.entries.values()
     entry.partial = (2**31 - 3, 2000, 2000)
     device.read([20.0] * 4, [NOW_US + n for n in range(1, 5)])
     assert device.stored_panes()["", NOW_US][0] == 2**31 - 1
@@ -333,7 +334,7 @@ def test_a_huge_batch_is_taken(tmp_path):
     device.read([20.0] * 30_000, [NOW_US + n * 1_000 for n in range(30_000)])
     assert device.counted == {"accepted": 30_000}
     device.tick()
-    assert device.core.variables.local()["local_average"].partial == (100, 200_000)
+    assert device.core.results.local()["local_average"][""].partial == (100, 200_000)
     device.kill()
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.intake.batch import Batch
-from device_agent.intake.identities import BLOCK_US, Block
-from device_agent.intake.intake import tags_text
-from device_agent.state.changes import BlockId, Changes
+from device_agent.intake.identities import Block
+from device_agent.intake.tags import tags_text
+from device_agent.state.changes import BLOCK_US, BlockId, Changes
 from device_agent.state.store import FILE_NAME, FORMAT, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
@@ -271,7 +271,7 @@ def test_many_small_commits_store_a_variable_as_deltas_and_now_and_then_whole(tm
     assert deltas < 2 * 64
     device.restart()
     device.tick()
-    partial = device.core.variables.local()["local_average"].partial
+    partial = device.core.results.local()["local_average"][""].partial
     assert partial == (100, 100 * 2000 + 20 * (0 + 100 + 200 + 300 + 400))
     device.kill()
 
@@ -285,7 +285,7 @@ def test_one_of_many_keys_is_stored_as_few_deltas(tmp_path):
     assert all(1 < len(several) <= 1 + 8 for several in parts.values())
     device.restart()
     device.tick()
-    keys = device.core.variables.local_by_key()["here"]
+    keys = device.core.results.local()["here"]
     assert {key: r.partial[0] for key, r in keys.items()} == {"room-0": 25, "room-1": 25}
     device.kill()
 
@@ -354,7 +354,7 @@ def test_a_bounded_set_of_any_size_is_restored(tmp_path):
     assert len(changes.states["samples", ""]) > MAX_BYTES  # of what a peer may send
     device.restart()
     device.tick()
-    partial = device.core.variables.local()["local_average"].partial
+    partial = device.core.results.local()["local_average"][""].partial
     assert partial == (100_000, sum(values))
     device.kill()
 
