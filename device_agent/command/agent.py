@@ -34,7 +34,7 @@ from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.WARNING,
     )
     try:
-        runtime = _runtime(arguments, load_program(arguments.program))
+        runtime = _runtime(arguments, load_plan(arguments.program))
         stopped = runtime.run()
     except (sqlite3.Error, OSError) as error:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"

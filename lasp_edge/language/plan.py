@@ -32,6 +32,7 @@ from lasp_edge.language.declarations import (
     Window,
 )
 
+
 @dataclass(frozen=True)
 class Functions:
     """The user's functions in a plan. Pickled, they are left behind.

@@ -42,7 +42,9 @@ def plan_of(draft: Draft) -> Plan:
         local_folds=local,
         dynamic_folds={
             name: DynamicFold(
-                name, local[source], stream_id(draft.name, "fold_dynamic", name, local[source].stream)
+                name,
+                local[source],
+                stream_id(draft.name, "fold_dynamic", name, local[source].stream),
             )
             for name, source in draft.dynamic.items()
         },

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 from simulations.demo.program import program as demo_program
 from simulations.oracle import Reading, dynamic_partial, windows
 
@@ -157,7 +157,7 @@ def print_globals() -> None:
 def main() -> None:
     command, data_dir = sys.argv[1], Path(option("--data-dir", "."))
     if command == "agent":
-        load_program(sys.argv[2])
+        load_plan(sys.argv[2])
         Agent().run()
     elif command == "cloud":
         cloud()
