@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     program = load_plan(arguments.program)
     lake = Lake(arguments.lake)
     conf = _conf(arguments)
-    lake.create(program.columns())
+    lake.create(program.columns)
     lock = _locked(lake)
     changed = record(program, lake)
     plan = plan_of(

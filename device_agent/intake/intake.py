@@ -25,8 +25,9 @@ from device_agent.state.changes import BlockId, Changes, ReadingRow, SourceRow
 from device_agent.state.counters import Counters
 from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
-from lasp_edge.language.declarations import Change, Event, key_of
-from lasp_edge.language.program import Program
+from lasp_edge.language.declarations import Event
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Change, run_handlers
 
 KEPT_TAGS = 1_000
 FIRST_US = -(2**57)
@@ -77,7 +78,7 @@ class Intake:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         device: str,
         settings: Settings,
         parts: tuple[Identities, Panes, Variables, Counters],
@@ -299,15 +300,13 @@ class Intake:
         """Return what collects a reading, and what its handlers ask for."""
         changes = []
         for variable in way.collecting:
-            key = key_of(variable.key, event, f"variable {variable.name!r}")
+            key = self._program.functions.key(variable.name, event)
             changes.append(Change(variable.name, "add", (quantised, time_us), key))
-        return changes + self._program.run_handlers(event) if way.seen else changes
+        return changes + run_handlers(self._program, event) if way.seen else changes
 
     def _filling(self, taken: Taken, way: Way, into: Into, event: Any, time_us: int) -> Filling:
         window, span_us, stream = into
-        key = ""
-        if window.key is not None:
-            key = key_of(window.key, event, f"window {window.name!r}")
+        key = self._program.functions.key(window.name, event) if window.keyed else ""
         where = (stream, key, time_us - time_us % span_us)
         filling = taken.fillings.get(where)
         if filling is None:

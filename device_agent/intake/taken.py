@@ -14,7 +14,7 @@ from device_agent.fleet.asked import Asked
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.language.declarations import EventType, Window
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
 NO_TIME = -(2**62)
 MOST_READINGS = 2**20
@@ -82,7 +82,7 @@ class Way:
         "trusted",
     )
 
-    def __init__(self, program: Program, event: EventType) -> None:
+    def __init__(self, program: Plan, event: EventType) -> None:
         windows = [w for w in program.windows.values() if w.source.name == event.name]
         self.event = event
         self.quantise = event.resolution.quantise
@@ -90,9 +90,9 @@ class Way:
             Into(w, w.span_us, w.stream) for w in sorted(windows, key=lambda w: w.stream)
         )
         self.trusted = frozenset(w.stream for w in windows if is_built_in(w.fold))
-        self.collecting = program.collections(event.name)
-        keys = [*(w.key for w in windows), *(v.key for v in self.collecting)]
-        self.seen = any(keys) or program.has_handlers(event.name)
+        self.collecting = program.collections.get(event.name, ())
+        keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
+        self.seen = keyed or event.name in program.functions.handlers
         own = {f.source.name for f in program.local_folds.values() if not is_built_in(f.fold)}
         self.careful = any(variable.name in own for variable in self.collecting)
         self.columnar = not self.seen and not self.careful and len(self.trusted) == len(windows)

@@ -17,7 +17,7 @@ from typing import Any
 from lasp_edge.checking.programs import folds_of
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Variable
+from lasp_edge.language.declarations import Variable, Window
 from lasp_edge.language.plan import Plan
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
@@ -59,7 +59,8 @@ Carrier = tuple[str, str, Any, str]
 
 
 def _carriers(plan: Plan) -> Iterator[Carrier]:
-    named = [(f"window {window.name}", window) for window in plan.windows.values()]
+    named: list[tuple[str, Window | Variable]] = []
+    named += [(f"window {window.name}", window) for window in plan.windows.values()]
     named += [(f"variable {made.name}", made) for made in plan.variables.values()]
     for name, made in named:
         if made.keyed:

@@ -1,8 +1,7 @@
-"""What users pass to a program's methods: each function gives it back checked, or says what is
-needed.
+"""What users pass to a program's methods: each function checks it, or says what is needed.
 
-    >>> size_and_slide("window 'minute'", 60, 10)
-    (60000000, 10000000)
+>>> size_and_slide("window 'minute'", 60, 10)
+(60000000, 10000000)
 """
 
 from functools import wraps

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from crdts import BoundedLWWSet
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.language.declarations import DynamicFold, Window
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from simulations.demo.devices import Value
 from simulations.demo.live import decimals, in_words, number
 from simulations.oracle import Reading, WindowTruth, dynamic_partial, windows
@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
         windows: rows of the lake's current windows, by definition.
     """
 
-    program: Program
+    program: Plan
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
     globals: Sequence[Row]
