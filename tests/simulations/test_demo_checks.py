@@ -27,7 +27,7 @@ def made(max_age_s: float | None = None) -> Program:
         slide_s=20,
         key=lambda event: event.tags["room"],
     )
-    return program
+    return program.plan()
 
 
 PROGRAM = made()

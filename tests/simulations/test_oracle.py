@@ -52,7 +52,7 @@ def temperatures(bound=100):
             size_s=size_s,
             slide_s=slide_s,
         )
-    return program
+    return program.plan()
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +319,7 @@ def by_room(fold=None, **limits):
             update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
     program.fold_dynamic(program.fold(samples, fold or folds.mean(), "here"), "everywhere")
-    return program
+    return program.plan()
 
 
 def in_room(room, value, time_s, device="pi-1", **others):

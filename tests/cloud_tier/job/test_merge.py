@@ -17,7 +17,7 @@ from tests.cloud_tier.lakes import LakeUnderTest
 pytestmark = pytest.mark.spark
 
 PROGRAM = rooms()
-NAMES = tuple(PROGRAM.columns())
+NAMES = tuple(PROGRAM.columns)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def sketches():
         key=lambda event: event.tags["room"],
     )
     program.window("plain", source=event, fold=folds.mean(), size_s=60)
-    return program
+    return program.plan()
 
 
 PROGRAM = sketches()

@@ -245,7 +245,7 @@ def test_window_of_another_size_is_made_from_the_panes_that_are_there(spark, tmp
         made = Program("p")
         event = made.event("temperature", resolution="0.01")
         made.window("w", source=event, fold=folds.sum(), size_s=size_s, slide_s=10)
-        return made
+        return made.plan()
 
     lake = LakeUnderTest(spark, program(30), tmp_path, roster=[])
     draw = random.Random(1)

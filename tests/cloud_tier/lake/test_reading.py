@@ -43,13 +43,13 @@ def window(name, start_us, revision, *, key="", stream=None, size_us=60_000_000,
     return made | parts
 
 
-SUMS = {name for name, op in PROGRAM.columns().items() if op is Op.SUM}
+SUMS = {name for name, op in PROGRAM.columns.items() if op is Op.SUM}
 
 
 @pytest.fixture
 def lake(tmp_path):
     made = Lake(tmp_path / "lake")
-    made.create(PROGRAM.columns())
+    made.create(PROGRAM.columns)
     record(PROGRAM, made)
     write(
         made.windows,
@@ -138,7 +138,7 @@ def test_binary_columns_are_lowered_and_not_printed(tmp_path, capsys):
     fold = folds.struct(seen=folds.distinct(), p=folds.quantile(0.5))
     program.window("w", source=event, fold=fold, size_s=60)
     lake = Lake(tmp_path)
-    lake.create(program.columns())
+    lake.create(program.columns)
     record(program, lake)
     made = program.windows["w"].fold
     partial = made.lift_column([2150, 2150, 2150], [0, 1, 2])
@@ -163,7 +163,7 @@ def test_own_fold_leaves_its_values_empty_and_prints_its_integers(tmp_path):
     event = program.event("temperature", resolution="0.01")
     program.window("w", source=event, fold=Own(), size_s=60)
     lake = Lake(tmp_path)
-    lake.create(program.columns())
+    lake.create(program.columns)
     record(program, lake)
     stream = program.windows["w"].stream
     made = window("odd", 0, 0, stream=stream) | {"window": "w", "max_q": 7}

@@ -43,7 +43,7 @@ def house():
     def alarmed(value, update):
         update(alarms, "add", "somebody moves")
 
-    return program
+    return program.plan()
 
 
 @pytest.fixture

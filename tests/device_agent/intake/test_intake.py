@@ -88,7 +88,7 @@ def faulty():
     program.fold_dynamic(local, "global_average")
     shape = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=temperature, fold=shape, size_s=60, slide_s=10, key=key)
-    return program
+    return program.plan()
 
 
 def everything(device):
@@ -161,7 +161,7 @@ def squares():
 
     program.fold_dynamic(program.fold(samples, Squares(), "here"), "everywhere")
     program.window("by_room", source=temperature, fold=Squares(), size_s=60, slide_s=10)
-    return program
+    return program.plan()
 
 
 def test_a_fold_that_fails_or_leaves_its_range_refuses_the_reading_whole(tmp_path):
