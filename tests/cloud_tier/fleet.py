@@ -107,7 +107,7 @@ class Device:
     def _add(self, window: Any, reading: Reading) -> tuple[int, str, int]:
         quantised = round(reading.value * 100)
         event = Event(reading.event, reading.value, reading.time_us, self.name, reading.tags)
-        key = window.key(event) if window.key else ""
+        key = self.program.functions.key(window.name, event)
         at = (window.stream, key, reading.time_us // window.span_us * window.span_us)
         lifted = window.fold.lift(quantised, reading.time_us)
         self.panes[at] = window.fold.combine(self.panes.get(at, window.fold.zero), lifted)

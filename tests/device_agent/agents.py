@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from crdts import BoundedLWWSet, Counter, Replica
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store, _pane
 from lasp_edge import Plan, Program, folds
@@ -246,7 +247,7 @@ def truth_of(window: Any, readings: Iterable[dict[str, Any]]) -> dict[tuple[str,
     """Return (key, pane start) -> partial, recomputed from kept readings."""
     found: dict[tuple[str, int], Partial] = {}
     for reading in readings:
-        key = reading["tags"].get("room", "") if window.key else ""
+        key = reading["tags"].get("room", "") if window.keyed else ""
         at = (key, reading["time_us"] // window.span_us * window.span_us)
         lifted = window.fold.lift(reading["q"], reading["time_us"])
         found[at] = window.fold.combine(found.get(at, window.fold.zero), lifted)

@@ -377,11 +377,8 @@ def test_the_last_agreement_is_in_the_store_though_nothing_was_read_since(device
     device.tick()
     for _ in range(12):
         device.tick()
-    settled = device.store.restored().facts["settled"]["global_average"]
-    assert settled == {
-        "inputs": device.core.variables.fleet()["global_average"].inputs,
-        "devices": 1,
-    }
+    settled = device.store.restored().facts.settled["global_average"]
+    assert settled == (device.core.variables.fleet()["global_average"].inputs, 1)
 
 
 def test_an_idle_agent_commits_nothing(device):
@@ -412,7 +409,7 @@ def test_the_same_inputs_give_the_same_frames(tmp_path):
 def test_a_program_without_windows_or_handlers_runs(tmp_path):
     program = Program("plain")
     program.event("temperature")
-    device = Device(tmp_path, program, settings=Settings())
+    device = Device(tmp_path, program.plan(), settings=Settings())
     device.read([20.0], [NOW_US], done=True)
     device.tick(2)
     device.tick(2)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from crdts import Replica
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.frames import (
     MAX_FRAME_BYTES,
@@ -56,7 +56,7 @@ class Word(NamedTuple):
     retain: bool = False
 
 
-def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
+def words(program: Plan, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
     """Yield messages without end.
 
     Args:
@@ -87,14 +87,14 @@ def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> I
         yield Word(f"{topics.root}/00/beat", b"no device")
 
 
-def huge(program: Program, device: str, seed: int) -> list[Word]:
+def huge(program: Plan, device: str, seed: int) -> list[Word]:
     """Return a huge message for each kind of topic; a link drops it where it comes in."""
     payload = random.Random(seed).randbytes(HUGE_BYTES)
     places = _places(Topics(program.name), program, device)
     return [Word(topic, payload) for topic in places.values()]
 
 
-def _places(topics: Topics, program: Program, device: str) -> dict[str, str]:
+def _places(topics: Topics, program: Plan, device: str) -> dict[str, str]:
     variable = next(iter(program.published_folds))
     found = (
         topics.pane(device),
@@ -130,7 +130,7 @@ def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:
     yield [1, 1, device, 1, NONCE, 1, [[1, 10, 1, 1, [[1, 2]], [], [2**62, 2**62], [1, 1]]], {}]
 
 
-def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
+def _frames(program: Plan, replica: Replica, now_us: int) -> Iterator[Any]:
     """Yield sound frames of a replica; they are said on another device's topics."""
     window = next(iter(program.windows.values()))
     fold = next(iter(program.published_folds.values()))
@@ -147,7 +147,7 @@ def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
     yield MemberFrame(replica, 1, retired=True, seq=0)
 
 
-def _far_frames(program: Program, device: str, now_us: int) -> Iterator[Any]:
+def _far_frames(program: Plan, device: str, now_us: int) -> Iterator[Any]:
     """Yield frames in a device's name that come from the far future."""
     far_us = now_us + _DECADE_US
     for incarnation in (2_000, 2**30 - 1):

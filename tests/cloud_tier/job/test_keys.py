@@ -85,7 +85,7 @@ class Owner:
 
 
 def member_row(membership, device):
-    word = membership.members[device]
+    word = membership.entries[device]
     return row("member", device, *word.version, changed=word.control, done=word.retired)
 
 

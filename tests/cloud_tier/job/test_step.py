@@ -114,6 +114,7 @@ def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):
     program = Program("p")
     event = program.event("temperature", resolution="0.01")
     program.window("least", source=event, fold=folds.min(), size_s=60)
+    program = program.plan()
     lake = LakeUnderTest(spark, program, tmp_path)
     for name, value in (("pi-0", 20.0), ("pi-1", 21.0)):
         reading = Reading(name, "temperature", value, START_US, {})

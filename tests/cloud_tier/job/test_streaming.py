@@ -180,7 +180,7 @@ def test_changed_definition_is_told_once(tmp_path):
     other = Program("rooms")
     event = other.event("temperature", resolution="0.01")
     other.window("odd", source=event, fold=folds.max(), size_s=70, slide_s=10)
-    assert record(other, lake) == ["odd"]
+    assert record(other.plan(), lake) == ["odd"]
 
 
 def test_progress_is_told_only_when_it_changes():

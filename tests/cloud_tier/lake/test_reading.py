@@ -43,7 +43,7 @@ def window(name, start_us, revision, *, key="", stream=None, size_us=60_000_000,
     return made | parts
 
 
-SUMS = {name for name, op in PROGRAM.columns.items() if op is Op.SUM}
+SUMS = {name for name, column in PROGRAM.columns.items() if column.op is Op.SUM}
 
 
 @pytest.fixture
@@ -137,6 +137,7 @@ def test_binary_columns_are_lowered_and_not_printed(tmp_path, capsys):
     event = program.event("temperature", resolution="0.01")
     fold = folds.struct(seen=folds.distinct(), p=folds.quantile(0.5))
     program.window("w", source=event, fold=fold, size_s=60)
+    program = program.plan()
     lake = Lake(tmp_path)
     lake.create(program.columns)
     record(program, lake)
@@ -162,6 +163,7 @@ def test_own_fold_leaves_its_values_empty_and_prints_its_integers(tmp_path):
     program = Program("p")
     event = program.event("temperature", resolution="0.01")
     program.window("w", source=event, fold=Own(), size_s=60)
+    program = program.plan()
     lake = Lake(tmp_path)
     lake.create(program.columns)
     record(program, lake)

@@ -29,11 +29,11 @@ ATTIC, CELLAR = Replica(2, 7, "attic"), Replica(1, 9, "cellar")
 class Fleet:
     """Says what devices say, and hears what operators say."""
 
-    def __init__(self, url):
+    def __init__(self, url, client_id="fleet"):
         self.url = url
         self.link = Link(
             BrokerUrl.parse(url),
-            client_id="fleet",
+            client_id=client_id,
             subscriptions=[TOPICS.every("member")],
             jitter=Random(1),
         )
@@ -58,7 +58,7 @@ class Fleet:
 
 @pytest.fixture
 def fleet(tmp_path):
-    with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as broker:
+    with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
         made = Fleet(broker.url)
         yield made
         made.link.stop(0)
@@ -89,7 +89,7 @@ def test_the_word_is_retained_for_who_comes_later(fleet, capsys):
     fleet.online(ATTIC, online=False)
     assert run(retire, fleet.url, "attic") == Exit.FINE
     assert "all of its start 2 counts, nothing of a later one" in capsys.readouterr().out
-    late = Fleet(fleet.url)
+    late = Fleet(fleet.url, "late")
     (word,) = late.words(1)
     assert word.membership().retired == {"attic": Version.of(ATTIC, 2**40 - 1)}
     late.link.stop(0)

@@ -343,6 +343,7 @@ def test_two_events_in_one_batch_go_their_own_ways(tmp_path):
     fold = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=warm, fold=fold, size_s=60, slide_s=10)
     program.window("moist", source=moist, fold=fold, size_s=60)
+    program = program.plan()
     device = Device(tmp_path, program)
     names = ["temperature", "humidity"] * 3
     device.durable.read(
