@@ -9,7 +9,7 @@ from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import packed_top
 from lasp_edge.language.arguments import checked_key
 from lasp_edge.language.updates import Change, run_handlers
-from tests.lasp_edge.programs import basics, event
+from tests.lasp_edge.support_programs import basics, event
 
 
 def by_room(**changed):
