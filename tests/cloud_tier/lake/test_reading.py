@@ -192,8 +192,12 @@ def test_reading_commands_need_neither_spark_nor_java(lake):
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def columns(**ops):
+    return {name: Column(name, op) for name, op in ops.items()}
+
+
 def test_tables_are_plain_and_widen(lake):
-    lake.create({"count": Op.SUM, "later_q": Op.MAX})
+    lake.create(columns(count=Op.SUM, later_q=Op.MAX))
     for path in (lake.landing, lake.lattice, lake.windows, lake.globals, lake.rejects):
         protocol = DeltaTable(path).protocol()
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
@@ -214,9 +218,9 @@ def test_lake_made_anew_has_another_id(tmp_path):
 @pytest.mark.parametrize("name", ["seq", "Kind", "a b", "a.b", "`", "revision"])
 def test_column_that_no_table_can_hold_is_refused(tmp_path, name):
     with pytest.raises(UsageError, match="column"):
-        Lake(tmp_path).create({name: Op.SUM})
+        Lake(tmp_path).create(columns(**{name: Op.SUM}))
 
 
 def test_columns_that_differ_only_in_case_are_refused(tmp_path):
     with pytest.raises(UsageError, match="clashes"):
-        Lake(tmp_path).create({"warm_q": Op.MAX, "Warm_q": Op.MAX})
+        Lake(tmp_path).create(columns(warm_q=Op.MAX, Warm_q=Op.MAX))
