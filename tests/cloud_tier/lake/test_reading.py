@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.reading import fleet_values, windows
 from cloud_tier.lake.tables import Lake
-from lasp_edge import Op, Program, folds
+from lasp_edge import Column, Op, Program, folds
 from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.tool.command_line import main
 from tests.cloud_tier.support_devices import rooms
