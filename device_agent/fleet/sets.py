@@ -55,7 +55,7 @@ class Sets:
             How many were set aside.
         """
         aside, bottom = 0, self._bottom(name)
-        keyed = self._variables[name].key is not None
+        keyed = self._variables[name].keyed
         for key, state in self._stored.take(name, bottom).items():
             fits = isinstance(state, BoundedLWWSet) and keys_mean_the_same
             if isinstance(state, BoundedLWWSet) and fits and (state or not keyed):
@@ -125,7 +125,7 @@ class Sets:
             if delta.lo > state.lo:
                 self._move(name, key, *state.join_changes(delta))
                 self._stored.put_delta((name, key), state, delta)
-            if not state and self._variables[name].key is not None:
+            if not state and self._variables[name].keyed:
                 del self.held[name][key]
                 self.moved[name][key] = None
                 self._stored.remove((name, key))

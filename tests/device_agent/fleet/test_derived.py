@@ -8,7 +8,7 @@ import pytest
 from crdts import GCounter, GSet, MVRegister, ORMap, ORSet
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
-from lasp_edge.dataflow import Oracle, at_least, cardinality
+from lasp_edge.dataflow import Definition, Oracle, at_least, cardinality
 from lasp_edge.protocol.frames import VariableFrame
 from simulations.fleet import ROUGH, Fleet
 from tests.device_agent.agents import Device
@@ -43,7 +43,7 @@ def house():
     def alarmed(value, update):
         update(alarms, "add", "somebody moves")
 
-    return program
+    return program.plan()
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_handler_that_fails_changes_nothing_and_is_counted(tmp_path):
         update(seen, "add", value)
         update(seen, "add", 1.5)
 
-    device = Device(tmp_path, program)
+    device = Device(tmp_path, program.plan())
     device.read([1])
     device.tick(20)
     assert device.core.variables.shared() == {"count": 1, "seen": frozenset()}
@@ -164,7 +164,7 @@ def test_values_of_every_kind_are_plain_among_the_results(tmp_path):
         update(setpoint, "write", "warm")
         update(seen, "add", b"\xff")
 
-    device = Device(tmp_path, program)
+    device = Device(tmp_path, program.plan())
     device.read([1])
     device.tick()
     found = json.loads(json.dumps(device.core.results.plain()))
@@ -225,7 +225,10 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
         fleet.step()
     fleet.settle()
     program = fleet.program
-    definitions = {name: made.definition for name, made in program.derivations.items()}
+    definitions = {
+        name: Definition(made.operator, made.sources, program.functions.derived.get(name))
+        for name, made in program.derivations.items()
+    }
     told = []
     for agent in fleet.agents.values():
         variables = agent.core.variables

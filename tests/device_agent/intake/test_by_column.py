@@ -38,7 +38,7 @@ def program(*, shared: bool = False) -> Program:
     made.window("by_room", source=warm, fold=shape, size_s=60, slide_s=10)
     made.window("quick", source=warm, fold=folds.mean(), size_s=7)
     made.window("moisture", source=moist, fold=folds.max(), size_s=50, slide_s=20)
-    return made
+    return made.plan()
 
 
 def everything(device):
@@ -227,7 +227,7 @@ def test_columns_of_unequal_length_are_the_callers_mistake(tmp_path, short):
 def test_between_two_commits_readings_may_come_both_ways(sizes):
     found = []
     for least in (5, ONE_BY_ONE):
-        core = Core(program().plan(), "pi-1", 7, Restored(), Settings(keep_readings=True))
+        core = Core(program(), "pi-1", 7, Restored(), Settings(keep_readings=True))
         core.intake.column_least = least
         start = 0
         for size in sizes:

@@ -14,7 +14,6 @@ from device_agent.intake.batch import Batch
 from device_agent.intake.progress import FIRST_US
 from device_agent.intake.tags import tags_text
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import Changes
 from device_agent.state.counters import KEPT_NAMES, Counters
 from lasp_edge import Program, folds
 from lasp_edge.folds.fold import Column, Fold, Op
@@ -89,7 +88,7 @@ def faulty():
     program.fold_dynamic(local, "global_average")
     shape = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=temperature, fold=shape, size_s=60, slide_s=10, key=key)
-    return program
+    return program.plan()
 
 
 def everything(device):
@@ -162,7 +161,7 @@ def squares():
 
     program.fold_dynamic(program.fold(samples, Squares(), "here"), "everywhere")
     program.window("by_room", source=temperature, fold=Squares(), size_s=60, slide_s=10)
-    return program
+    return program.plan()
 
 
 def test_a_fold_that_fails_or_leaves_its_range_refuses_the_reading_whole(tmp_path):
@@ -321,9 +320,9 @@ def test_a_stamped_reading_below_the_floor_is_too_late_too(tmp_path):
 
 
 def test_counted_names_are_bounded_whatever_strangers_say():
-    counters, changes = Counters({}), Changes()
+    counters = Counters({})
     for number in range(10_000):
-        counters.add(f"refused: program: {number} \ud800", changes)
+        counters.add(f"refused: program: {number} \ud800")
     assert len(counters.totals) <= KEPT_NAMES + 1
     assert sum(counters.totals.values()) == 10_000
     assert all(name.isascii() for name in counters.totals)
@@ -344,6 +343,7 @@ def test_two_events_in_one_batch_go_their_own_ways(tmp_path):
     fold = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=warm, fold=fold, size_s=60, slide_s=10)
     program.window("moist", source=moist, fold=fold, size_s=60)
+    program = program.plan()
     device = Device(tmp_path, program)
     names = ["temperature", "humidity"] * 3
     device.durable.read(
