@@ -16,6 +16,7 @@ import pytest
 
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Limits, Link, Will
 from lasp_edge.link.connection import Connection
+from lasp_edge.link.mqtt_version import MqttVersionChoice
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import (
     ConfiguredMosquitto,
@@ -229,13 +230,13 @@ def test_an_exception_in_a_callback_ends_one_connection_only(broker, connect, mo
 def test_a_dead_thread_is_noticed_and_replaced(broker, connect, monkeypatch):
     link = connect(broker.url)
     until_connected(link)
-    real = Link._choose_protocol
+    real = MqttVersionChoice.learn
 
     def dies(*_args, **_options):
-        monkeypatch.setattr(Link, "_choose_protocol", real)
+        monkeypatch.setattr(MqttVersionChoice, "learn", real)
         raise SystemExit  # the one exception that ends a thread without a word
 
-    monkeypatch.setattr(Link, "_choose_protocol", dies)
+    monkeypatch.setattr(MqttVersionChoice, "learn", dies)
     thread = link._thread
     broker.kill()
     thread.join(timeout=10)
