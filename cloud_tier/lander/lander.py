@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from cloud_tier.frontier import Listening
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.landing import Landing, Reader, Taken, collector_off
@@ -31,6 +30,7 @@ from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
 from lasp_edge.protocol import kinds
 from lasp_edge.protocol.frames import AckFrame
+from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 

@@ -35,7 +35,6 @@ from cloud_tier.lake.tables import (
     entry_schema,
 )
 from cloud_tier.lander.segments import Record, Segment
-from cloud_tier.spans import LEAST_US
 from crdts import Member, Membership, Replica, Version
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.language.program import Program
@@ -46,6 +45,7 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.spans import LEAST_US
 from lasp_edge.protocol.topics import Topics
 
 FAR_US: Final = 86_400_000_000

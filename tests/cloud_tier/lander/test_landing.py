@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_tier.frontier import Listening
 from cloud_tier.lander.landing import FAR_US, Reader, collector_off
 from cloud_tier.lander.segments import Record, Segment
 from crdts import Replica
+from lasp_edge.protocol.frontier import Listening
 from tests.cloud_tier.frames import ME, TOPICS, beat, panes, topic_of, variable
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 
