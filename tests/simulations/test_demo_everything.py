@@ -1,16 +1,7 @@
 """The demo checks every program of the README and every fold, with and without keys."""
 
-import json
-import subprocess
-from pathlib import Path
-
-import pytest
-
 from lasp_edge import folds
-from lasp_edge.errors import Exit
-from simulations.demo.lake import COMMAND
-from tests.conftest import CHECKOUT
-from tests.simulations.everything import FOLDS, SPEC, WRITTEN, program
+from tests.simulations.everything import FOLDS, WRITTEN, program
 
 ROOMS = ("attic", "bath", "cellar")
 DEVICES = ("a", "b", "c")
