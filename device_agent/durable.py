@@ -9,7 +9,7 @@ from device_agent.clock import is_time
 from device_agent.core import Core
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
-from device_agent.state.panes import PAGE
+from device_agent.state.pane_cache import PAGE
 from device_agent.state.store import Store
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.kinds import decode, topic_of
@@ -60,11 +60,11 @@ class Durable:
         core = self.core
         core.handle_tick(now_us)
         self._commit()
-        if core.panes.page_wanted():
-            core.panes.paged(self.store.dirty_panes(core.panes.streams, PAGE))
+        if core.panes.cache.wants_page():
+            core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
         if is_time(now_us, self._prune_us, PRUNE_US):
             self._prune_us = now_us + PRUNE_US
-            self.store.prune(core.intake.floor_us)
+            self.store.prune(core.intake.progress.floor_us)
         yield from core.publications(now_us)
 
     def _commit(self) -> None:
