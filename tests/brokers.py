@@ -11,7 +11,7 @@ from pathlib import Path
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.link import Connected, Event, Link, Message
 from simulations.demo.broker import Broker, Kind, PrivateBroker, find_broker
-from tests.lacking import lacks
+from tests.support_missing import lacks
 
 PATIENCE_S = 20.0
 """No test waits for an event that long unless it is to fail."""

@@ -21,11 +21,11 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
-from cloud_tier.frontier import Coverage, Heard, Listening, Promise, advance
 from cloud_tier.job import dynamic, merge, windows
 from cloud_tier.lake.tables import MEMBER, PANE, PANE_DATE, PROMISE, TENTATIVE, TICK, VARIABLE
 from cloud_tier.plan import Plan
 from crdts import Member, Membership, Version
+from lasp_edge.protocol.frontier import Coverage, Heard, Listening, Promise, advance
 
 
 class Known(NamedTuple):

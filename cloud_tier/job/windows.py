@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from cloud_tier import spans
-from cloud_tier.frontier import Coverage
 from cloud_tier.job import merge
 from cloud_tier.job.combination import aggregates, combined, pooled, quoted
 from cloud_tier.job.merge import any_of, text
 from cloud_tier.lake.tables import FINAL, PANE, PANE_DATE, REVISED, TENTATIVE
 from cloud_tier.plan import Part, WindowPlan
-from cloud_tier.spans import Span
+from lasp_edge.protocol import spans
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.spans import Span
 
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""

@@ -27,7 +27,7 @@ from tests.brokers import (
     until_messages,
     until_true,
 )
-from tests.lacking import lacks
+from tests.support_missing import lacks
 
 pytestmark = pytest.mark.broker
 PROTOCOLS = ["5", "3.1.1"]
