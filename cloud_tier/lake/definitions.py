@@ -19,7 +19,7 @@ from lasp_edge import folds
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import DynamicFold, Window
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
 WINDOW = "window"
 FOLD = "fold"
@@ -51,7 +51,7 @@ class Definition(NamedTuple):
     slide_us: int
 
 
-def record(program: Program, lake: Lake) -> list[str]:
+def record(program: Plan, lake: Lake) -> list[str]:
     """Write the program's definitions where they are new or differ from the newest.
 
     Returns:
@@ -96,7 +96,7 @@ def _newest(lake: Lake) -> dict[tuple[str, str], tuple[int, str]]:
     return newest
 
 
-def _described(program: Program) -> Iterator[tuple[str, str, dict[str, object]]]:
+def _described(program: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
     for window in program.windows.values():
         sizes = {"size_us": window.size_us, "slide_us": window.slide_us}
         yield WINDOW, window.name, _description(program, window) | sizes
@@ -104,7 +104,7 @@ def _described(program: Program) -> Iterator[tuple[str, str, dict[str, object]]]
         yield FOLD, fold.name, _description(program, fold) | {"size_us": 0, "slide_us": 0}
 
 
-def _description(program: Program, result: Window | DynamicFold) -> dict[str, object]:
+def _description(program: Plan, result: Window | DynamicFold) -> dict[str, object]:
     described = {
         "program": program.name,
         "stream": result.stream,

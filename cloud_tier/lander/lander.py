@@ -26,7 +26,7 @@ from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.landing import Landing, Reader, Taken, collector_off
 from cloud_tier.lander.segments import Log, Record, Segment
 from crdts import Replica
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
 from lasp_edge.protocol import kinds
 from lasp_edge.protocol.frames import AckFrame
@@ -258,7 +258,7 @@ class LanderProcess:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         broker: BrokerUrl,
         lake: Lake,
         log_dir: Path,
@@ -267,7 +267,7 @@ class LanderProcess:
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
     ) -> None:
-        lake.create(program.columns())
+        lake.create(program.columns)
         record(program, lake)
         topics = Topics(fleet or program.name)
         log_ = Log(log_dir, secrets.token_hex(8))

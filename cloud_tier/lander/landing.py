@@ -37,7 +37,7 @@ from cloud_tier.lake.tables import (
 from cloud_tier.lander.segments import Record, Segment
 from crdts import Member, Membership, Replica, Version
 from lasp_edge.folds.fold import Column, Fold, Op
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import kinds
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
@@ -105,17 +105,17 @@ class Reader:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         topics: Topics,
         incarnations: Mapping[str, int] | None = None,
         membership: Membership | None = None,
     ) -> None:
         self._topics = topics
-        self._columns = program.columns()
+        self._columns = program.columns
         self._incarnations = dict(incarnations or {})
         self._membership = membership or Membership()
         self._streams = {
-            window.stream: Stream(window.fold, window.span_us, window.key is not None)
+            window.stream: Stream(window.fold, window.span_us, window.keyed)
             for window in program.windows.values()
         }
         self._variables = {

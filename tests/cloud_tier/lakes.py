@@ -44,7 +44,7 @@ class LakeUnderTest:
         for name, value in QUICK.items():
             spark.conf.set(name, value)
         self.lake = Lake(root)
-        self.lake.create(program.columns())
+        self.lake.create(program.columns)
         self.plan = plan_of(program, self.lake, **options)
         self.known = UNKNOWN
 

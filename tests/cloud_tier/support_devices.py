@@ -49,7 +49,7 @@ def rooms() -> Program:
         slide_s=20,
     )
     program.window("totals", source=temperature, fold=folds.sum(), size_s=30)
-    return program
+    return program.plan()
 
 
 def readings_of(seed: int, devices: int = 3, each: int = 12, last_s: int = 150) -> list[Reading]:
@@ -107,7 +107,7 @@ class Device:
     def _add(self, window: Any, reading: Reading) -> tuple[int, str, int]:
         quantised = round(reading.value * 100)
         event = Event(reading.event, reading.value, reading.time_us, self.name, reading.tags)
-        key = window.key(event) if window.key else ""
+        key = self.program.functions.key(window.name, event)
         at = (window.stream, key, reading.time_us // window.span_us * window.span_us)
         lifted = window.fold.lift(quantised, reading.time_us)
         self.panes[at] = window.fold.combine(self.panes.get(at, window.fold.zero), lifted)
@@ -162,7 +162,7 @@ def history(program: Program, readings: Iterable[Reading], seed: int = 0) -> lis
 
 def table(program: Program, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as Arrow, as the lander writes them."""
-    return pa.Table.from_pylist(list(rows), schema=entry_schema(program.columns()))
+    return pa.Table.from_pylist(list(rows), schema=entry_schema(program.columns))
 
 
 def true_windows(
