@@ -1,16 +1,16 @@
 """A local fold that travels: each device publishes its partials by key, all devices combine them.
 
-The entries, their combination and their digest are `device_agent.published`; here is what this
-device sends, and what it takes from others.
+The entries, their combination and their digest are `lasp_edge.aggregates.fleet`; here is what this
+device publishes of them, and what it takes from others.
 """
 
 from collections.abc import Iterable
 
-from crdts import Replica, Version
+from crdts import Entry, OwnedMap, Replica, Version
 from device_agent.fleet.peers import too_far_ahead
 from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
-from device_agent.published import Published
+from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
 from lasp_edge.folds.fold import Partial
 from lasp_edge.language.declarations import LocalFold
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
@@ -31,7 +31,7 @@ class PublishedFold(Replicated):
     def __init__(self, fold: LocalFold, replica: Replica) -> None:
         super().__init__(fold.name)
         self.fold = fold
-        self.entries = Published(fold)
+        self.entries = FleetFold(fold.fold, keyed=fold.keyed)
         self._replica = replica
 
     def put_own(self, key: str, partial: Partial | None) -> None:
@@ -46,10 +46,14 @@ class PublishedFold(Replicated):
         return [shard for shard in self.entries.shards if self.version(shard)]
 
     def version(self, shard: int) -> Version | None:
-        return self.entries.shard_version(self._replica.device, shard)
+        entry = self.entries.entry(self._replica.device, shard)
+        return None if entry is None else entry.version
 
     def frame(self, shard: int) -> VariableFrame:
-        return self.entries.frame(self._replica, shard)
+        entry = self.entries.entry(self._replica.device, shard)
+        assert entry is not None
+        number, columns = entry.version.seq, columns_of(entry.payload)
+        return VariableFrame(self._replica, number, self.name, self.fold.stream, shard, *columns)
 
     def receive(self, frame: VariableFrame, *, own: bool) -> None:
         if frame.stream != self.fold.stream:
@@ -61,8 +65,11 @@ class PublishedFold(Replicated):
         known = self.entries.version(frame.sender.device)
         if known and too_far_ahead(frame.sender.incarnation, known.incarnation):
             raise FrameRefusedError("variable: incarnation too far ahead")
-        if self.entries.put(frame) == "out of range":
-            raise FrameRefusedError("variable: out of range")
+        entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
+        try:
+            self.entries.join(frame.shard, OwnedMap({frame.sender.device: entry}))
+        except OutOfRangeError:
+            raise FrameRefusedError("variable: out of range") from None
 
     def report(self) -> Report:
         entries = self.entries

@@ -102,9 +102,8 @@ class Results(Part):
 
     def local(self) -> dict[str, dict[str, Result]]:
         """Return target of a local fold -> key -> value."""
-        partials = self._samples.partials
         return {
-            name: {key: Result(partials[name][key]) for key in sorted(partials[name])}
+            name: {key: Result(partial) for key, partial in self._samples.partials(name).items()}
             for name in self._local_folds
         }
 

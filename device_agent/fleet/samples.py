@@ -10,15 +10,14 @@ from crdts import BoundedLWWSet, Membership, Replica
 from device_agent.fleet.budget import FrameBudget
 from device_agent.fleet.published_fold import PublishedFold
 from device_agent.fleet.sets import Sets
-from device_agent.local_folds import LocalFolds
 from device_agent.parts import Part
 from device_agent.state.changes import Changes
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
+from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.inputs import membership_text
 
 TIME_LIMIT_US = 2**61
 """Microseconds since the epoch, either way: 73,000 years, and a set's integers hold it."""
@@ -54,11 +53,14 @@ class Samples(Part):
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
         self._sets = Sets(bounded, replica, stored)
-        self._local = LocalFolds(plan.local_folds)
-        self._fallible: dict[str, list[Fold]] = {variable.name: [] for variable in bounded}
-        for fold in plan.local_folds.values():
-            if fold_of(fold.fold.description()) is None:
-                self._fallible[fold.source.name].append(fold.fold)
+        folds: dict[str, dict[str, Fold]] = {variable.name: {} for variable in bounded}
+        for name, made in sorted(plan.local_folds.items()):
+            folds[made.source.name][name] = made.fold
+        self._local = WindowFolds(folds)
+        self._fallible = {
+            name: [fold for fold in targets.values() if fold_of(fold.description()) is None]
+            for name, targets in folds.items()
+        }
         keyed = {v.name: v.version for v in bounded if v.keyed}
         self._new_key_versions = keyed if keyed != key_versions else None
         for variable in bounded:
@@ -74,10 +76,9 @@ class Samples(Part):
             budget.settle(key, len(state))
         return budget
 
-    @property
-    def partials(self) -> Mapping[str, Mapping[str, Partial]]:
-        """Target of a local fold -> key -> partial; a variable without keys has the key ""."""
-        return self._local.partials
+    def partials(self, target: str) -> dict[str, Partial]:
+        """Return a local fold's partials by key; a variable without keys has the key ""."""
+        return self._local.partials(target)
 
     def check(self, name: str, key: str, value: int, time_us: int) -> None:
         """Check that a sample can be added to a variable, and reserve the bytes it needs.
@@ -107,9 +108,8 @@ class Samples(Part):
 
     def set_membership(self, membership: Membership) -> None:
         """Let the entries of retired devices count no more, and those of all others count."""
-        retired, text = frozenset(membership.retired), membership_text(membership)
         for published in self.published.values():
-            published.entries.retire(retired, text)
+            published.entries.set_membership(membership)
 
     def become(self, replica: Replica) -> None:
         self._sets.become(replica)
@@ -127,9 +127,8 @@ class Samples(Part):
             published = self.published.get(name)
             if published is not None:
                 published.put_own(key, partial)
-        for reason in self._local.left_aside:
+        for reason in self._local.take_failures():
             self._counters.note(reason)
-        self._local.left_aside.clear()
 
     def take_changes(self) -> Changes | None:
         if self._new_key_versions is None:

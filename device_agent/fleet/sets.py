@@ -12,13 +12,8 @@ from heapq import heappop, heappush
 from crdts import BoundedLWWSet, Replica
 from crdts.bounded_lww_set import Sample
 from device_agent.state.stored import Stored
+from lasp_edge.aggregates.local import SLIDE_FROM, Moved
 from lasp_edge.language.declarations import Variable
-
-SLIDE_FROM = 256
-"""Samples from which a set's fold slides; folding fewer anew takes less time than sliding."""
-
-Moved = tuple[list[Sample], list[Sample]]
-"""The samples that were added and those that were removed, oldest first."""
 
 
 class Sets:
