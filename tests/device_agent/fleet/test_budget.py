@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-ME = Replica(1, 7, "me")
-
+from crdts import Replica
 from device_agent.fleet.budget import SHARD_BYTES, FrameBudget
 from lasp_edge import folds
 from lasp_edge.folds.fold import Column, Fold, Op
@@ -14,6 +13,8 @@ from lasp_edge.folds.packed import MAX_BINARY_BYTES, packed_counts
 from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from lasp_edge.protocol.sizes import SHARD_OVERHEAD_BYTES
+
+ME = Replica(1, 7, "me")
 
 SEVERAL = {
     "mean": folds.mean(),
@@ -65,7 +66,7 @@ def test_what_was_asked_for_in_vain_is_given_back():
     assert budget.used(key_shard("b")) == 0
     assert budget.used(key_shard("a")) > 0
     budget.settle("a", 0)
-    assert [room.used(shard) for shard in range(KEY_SHARDS)] == [0] * KEY_SHARDS
+    assert [budget.used(shard) for shard in range(KEY_SHARDS)] == [0] * KEY_SHARDS
 
 
 def test_a_fold_of_the_users_own_may_need_all_that_a_part_can():
