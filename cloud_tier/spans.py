@@ -5,7 +5,8 @@ Both are spans of starts, computed on the driver, and both become `BETWEEN` pred
 Delta leaves unread all files but those that matter. (It prunes an `IN` list by its least and
 greatest value only.)
 
-    >>> minute = WindowPlan("minute", 1, size_us=50, slide_us=20, span_us=10, parts=())
+    >>> from types import SimpleNamespace
+    >>> minute = SimpleNamespace(size_us=50, slide_us=20, span_us=10)
     >>> touched(minute, [100, 110, 400])
     [Span(first=60, last=110), Span(first=360, last=400)]
     >>> passed(minute, before=100, after=130)
@@ -14,9 +15,7 @@ greatest value only.)
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Final, NamedTuple
-
-from cloud_tier.plan import WindowPlan
+from typing import Final, NamedTuple, Protocol
 
 DAY_US: Final = 86_400_000_000
 # The lander takes nothing before 1900 or after 9999; what lies outside holds no pane.
@@ -25,6 +24,18 @@ GREATEST_US: Final = 2_932_896 * DAY_US
 
 # Predicates of this many spans plan in some 10 ms; nearer spans are read as one beyond that.
 _MOST: Final = 32
+
+
+class Paned(Protocol):
+    """A window, as far as its lengths go."""
+
+    @property
+    def size_us(self) -> int:
+        """How long it is."""
+
+    @property
+    def span_us(self) -> int:
+        """How long its panes are."""
 
 
 class Span(NamedTuple):
@@ -37,13 +48,13 @@ class Span(NamedTuple):
 EVERYTHING: Final = Span(LEAST_US, GREATEST_US)
 
 
-def touched(window: WindowPlan, panes_us: Iterable[int]) -> list[Span]:
+def touched(window: Paned, panes_us: Iterable[int]) -> list[Span]:
     """Return the spans of starts of the windows that hold one of the panes."""
     reach_us = window.size_us - window.span_us
     return joined((Span(pane_us - reach_us, pane_us) for pane_us in panes_us), window.span_us)
 
 
-def passed(window: WindowPlan, before: int | None, after: int | None) -> list[Span]:
+def passed(window: Paned, before: int | None, after: int | None) -> list[Span]:
     """Return the starts of the windows whose end lies in (before, after]; None is bottom."""
     if after is None or after == before:
         return []
@@ -58,7 +69,7 @@ def above(spans: Iterable[Span], floor_us: int | None) -> list[Span]:
     return [Span(max(span.first, floor_us), span.last) for span in spans if span.last >= floor_us]
 
 
-def panes_of(window: WindowPlan, starts: Iterable[Span]) -> list[Span]:
+def panes_of(window: Paned, starts: Iterable[Span]) -> list[Span]:
     """Return the spans of panes that the windows with these starts consist of."""
     reach_us = window.size_us - window.span_us
     return [Span(start.first, start.last + reach_us) for start in starts]

@@ -28,12 +28,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.frontier import NOTHING_HEARD, Listening
 from cloud_tier.job import merge
+from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, step
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
-from cloud_tier.lake.tables import Lake, entry_schema
+from cloud_tier.lake.tables import ABSENT, Lake, landed_schema
 from cloud_tier.lander.landing import Landing, Reader, collector_off
 from cloud_tier.lander.segments import Record, Segment
-from cloud_tier.plan import Plan, plan_of
 from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
@@ -82,8 +82,8 @@ def landed(made: Program, columns: dict[str, list[Any]]) -> pa.Table:
     """Return entries as rows of `landing`."""
     rows = len(columns["seq"])
     same = {"kind": "pane", "incarnation": 1, "nonce": 7, "received_us": BEGIN_US}
-    schema = entry_schema(made.columns())
-    filled = {name: [same.get(name)] * rows for name in schema.names}
+    schema = landed_schema(made.columns())
+    filled = {name: [same.get(name, ABSENT.get(name))] * rows for name in schema.names}
     return pa.table(filled | columns, schema=schema)
 
 
@@ -187,7 +187,7 @@ def _duckdb(path: Path, identity: tuple[str, ...], names: list[str], rows: int) 
     _say(f"DuckDB  {rows / best:>12,.0f} rows per CPU-second, the same maxima")
 
 
-def measure_steps(spark: SparkSession, plan: Plan, made: Program, steps: int, devices: int) -> None:
+def measure_steps(spark: SparkSession, job: Job, made: Program, steps: int, devices: int) -> None:
     """Print what a step costs at the begin and at the end of so many."""
     window, cpu = made.windows["by_room"], Cpu(spark)
     known, walls, cpus = Known(None, NOTHING_HEARD), [], []
@@ -201,7 +201,7 @@ def measure_steps(spark: SparkSession, plan: Plan, made: Program, steps: int, de
         columns["seq"] = [seq + number * STEP_ROWS for seq in columns["seq"]]
         batch = spark.createDataFrame(landed(made, columns))
         with measured(cpu) as figures:
-            known = step(batch, number, plan, known).known
+            known = step(batch, number, job, known).known
         walls.append(figures[0])
         cpus.append(figures[1])
     for name, part in (("first", slice(WARM, WARM + SHOWN)), ("last ", slice(-SHOWN, None))):
@@ -225,7 +225,7 @@ def main() -> None:
         measure_landing(made, lake, 200_000, arguments.devices)
         spark = spark_session(app_name="benchmark", conf={**CONF, **LOCAL_CONF})
         measure_join(spark, made, arguments.rows, arguments.devices, Path(folder))
-        measure_steps(spark, plan_of(made, lake), made, arguments.steps, arguments.devices)
+        measure_steps(spark, Job(made.plan(), lake), made, arguments.steps, arguments.devices)
         spark.stop()
 
 

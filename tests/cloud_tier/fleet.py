@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cloud_tier.lake.tables import ENTRY, entry_schema
+from cloud_tier.lake.tables import ABSENT, landed_schema
 from crdts import BoundedLWWSet, Version
 from lasp_edge import Program, folds
 from lasp_edge.language.declarations import Event
@@ -133,13 +133,23 @@ class Device:
 def row(kind: str, device: str, incarnation: int, nonce: int, seq: int, **columns: Any) -> Row:
     """Return a landing row."""
     named = {"kind": kind, "device": device, "incarnation": incarnation, "nonce": nonce, "seq": seq}
-    filled = dict.fromkeys(ENTRY) | {"stream": 0, "key": "", "pane_us": 0, "received_us": BEGIN_US}
-    return filled | {"shard": 0, "changed": seq if kind == "variable" else 0} | named | columns
+    filled = {**ABSENT, "received_us": BEGIN_US}
+    return filled | {"changed": seq if kind == "variable" else None} | named | columns
 
 
 def tick(number: int, now_us: int, since_us: int = BEGIN_US) -> Row:
     """Return the row of a lander's clock."""
-    return row("tick", "lander", 0, 0, number, low_us=now_us, since_us=since_us, received_us=now_us)
+    return row(
+        "tick",
+        "",
+        0,
+        0,
+        number,
+        lander="lander",
+        now_us=now_us,
+        since_us=since_us,
+        received_us=now_us,
+    )
 
 
 def history(program: Program, readings: Iterable[Reading], seed: int = 0) -> list[Row]:
@@ -162,7 +172,7 @@ def history(program: Program, readings: Iterable[Reading], seed: int = 0) -> lis
 
 def table(program: Program, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as Arrow, as the lander writes them."""
-    return pa.Table.from_pylist(list(rows), schema=entry_schema(program.columns()))
+    return pa.Table.from_pylist(list(rows), schema=landed_schema(program.columns()))
 
 
 def true_windows(

@@ -1,13 +1,13 @@
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_tier.plan import WindowPlan
 from cloud_tier.spans import DAY_US, Span, above, days, joined, panes_of, passed, touched
 
-ODD = WindowPlan("odd", 1, size_us=50, slide_us=20, span_us=10, parts=())
+ODD = SimpleNamespace(size_us=50, slide_us=20, span_us=10)
 
 
 def starts(spans, window=ODD):
