@@ -12,23 +12,27 @@
 - `product`: several states side by side
 - `owned_map`: one entry a device, written by it alone
 - `membership`: which devices were retired, and up to which of their writes they count
-- `frontier`: the time before which nothing more will come
-- `bounded_lww_set`: the last so many samples of one writer
+- `frontier`: how far every device has come
+- `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
+- `bounded_lww_set`: the last samples of one writer
+- `mutator`: the mark of the methods by which programs write
 - `plain`, `wire`: plain data, and the bytes of every state
 """
 
 from crdts.bounded_lww_set import BoundedLWWSet
 from crdts.causal import double_spent
 from crdts.causal_context import CausalContext
+from crdts.chain_map import ChainMap
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
-from crdts.frontier import Frontier
+from crdts.frontier import Frontier, Promise
 from crdts.gcounter import GCounter
 from crdts.gset import GSet
 from crdts.ivar import IVar
 from crdts.lattice import Lattice
 from crdts.lwwregister import LWWRegister
 from crdts.membership import Member, Membership
+from crdts.mutator import mutator
 from crdts.mvregister import MVRegister
 from crdts.ormap import ORMap
 from crdts.orset import ORSet
@@ -45,6 +49,7 @@ __all__ = [
     "NOBODY",
     "BoundedLWWSet",
     "CausalContext",
+    "ChainMap",
     "Counter",
     "DWFlag",
     "Dot",
@@ -67,10 +72,12 @@ __all__ = [
     "PNCounter",
     "Pair",
     "Product",
+    "Promise",
     "Replica",
     "TwoPSet",
     "Version",
     "decode",
     "double_spent",
     "encode",
+    "mutator",
 ]

@@ -1,4 +1,4 @@
-"""BoundedLWWSet: the last so many samples of one writer, or those not older than so long, or both.
+"""BoundedLWWSet: the last samples of one writer, limited by number, by age or by both.
 
 The writer numbers its samples. A state holds those with `lo < seq <= hi`; when one too many is
 there or the oldest is too old, the writer raises `lo`. So `lo` is the tombstone of everything that
@@ -37,6 +37,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from crdts.lattice import Lattice
+from crdts.mutator import mutator
 from crdts.plain import (
     COLUMN_INTEGERS,
     differences,
@@ -133,10 +134,11 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def bottom(self) -> Self:
         return self._part(NOBODY, 0, 0)
 
+    @mutator
     def add(
         self, replica: Replica, value: Any, time_us: int, accepted_us: int | None = None
     ) -> Self:
-        """Return the delta in which `replica` adds one sample, and drops what the limits let go.
+        """Return the delta in which `replica` adds a sample and drops those beyond the limits.
 
         Args:
             replica: The writer. A new one first adopts what the earlier one kept.
@@ -145,7 +147,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             accepted_us: When the writer took it; None is at `time_us`. Kept for `max_age_s` alone.
 
         Raises:
-            ValueError: a newer replica has written, or an argument is not as said here.
+            ValueError: a newer replica has written, or an argument is not as described above.
         """
         return self.add_many(replica, (value,), (time_us,), accepted_us)
 
@@ -191,7 +193,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def adopt(self, replica: Replica) -> Self:
         """Return this state under the name of `replica`, a later life of its writer.
 
-        Where samples are missing, the others close ranks: what no one holds is not waited for.
+        The samples are numbered anew without gaps, so a missing one is not waited for any more.
 
         Raises:
             ValueError: `replica` is not later than the one that wrote last.

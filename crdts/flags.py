@@ -21,6 +21,7 @@ Baquero, "Delta State Replicated Data Types", JPDC 111, 2018, section 7 (dot set
 from typing import Any, Self
 
 from crdts.causal import Causal
+from crdts.mutator import mutator
 from crdts.replica import Replica
 
 
@@ -50,10 +51,12 @@ class EWFlag(Flag):
         """Whether the switch is on."""
         return bool(self.dots)
 
+    @mutator
     def enable(self, replica: Replica) -> Self:
         """Return the delta in which `replica` turns the switch on."""
         return self._raise(replica)
 
+    @mutator
     def disable(self, _replica: Replica) -> Self:
         """Return the delta that turns off what was observed to turn the switch on."""
         return self._lower()
@@ -69,10 +72,12 @@ class DWFlag(Flag):
         """Whether the switch is on."""
         return not self.dots
 
+    @mutator
     def enable(self, _replica: Replica) -> Self:
         """Return the delta that lifts what was observed to turn the switch off."""
         return self._lower()
 
+    @mutator
     def disable(self, replica: Replica) -> Self:
         """Return the delta in which `replica` turns the switch off."""
         return self._raise(replica)

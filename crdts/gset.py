@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from crdts.lattice import Lattice
+from crdts.mutator import mutator
 from crdts.plain import encoded, need_element, need_tuple
 from crdts.replica import Replica
 
@@ -39,11 +40,12 @@ class GSet(Lattice):
         """The elements."""
         return frozenset(self.elements)
 
+    @mutator
     def add(self, _replica: Replica, element: Any) -> Self:
         """Return the delta that adds `element`: bottom where it is in already.
 
         Raises:
-            ValueError: `element` is none (see `crdts.plain`).
+            ValueError: `element` is not a valid element (see `crdts.plain`).
         """
         return type(self)({need_element(element)} - self.elements)
 

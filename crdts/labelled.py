@@ -26,6 +26,7 @@ from typing import Any, Self
 
 from crdts.causal import Causal, Payloads
 from crdts.causal_context import CausalContext
+from crdts.mutator import mutator
 from crdts.replica import Replica
 
 
@@ -97,10 +98,12 @@ class Labelled(Causal):
         ]
         return added, [label for label in left if label not in self.labels]
 
+    @mutator
     def remove(self, _replica: Replica, label: Any) -> Self:
         """Return the delta that removes every observed dot of `label`; it may be absent."""
         return self.removed(self.dots_of(label))
 
+    @mutator
     def clear(self, _replica: Replica) -> Self:
         """Return the delta that removes every observed dot."""
         return self.removed(self.dots.keys())

@@ -24,6 +24,7 @@ Convergent and Commutative Replicated Data Types", INRIA RR-7506, 2011, section 
 from typing import Any, Self
 
 from crdts.gset import GSet
+from crdts.mutator import mutator
 from crdts.product import Pair, need_states
 from crdts.replica import Replica
 
@@ -41,19 +42,21 @@ class TwoPSet(Pair[GSet, GSet]):
         """The elements."""
         return self.first.value - self.second.value
 
+    @mutator
     def add(self, replica: Replica, element: Any) -> Self:
         """Return the delta that adds `element`, which has no effect once it was removed.
 
         Raises:
-            ValueError: `element` is none (see `crdts.plain`).
+            ValueError: `element` is not a valid element (see `crdts.plain`).
         """
         return type(self)(self.first.add(replica, element), GSet())
 
+    @mutator
     def remove(self, replica: Replica, element: Any) -> Self:
         """Return the delta that removes `element` for ever, even if it is yet to be added.
 
         Raises:
-            ValueError: `element` is none (see `crdts.plain`).
+            ValueError: `element` is not a valid element (see `crdts.plain`).
         """
         return type(self)(GSet(), self.second.add(replica, element))
 

@@ -14,23 +14,25 @@ one and the same `Changes`, so no crash can separate them.
 
 from collections.abc import Iterator
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.clock import is_time
 from device_agent.fleet.asked import Asked
 from device_agent.fleet.beats import IDLE_BEATS, Beats
-from device_agent.fleet.members import FACT, Members
+from device_agent.fleet.members import Members
 from device_agent.fleet.peers import too_far_ahead
 from device_agent.fleet.results import Results
 from device_agent.fleet.variables import Variables
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.intake import Intake, Wanted
+from device_agent.parts import Publication
 from device_agent.settings import Settings
 from device_agent.state.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
 from device_agent.state.counters import Counters
+from device_agent.state.facts import Settled
 from device_agent.state.panes import NEVER_US, Panes
 from lasp_edge.language.program import Program, Update
 from lasp_edge.protocol.frames import (
@@ -53,15 +55,6 @@ NOTES_US = 10_000_000
 """What alone is worth no commit waits for another one at most so long."""
 
 
-class Publication(NamedTuple):
-    """Something to publish; `pane_frame` is its number if it is a pane frame, else 0."""
-
-    topic: str
-    payload: bytes
-    retain: bool
-    pane_frame: int = 0
-
-
 class Core:
     """One device's agent.
 
@@ -74,7 +67,7 @@ class Core:
         fleet: the fleet's name; the program's where it is left out.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - one line a field
         self,
         program: Program,
         device: str,
@@ -90,26 +83,27 @@ class Core:
         self._changes = Changes()
         self._changes.replica = self.replica
         self._program = program
-        self._identities = Identities(restored.facts.get("highs", ()))
+        self._identities = Identities(restored.last_blocks)
         self.panes = Panes(self.replica, program.windows.values(), Random(nonce))
-        self._changes.facts["streams"] = self.panes.streams
+        self._changes.facts.streams = tuple(self.panes.streams)
         self.variables = Variables(program, self.replica, restored, self._changes)
         self.members = Members(
-            restored.facts.get(FACT, {}), Random(nonce + 1), self.variables.set_membership
+            restored.facts.membership, Random(nonce + 1), self.variables.set_membership
         )
         parts = (self._identities, self.panes, self.variables, self.counters)
         self.intake = Intake(program, device, self.settings, parts, restored.facts)
         self._sources = dict(restored.sources)
         self._live_sources: set[str] = set()
         self._stopping = False
-        self._lake: str | None = restored.facts.get("lake")
+        self._lake: str | None = restored.facts.lake
         self._met: list[int] = []
         self.connected = False
         self._beats = Beats()
         self._next_us = dict.fromkeys(("variables", "beat", "results", "notes"), 0)
         self._asks: list[tuple[str, str]] = []
         self._results = Results(program, self.variables)
-        self._notes: dict[str, Any] = {"settled": restored.facts.get("settled", {})}
+        self._settled = dict(restored.facts.settled or {})
+        self._promised_us = restored.facts.promised_us
 
     @property
     def changes(self) -> Changes:
@@ -378,7 +372,7 @@ class Core:
         if frame.lake != self._lake:
             if self._lake is not None:
                 self.panes.all_dirty(self.changes)
-            self._lake = self.changes.facts["lake"] = frame.lake
+            self._lake = self.changes.facts.lake = frame.lake
         if frame.replica.nonce == self.replica.nonce:
             self.panes.acknowledged(frame.numbers, self.changes)
 
@@ -429,13 +423,14 @@ class Core:
     def _write_notes(self) -> None:
         """Put into the next commit what is worth none of its own."""
         self.counters.write(self.changes)
-        settled = dict(self._notes.get("settled", {}))
+        settled = dict(self._settled)
         for name, agreement in self.variables.agreements().items():
             if agreement.settled:
-                settled[name] = {"inputs": agreement.inputs, "devices": agreement.devices}
-        for name, value in (("settled", settled), ("promised_us", self.intake.promised_us)):
-            if value != self._notes.get(name):
-                self._notes[name] = self.changes.facts[name] = value
+                settled[name] = Settled(agreement.inputs, agreement.devices)
+        if settled != self._settled:
+            self._settled = self.changes.facts.settled = settled
+        if self.intake.promised_us != self._promised_us:
+            self._promised_us = self.changes.facts.promised_us = self.intake.promised_us
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Return every fold's value as plain data: parts, columns, inputs, agreement."""

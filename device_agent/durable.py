@@ -6,8 +6,9 @@ The process on a device and the simulated fleet drive the core through this one 
 from collections.abc import Iterator
 
 from device_agent.clock import is_time
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.state.panes import PAGE
 from device_agent.state.store import Store
 from lasp_edge.protocol.frames import (

@@ -51,7 +51,7 @@ class _Shard:
         """Return whether it replaces `other`; equal versions with other words are a clone's."""
         if self.version != other.version:
             return self.version > other.version
-        return self.words != other.words and self.entry().is_newer_than(other.entry())
+        return self.words != other.words and self.entry() > other.entry()
 
     def entry(self) -> Entry:
         """Return it as a plain entry."""

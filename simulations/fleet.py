@@ -25,10 +25,11 @@ from typing import Any, NamedTuple
 
 from crdts import Membership, Version
 from crdts.membership import NEVER
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.fleet.variables import Result
 from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store
 from lasp_edge.folds.fold import Partial
@@ -371,7 +372,7 @@ class Fleet:
     def _say(self, device: str, word: Membership) -> None:
         self.membership |= word
         self.landed.membership |= word
-        self._words.append(MemberFrame.of(device, word.members[device]))
+        self._words.append(MemberFrame.of(device, word.entries[device]))
         self._repeat()
 
     def _repeat(self) -> None:

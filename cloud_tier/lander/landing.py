@@ -208,7 +208,7 @@ class Reader:
 
     def _that_counts(self, device: str, block: PaneEntries) -> PaneEntries:
         """Return the entries that count under the membership: all but of a retired device."""
-        member = self._membership.members.get(device)
+        member = self._membership.entries.get(device)
         if member is None or not member.retired:
             return block
         life = (block.incarnation, block.nonce)
@@ -258,7 +258,7 @@ class Reader:
         self._extend(taken, count, **entry, key=frame.keys, changed=frame.seqs, **parts)
 
     def _take_member(self, taken: Taken, record: Record, frame: MemberFrame) -> None:
-        word, members = frame.membership(), self._membership.members
+        word, members = frame.membership(), self._membership.entries
         known = members.get(frame.replica.device)
         if frame.number > (known.control if known else 0) + FAR_CONTROLS:
             raise Refused("control far ahead of the known one")

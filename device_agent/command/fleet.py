@@ -137,8 +137,8 @@ class Guest:
 
     def _stands(self, frame: MemberFrame) -> bool:
         """Return whether nobody was heard to say something that overrides the word."""
-        heard = self._roster.membership.members.get(frame.replica.device)
-        return heard is None or heard <= frame.membership().members[frame.replica.device]
+        heard = self._roster.membership.entries.get(frame.replica.device)
+        return heard is None or heard <= frame.membership().entries[frame.replica.device]
 
     def _publish(self, topic: str, payload: bytes) -> None:
         ends_s = now_s() + max(self._listen_s, 5.0)

@@ -8,9 +8,8 @@ Source: Levis, Patel, Culler and Shenker, "Trickle: A Self-Regulating Algorithm 
 and Maintenance in Wireless Sensor Networks", NSDI 2004 (polite gossip).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any
 
 from crdts import Membership
 from device_agent.clock import is_time
@@ -19,7 +18,6 @@ from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
 from lasp_edge.protocol.frames import MemberFrame
 
-FACT = "membership"
 MOST_MEMBERS = 10_000
 SAY_AGAIN_US = 60 * SECOND_US
 """A word that nobody said for one to two times so long is said again."""
@@ -31,7 +29,7 @@ class Members:
     """The membership as a device holds it.
 
     Args:
-        stored: what `FACT` held; empty for a new store.
+        stored: what the store held; None for a new store.
         jitter: spreads the devices' words; seeded by the caller.
         tell: is told the membership, now and whenever it changes.
 
@@ -43,12 +41,11 @@ class Members:
 
     def __init__(
         self,
-        stored: Mapping[str, Sequence[Any]],
+        stored: Membership | None,
         jitter: Random,
         tell: Callable[[Membership], None],
     ) -> None:
-        plain = {device: tuple(parts) for device, parts in stored.items()}
-        self.membership = Membership.from_plain(plain)
+        self.membership = stored or Membership()
         self._jitter = jitter
         self._due_us: dict[str, int] = {}
         self._tell = tell
@@ -56,7 +53,7 @@ class Members:
 
     def connected(self, now_us: int) -> None:
         """The broker may have lost what it kept."""
-        for device in sorted(self.membership.members):
+        for device in sorted(self.membership.entries):
             self._wait(device, now_us, CORRECT_US)
 
     def receive(self, frame: MemberFrame, now_us: int, changes: Changes) -> str:
@@ -66,17 +63,17 @@ class Members:
             What it was: "news", "known", or why it was left aside.
         """
         word, device = frame.membership(), frame.replica.device
-        known = self.membership.members.get(device)
+        known = self.membership.entries.get(device)
         if frame.number - (known.control if known else 0) > LONGEST_JUMP:
             return "control too far ahead"
-        if known is None and len(self.membership.members) >= MOST_MEMBERS:
+        if known is None and len(self.membership.entries) >= MOST_MEMBERS:
             return "too many members"
         if known is not None and word <= self.membership:
-            same = known == word.members[device]
+            same = known == word.entries[device]
             self._wait(device, now_us, SAY_AGAIN_US if same else CORRECT_US)
             return "known"
         self.membership |= word
-        changes.facts[FACT] = self.membership.to_plain()
+        changes.facts.membership = self.membership
         self._tell(self.membership)
         self._wait(device, now_us, SAY_AGAIN_US)
         return "news"
@@ -86,7 +83,7 @@ class Members:
         for device, due_us in sorted(self._due_us.items()):
             if is_time(now_us, due_us, 2 * SAY_AGAIN_US):
                 self._wait(device, now_us, SAY_AGAIN_US)
-                yield MemberFrame.of(device, self.membership.members[device])
+                yield MemberFrame.of(device, self.membership.entries[device])
 
     def _wait(self, device: str, now_us: int, least_us: int) -> None:
         self._due_us[device] = now_us + round(least_us * self._jitter.uniform(1, 2))

@@ -77,7 +77,7 @@ class Roster:
     @property
     def devices(self) -> list[str]:
         """All that were heard, or spoken of by an operator, sorted."""
-        return sorted({*self._seen, *self.membership.members})
+        return sorted({*self._seen, *self.membership.entries})
 
     def seen(self, device: str) -> Seen | None:
         """Return what was heard of a device."""
@@ -111,11 +111,11 @@ class Roster:
         return self._word(device, self.membership.admit(device))
 
     def _word(self, device: str, delta: Membership) -> MemberFrame:
-        return MemberFrame.of(device, delta.members[device])
+        return MemberFrame.of(device, delta.entries[device])
 
     def _take(self, frame: MemberFrame) -> None:
         """Join a word, unless it is one that the agents leave aside, too."""
-        known = self.membership.members.get(frame.replica.device)
+        known = self.membership.entries.get(frame.replica.device)
         if frame.number - (known.control if known else 0) <= LONGEST_JUMP:
             self.membership |= frame.membership()
 

@@ -111,10 +111,10 @@ class Variables:
 
     def _restore(self, own: Mapping[str, Variable], restored: Restored, changes: Changes) -> None:
         """Take what the store holds; what no longer fits is left aside."""
-        before = restored.facts.get("grouped", {})
+        before = restored.facts.key_versions or {}
         grouped = {name: own[name].version for name in sorted(self._keyed)}
         if grouped != before:
-            changes.facts["grouped"] = grouped
+            changes.facts.key_versions = grouped
         aside = 0
         for name, variable in own.items():
             assert variable.bottom is not None

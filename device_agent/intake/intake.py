@@ -23,6 +23,7 @@ from device_agent.intake.taken import Filling, Into, Marks, Taken, Way
 from device_agent.settings import Settings
 from device_agent.state.changes import BlockId, Changes, ReadingRow, SourceRow
 from device_agent.state.counters import Counters
+from device_agent.state.facts import Facts
 from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Change, Event, key_of
@@ -68,7 +69,7 @@ class Intake:
         device: whose readings they are.
         settings: limits of lateness, retention and skew.
         parts: the identities, panes, variables and counters that readings change.
-        facts: stored single values: `floor_us`, `stamp_us`, `high_us`, `promised_us`.
+        facts: what was restored.
 
     Attributes:
         marks: how far the readings have come.
@@ -81,16 +82,19 @@ class Intake:
         device: str,
         settings: Settings,
         parts: tuple[Identities, Panes, Variables, Counters],
-        facts: Mapping[str, Any],
+        facts: Facts,
     ) -> None:
         self._program = program
         self._device = device
         self._settings = settings
         self._identities, self._panes, self._variables, self._counters = parts
-        self.marks = Marks(settings.retain_us, facts.get("floor_us", FIRST_US))
-        self.marks.stamp_us = facts.get("stamp_us", self.marks.stamp_us)
-        self.marks.high_us = facts.get("high_us")
-        self.marks.promised_us = facts.get("promised_us", self.marks.promised_us)
+        floor_us = FIRST_US if facts.floor_us is None else facts.floor_us
+        self.marks = Marks(settings.retain_us, floor_us)
+        if facts.stamp_us is not None:
+            self.marks.stamp_us = facts.stamp_us
+        if facts.promised_us is not None:
+            self.marks.promised_us = facts.promised_us
+        self.marks.high_us = facts.high_us
         self._ways = {name: Way(program, event) for name, event in program.events.items()}
         self._texts: dict[tuple[tuple[str, str], ...], str] = {}
         self._columns = Columns(self._ways, self.marks, parts[:2], self._text, settings)
@@ -209,9 +213,9 @@ class Intake:
         marks = self.marks
         if taken.accepted and marks.high_us is not None:
             self._panes.advance(marks.high_us)
-            changes.facts["stamp_us"] = marks.stamp_us
-            changes.facts["high_us"] = marks.high_us
-            changes.facts["floor_us"] = marks.floor_us
+            changes.facts.stamp_us = marks.stamp_us
+            changes.facts.high_us = marks.high_us
+            changes.facts.floor_us = marks.floor_us
 
     def _one_by_one(self, batch: Batch, taken: Taken, changes: Changes) -> Came:
         """Take one reading in after the other: the definition of what `Columns` does."""

@@ -97,7 +97,7 @@ async def _play(cast: Cast, screen: Screen, seed: int | None, speed: str | None)
 
 
 def _speed_in_words(speed: str) -> str:
-    return "as fast as possible" if speed == "max" else f"{speed} times as fast as recorded"
+    return "replayed " + ("at full speed" if speed == "max" else f"at {speed} times the speed")
 
 
 def _cast(arguments: argparse.Namespace) -> Cast:

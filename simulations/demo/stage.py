@@ -65,7 +65,7 @@ class Stage:
         self.commands = Commands(self.children, cast.command)
         self.devices: dict[str, Device] = {}
         self._clock = asyncio.get_running_loop().time
-        self._said_s = self._clock()
+        self._began_s = self._said_s = self._clock()
         self._is_live = True
         self._closing = AsyncExitStack()
         self._cloud: Child | None = None
@@ -212,8 +212,10 @@ class Stage:
 
     def is_settled(self) -> bool:
         """Whether every reading has landed and every device knows that all hold the same."""
-        return all(device.is_done() for device in self.devices.values()) and all(
-            self._agreed(name) for name in self.cast.program.dynamic_folds
+        return (
+            all(device.is_done() for device in self.devices.values())
+            and all(map(self._agreed, self.cast.program.dynamic_folds))
+            and self._same_derived()
         )
 
     def _agreed(self, name: str) -> bool:
@@ -225,6 +227,19 @@ class Stage:
             and len({value.inputs for value in values}) == 1
             and all(value.settled and not value.absent for value in values)
         )
+
+    def _same_derived(self) -> bool:
+        """Return whether what follows from shared sets is the same on every device."""
+        folds = {*self.cast.program.local_folds, *self.cast.program.dynamic_folds}
+        held = [device.report.values for device in self.devices.values() if device.report]
+        derived = [
+            {name: value for name, value in values.items() if name not in folds} for values in held
+        ]
+        return all(each == derived[0] for each in derived)
+
+    def lasted_s(self) -> float:
+        """Return how long ago the stage was made, in seconds."""
+        return self._clock() - self._began_s
 
     async def wait_for_cloud(self, most_s: float) -> None:
         """Wait until the job has merged everything and ended by itself.

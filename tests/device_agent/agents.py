@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from crdts import BoundedLWWSet, Counter, Replica
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store, _pane
 from lasp_edge import Program, folds

@@ -85,8 +85,8 @@ class Owner:
 
 
 def member_row(membership, device):
-    word = membership.members[device]
-    return row("member", device, *word.version, control=word.control, retired=word.retired)
+    member = membership.entries[device]
+    return row("member", device, *member.version, control=member.control, retired=member.retired)
 
 
 def truth(owners, membership=None):

@@ -134,7 +134,7 @@ def test_the_membership_is_durable(device):
     device.hear(word(3, retired=False, replica=OTHER))
     device.tick()
     device.restart()
-    members = device.core.members.membership.members
+    members = device.core.members.membership.entries
     assert members == {
         "pi-2": Member(1, retired=True, version=Version(3, 33, 60)),
         "pi-3": Member(3, retired=False, version=Version(4, 44, 60)),
@@ -164,7 +164,7 @@ def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
     monkeypatch.setattr("device_agent.fleet.members.MOST_MEMBERS", 3)
     for number in range(5):
         device.hear(word(replica=Replica(0, 0, f"x-{number}")))
-    assert len(device.core.members.membership.members) == 3
+    assert len(device.core.members.membership.entries) == 3
     assert device.counted["frame: member: too many members"] == 2
     device.hear(word(2, retired=False, replica=Replica(0, 0, "x-1")))
     assert sorted(device.core.members.membership.retired) == ["x-0", "x-2"]

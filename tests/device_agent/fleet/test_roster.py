@@ -30,7 +30,7 @@ def variable(replica):
 
 
 def member(device, word):
-    return TOPICS.member(device), MemberFrame.of(device, word.members[device]).encode()
+    return TOPICS.member(device), MemberFrame.of(device, word.entries[device]).encode()
 
 
 def heard(*messages):

@@ -41,7 +41,7 @@ def agrees(directory: Path) -> int:
     samples, total = (_state(restored, name) for name in ("samples", "total"))
     assert (samples.values() if samples else []) == [r["q"] for r in readings][-100:]
     assert (total.value if total else 0) == len(readings)
-    assert max((r["time_us"] for r in readings), default=None) == restored.facts.get("high_us")
+    assert max((r["time_us"] for r in readings), default=None) == restored.facts.high_us
     cursors = [row.cursor for name, row in restored.sources.items() if name == "test"]
     device.kill()
     return len(readings) * 1_000_000 + int((cursors or [None])[0] or 0)
@@ -364,6 +364,6 @@ def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path)
     device.read([20.0], [NOW_US])
     device.land(20)
     device.tick()
-    assert device.store.restored().facts["lake"] == LAKE
+    assert device.store.restored().facts.lake == LAKE
     assert device.store.count_dirty() == {}
     device.kill()

@@ -472,7 +472,7 @@ def test_a_word_on_a_member_is_the_memberships_and_back():
     frame = MemberFrame(ME, 3, retired=True, seq=60)
     membership = frame.membership()
     assert membership.retired == {"pi-1": Version(1, 7, 60)}
-    assert MemberFrame.of("pi-1", membership.members["pi-1"]) == frame
+    assert MemberFrame.of("pi-1", membership.entries["pi-1"]) == frame
 
 
 # (shard 1 holds the keys "kitchen" and "shed-28")
