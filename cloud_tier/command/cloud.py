@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         dead_after_us=round(arguments.dead_after * _SECOND_US),
         retain_us=round(arguments.retain_days * _DAY_US),
     )
-    feeder = None if arguments.no_lander else LanderChild(_lander_words(arguments, lake))
+    feeder = None if arguments.no_lander else LanderChild(_lander_arguments(arguments, lake))
     try:
         return _merge(arguments, job, conf, feeder, repairs=arguments.repair or bool(changed))
     finally:
@@ -114,10 +114,10 @@ def _merge(
         until_idle_s=arguments.until_idle,
         say=_say,
     )
-    came: list[int] = []
+    signals: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
-        came.append(number)
+        signals.append(number)
         merging.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -127,7 +127,7 @@ def _merge(
         _say(f"{repair(spark, job, recalled(spark, job)):,} windows were recomputed otherwise")
     merging.run()
     spark.stop()
-    return Exit.INTERRUPTED if signal.SIGINT in came else Exit.FINE
+    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -157,11 +157,11 @@ def _conf(arguments: argparse.Namespace) -> dict[str, str]:
     return conf
 
 
-def _lander_words(arguments: argparse.Namespace, lake: Lake) -> list[str]:
-    words = [arguments.program, "--broker", arguments.broker, "--lake", lake.root]
-    words += ["--fleet", arguments.fleet, "--dead-after", str(arguments.dead_after)]
-    words += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
-    return [*words, "--verbose"] if arguments.verbose else words
+def _lander_arguments(arguments: argparse.Namespace, lake: Lake) -> list[str]:
+    passed_on = [arguments.program, "--broker", arguments.broker, "--lake", lake.root]
+    passed_on += ["--fleet", arguments.fleet, "--dead-after", str(arguments.dead_after)]
+    passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
+    return [*passed_on, "--verbose"] if arguments.verbose else passed_on
 
 
 def _locked(lake: Lake) -> IO[str] | None:

@@ -51,16 +51,16 @@ def run(arguments: argparse.Namespace) -> int:
         tick_us=round(arguments.dead_after * SECOND_US / 4),
         parent=arguments.parent,
     )
-    came: list[int] = []
+    signals: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
-        came.append(number)
+        signals.append(number)
         process.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     process.run()
-    return Exit.INTERRUPTED if signal.SIGINT in came else Exit.FINE
+    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
 
 
 def main() -> int:

@@ -9,9 +9,9 @@ who had it was retired, the newest row says so: the fold's zero, and 0 in `devic
 has no further row until an entry of it counts again, except that "", the only key of a fold
 without keys, follows the membership like a value that is there.
 
-All folds are one aggregate over the entries, however many folds and keys there are. What was said
-before is compared by its `inputs` alone, which the driver keeps: `globals` grows with every change
-and is read at a start only.
+All folds are one aggregate over the entries, however many folds and keys there are. The rows of
+before are compared by their `inputs` alone, which the driver keeps: `globals` grows with every
+change and is read only at a start.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

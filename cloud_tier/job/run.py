@@ -1,4 +1,4 @@
-"""Running the job until it is told to stop, or until nothing new comes.
+"""Running the job until it is stopped, or until nothing new comes.
 
 Idle means: for a while no data has landed, no result has changed, and no batch is under way. Ticks
 and promises land for ever while devices are alive, and count only by what they change.
@@ -38,17 +38,17 @@ class Feeder(Protocol):
 
     @property
     def runs(self) -> bool:
-        """Whether it can land what it has when it is stopped."""
+        """Whether it runs, so that it lands what it holds when it is stopped."""
 
     def watch(self, now_s: float) -> None:
-        """See to it that it runs."""
+        """Start it if it does not run."""
 
     def stop(self) -> None:
-        """Have it land what it has."""
+        """Have it land what it holds, and end."""
 
 
 class Progress:
-    """What the steps did so far, in one plain line.
+    """What the steps have done up to now, as one line for people.
 
     Args:
         now_s: a monotonic clock.
@@ -63,7 +63,7 @@ class Progress:
         self._last: Outcome | None = None
 
     def __call__(self, outcome: Outcome) -> None:
-        """Take note of a step."""
+        """Count a step."""
         self.batches += 1
         self._panes += outcome.panes
         self._last = outcome
@@ -93,7 +93,7 @@ class Progress:
 
 
 class Run:
-    """The job and its lander, until they are told to stop or nothing new comes.
+    """The job and its lander, until they are stopped or nothing new comes.
 
     Args:
         spark: a session.
@@ -145,7 +145,7 @@ class Run:
         self._stopping = True
 
     def _watched(self, query: StreamingQuery) -> StreamingQuery:
-        """Return the query that runs when it is time to end."""
+        """Watch over query and lander; return the query that runs when it is time to end."""
         spoke_s = 0.0
         while not self._stopping:
             if self._feeder is not None:

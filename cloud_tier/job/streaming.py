@@ -19,7 +19,7 @@ from cloud_tier.job.step import Known, Outcome, recalled, step
 log = logging.getLogger(__name__)
 
 CONF: Final = {
-    # A lake in many small commits: what `VACUUM` did is told by what is there, not by commits.
+    # Each VACUUM would add two commits to the table's log, which nobody reads.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
 LOCAL_CONF: Final = {
@@ -46,11 +46,11 @@ USUAL: Final = Upkeep()
 
 
 class Batches:
-    """What `foreachBatch` calls: a step, then perhaps maintenance, in one thread.
+    """The function of `foreachBatch`: a step, now and then maintenance, in one thread.
 
     Args:
         job: the program over the lake.
-        report: told each step's outcome.
+        report: is given the outcome of each step.
         upkeep: how often the lake is kept small.
     """
 
@@ -95,7 +95,7 @@ def start(
     Args:
         spark: a session.
         job: the program over a lake whose tables exist.
-        report: told each step's outcome, in the query's thread.
+        report: is given the outcome of each step, in the query's thread.
         trigger_s: the least time between the beginnings of two batches.
         upkeep: how often the lake is kept small.
     """

@@ -30,7 +30,7 @@ from lasp_edge.protocol.lake_columns import PANE_DATE
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""
 
-# Their order is the order in which a window goes through them.
+# In the order in which a window goes through them.
 _STATUS = (TENTATIVE, FINAL, REVISED)
 _IDENTITY = ("window", "key", "start_us")
 
