@@ -380,7 +380,7 @@ def _need_limits_us(control_version: Any, bound: Any, max_age_us: Any) -> Limits
     return limits
 
 
-def _items(  # noqa: PLR0913, PLR0917  # one argument a column
+def _items(
     lo: int, hi: int, seqs: Any, times: Any, delays: Any, numbers: Any, values: Any
 ) -> dict[int, Sample]:
     times = sums(sums(need_column(times, "the times")))

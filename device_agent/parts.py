@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from crdts import Replica
 from device_agent.state.changes import Changes
-from lasp_edge.protocol.frames import Frame
+from lasp_edge.protocol.envelope import Frame
 
 Handler = Callable[[Any, int], None]
 """Takes a frame of one kind, and the time in microseconds."""

@@ -200,7 +200,7 @@ class Published:
         Returns:
             "news", "known", or "out of range", and then nothing was joined.
         """
-        device, shard = frame.replica.device, frame.shard
+        device, shard = frame.sender.device, frame.shard
         known = self._shards.get((device, shard))
         words = dict(zip(map(intern, frame.keys), _words(frame), strict=True))
         entry = _Shard(frame.version, words)

@@ -21,8 +21,8 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.step import read
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
-from cloud_tier.spans import DAY_US
 from lasp_edge.protocol.lake_columns import PANE_DATE
+from lasp_edge.protocol.spans import DAY_US
 
 
 def maintain(spark: SparkSession, job: Job, frontier: int | None) -> None:

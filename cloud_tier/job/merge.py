@@ -27,8 +27,8 @@ from pyspark.sql import functions as sql
 from cloud_tier.job.combination import aggregates
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import PANE, VARIABLE
-from cloud_tier.spans import DAY_US
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
+from lasp_edge.protocol.spans import DAY_US
 
 _OWNER = ("kind", "stream", "key", "device", "lander")
 _SHARD = ("stream", "device", "shard")

@@ -7,10 +7,10 @@ sure. What comes out the same is not appended.
 
 from pyspark.sql import SparkSession
 
-from cloud_tier.frontier import advance
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, append_globals, append_windows
-from cloud_tier.spans import EVERYTHING, above
+from lasp_edge.protocol.frontier import advance
+from lasp_edge.protocol.spans import EVERYTHING, above
 
 
 def repair(spark: SparkSession, job: Job, known: Known) -> int:

@@ -21,12 +21,12 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
-from cloud_tier.frontier import Coverage, Heard, Listening, Promise, advance
 from cloud_tier.job import dynamic, merge, windows
 from cloud_tier.job.job import Job
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TENTATIVE, TICK, VARIABLE
 from crdts import Member, Membership, Version
+from lasp_edge.protocol.frontier import Coverage, Heard, Listening, Promise, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 
 

@@ -16,16 +16,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from cloud_tier import spans
-from cloud_tier.frontier import Coverage
 from cloud_tier.job import merge
 from cloud_tier.job.combination import aggregates, combined, pooled
 from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, within, within_days
 from cloud_tier.lake.tables import FINAL, PANE, REVISED, TENTATIVE
-from cloud_tier.spans import Span
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import Window
+from lasp_edge.protocol import spans
+from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.lake_columns import PANE_DATE
+from lasp_edge.protocol.spans import Span
 
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from cloud_tier.frontier import Listening
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.landing import Landing, Reader, Taken, collector_off
@@ -29,7 +28,10 @@ from cloud_tier.lander.segments import Log, Record, Segment
 from crdts import Replica
 from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
-from lasp_edge.protocol.frames import MAX_FRAME_BYTES, AckFrame
+from lasp_edge.protocol import kinds
+from lasp_edge.protocol.frames import AckFrame
+from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -85,18 +87,20 @@ class Lander:
         log_: where messages are kept until they have landed.
         landing: the lake's tables.
         reader: turns records into rows.
+        sender: this process, as the devices see it in acknowledgements.
         topics: the fleet's.
         now_us: the clock.
         pace: when a segment is closed.
     """
 
-    def __init__(  # noqa: PLR0913 - one collaborator each
+    def __init__(
         self,
         *,
         link: MessageLink,
         log_: Log,
         landing: Landing,
         reader: Reader,
+        sender: Replica,
         topics: Topics,
         now_us: Callable[[], int],
         pace: Pace = Pace(),
@@ -105,6 +109,7 @@ class Lander:
         self._log = log_
         self._landing = landing
         self._reader = reader
+        self._sender = sender
         self._topics = topics
         self._now_us = now_us
         self._pace = pace
@@ -223,16 +228,16 @@ class Lander:
         and that everything has to be sent again.
         """
         for _, _, beat in taken.promises.values():
-            told_us = self._told_us.get(beat.replica.device)
+            told_us = self._told_us.get(beat.about)
             if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
-                self._acks.setdefault(beat.replica, [])
+                self._acks.setdefault(beat.sender, [])
         for replica in self._acks:
             self._told_us[replica.device] = now_us
 
     def _send_acks(self) -> None:
         for replica, numbers in list(self._acks.items()):
-            some = tuple(numbers[:_NUMBERS_IN_AN_ACK])
-            frame = AckFrame(replica, self._acks_sent + 1, self._landing.lake_id, some)
+            some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
+            frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
             topic = self._topics.acknowledgement(replica.device)
             if not self._link.publish(topic, frame.encode()):
                 return
@@ -255,7 +260,7 @@ class LanderProcess:
         parent: end when this process is no longer the parent; None for never.
     """
 
-    def __init__(  # noqa: PLR0913 - what the command line says
+    def __init__(
         self,
         program: Program,
         broker: BrokerUrl,
@@ -274,7 +279,7 @@ class LanderProcess:
         self._link = Link(
             broker,
             client_id=f"lander-{log_.lander}",
-            subscriptions=[topics.every(kind) for kind in ("pane", "var", "beat", "member")],
+            subscriptions=kinds.subscriptions(topics, kinds.Subscriber.LANDER),
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
@@ -286,6 +291,7 @@ class LanderProcess:
             log_=log_,
             landing=landing,
             reader=reader,
+            sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             topics=topics,
             now_us=_now_us,
             pace=pace,

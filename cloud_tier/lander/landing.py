@@ -35,22 +35,18 @@ from cloud_tier.lake.tables import (
     landed_schema,
 )
 from cloud_tier.lander.segments import Record, Segment
-from cloud_tier.spans import LEAST_US
 from crdts import Member, Membership, Replica, Version
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.language.program import Program
-from lasp_edge.protocol.frames import (
-    BeatFrame,
-    Frame,
-    FrameError,
-    MemberFrame,
-    PaneEntries,
-    PaneFrame,
-    VariableFrame,
-    decode,
-)
+from lasp_edge.protocol import kinds
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS, decode
 from lasp_edge.protocol.lake_columns import LANDED
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.spans import LEAST_US
 from lasp_edge.protocol.topics import Topics
 
 FAR_US: Final = 86_400_000_000
@@ -161,11 +157,13 @@ class Reader:
         except ValueError as error:
             raise Refused(str(error)) from None
         frame = decode(record.payload)
-        replica = frame.replica
-        if replica.device != address.device or _TOPICS.get(type(frame)) != address.kind:
+        row = FRAME_KINDS[frame.kind]
+        lands = bool(row.subscribers & kinds.Subscriber.LANDER)
+        if not lands or (row.topic, frame.about) != address:
             raise Refused("not the frame of its topic")
-        known = self._incarnations.get(replica.device)
-        if known is not None and replica.incarnation > known + FAR_INCARNATIONS:
+        known = self._incarnations.get(frame.about)
+        life = frame.version if isinstance(frame, MemberFrame) else frame.sender
+        if known is not None and life.incarnation > known + FAR_INCARNATIONS:
             raise Refused("incarnation far ahead of the known one")
         return frame
 
@@ -179,13 +177,13 @@ class Reader:
         elif isinstance(frame, MemberFrame):
             self._take_member(taken, record, frame)
             return  # not the device's own word, so it says nothing of its incarnation
-        device, incarnation = frame.replica.device, frame.replica.incarnation
+        device, incarnation = frame.sender.device, frame.sender.incarnation
         self._incarnations[device] = max(incarnation, self._incarnations.get(device, 0))
 
     def _take_panes(self, taken: Taken, record: Record, frame: PaneFrame) -> None:
         for block in frame.blocks:
-            self._check_block(block, frame.replica, record.received_us)
-        counting = [self._that_counts(frame.replica.device, block) for block in frame.blocks]
+            self._check_block(block, frame.sender, record.received_us)
+        counting = [self._that_counts(frame.sender.device, block) for block in frame.blocks]
         for block in counting:
             parts = self._streams[block.stream].fold.columns_named
             self._extend(
@@ -195,7 +193,7 @@ class Reader:
                 stream=block.stream,
                 key=block.keys,
                 pane_us=block.panes_us,
-                device=frame.replica.device,
+                device=frame.sender.device,
                 incarnation=block.incarnation,
                 nonce=block.nonce,
                 seq=block.seqs,
@@ -204,7 +202,7 @@ class Reader:
             )
         if tuple(counting) != frame.blocks:
             raise Refused(OF_A_RETIRED_DEVICE)
-        taken.frames.setdefault(frame.replica, []).append(frame.number)
+        taken.frames.setdefault(frame.sender, []).append(frame.number)
 
     def _that_counts(self, device: str, block: PaneEntries) -> PaneEntries:
         """Return the entries that count under the membership: all but of a retired device."""
@@ -245,7 +243,7 @@ class Reader:
             "kind": VARIABLE,
             "stream": frame.stream,
             "shard": frame.shard,
-            "device": frame.replica.device,
+            "device": frame.sender.device,
             "received_us": record.received_us,
             **frame.version._asdict(),
         }
@@ -259,8 +257,8 @@ class Reader:
 
     def _take_member(self, taken: Taken, record: Record, frame: MemberFrame) -> None:
         word, members = frame.membership(), self._membership.entries
-        known = members.get(frame.replica.device)
-        if frame.number > (known.control if known else 0) + FAR_CONTROLS:
+        known = members.get(frame.about)
+        if frame.control > (known.control if known else 0) + FAR_CONTROLS:
             raise Refused("control far ahead of the known one")
         if known is None and len(members) >= MOST_MEMBERS:
             raise Refused("too many members")
@@ -271,8 +269,8 @@ class Reader:
             taken,
             1,
             kind=MEMBER,
-            device=frame.replica.device,
-            control=frame.number,
+            device=frame.about,
+            control=frame.control,
             retired=frame.retired,
             received_us=record.received_us,
             **frame.version._asdict(),
@@ -281,8 +279,8 @@ class Reader:
     def _take_promise(self, taken: Taken, record: Record, frame: BeatFrame) -> None:
         if frame.low_us is not None and frame.low_us > record.received_us + self._ahead_us:
             raise Refused("promise from the far future")
-        version = Version.of(frame.replica, frame.number)
-        device = frame.replica.device
+        version = Version.of(frame.sender, frame.number)
+        device = frame.sender.device
         # Of equal versions the first one that came: a repeat is no sign of life.
         if device not in taken.promises or taken.promises[device][0] < version:
             taken.promises[device] = (version, record.received_us, frame)
@@ -291,14 +289,6 @@ class Reader:
         for name, column in taken.columns.items():
             value = columns.get(name, ABSENT.get(name))
             column.extend(value if isinstance(value, tuple) else [value] * rows)
-
-
-_TOPICS: Final = {
-    PaneFrame: "pane",
-    VariableFrame: "var",
-    BeatFrame: "beat",
-    MemberFrame: "member",
-}
 
 
 class Landing:

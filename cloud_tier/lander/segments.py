@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from cloud_tier.frontier import Listening
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.frontier import Listening
 
 _HEAD: Final = struct.Struct(">II")
 _MESSAGE: Final = struct.Struct(">BqBH")

@@ -11,7 +11,7 @@ and Maintenance in Wireless Sensor Networks", NSDI 2004 (polite gossip).
 from collections.abc import Callable, Iterator
 from random import Random
 
-from crdts import Membership
+from crdts import Member, Membership
 from device_agent.clock import is_time
 from device_agent.fleet.peers import LONGEST_JUMP
 from device_agent.settings import SECOND_US
@@ -62,9 +62,9 @@ class Members:
         Returns:
             What it was: "news", "known", or why it was left aside.
         """
-        word, device = frame.membership(), frame.replica.device
+        word, device = frame.membership(), frame.about
         known = self.membership.entries.get(device)
-        if frame.number - (known.control if known else 0) > LONGEST_JUMP:
+        if frame.control - (known.control if known else 0) > LONGEST_JUMP:
             return "control too far ahead"
         if known is None and len(self.membership.entries) >= MOST_MEMBERS:
             return "too many members"
@@ -78,12 +78,12 @@ class Members:
         self._wait(device, now_us, SAY_AGAIN_US)
         return "news"
 
-    def due(self, now_us: int) -> Iterator[MemberFrame]:
-        """Yield the words that are to be said again."""
+    def due(self, now_us: int) -> Iterator[tuple[str, Member]]:
+        """Yield (device, command) for each command that is to be repeated."""
         for device, due_us in sorted(self._due_us.items()):
             if is_time(now_us, due_us, 2 * SAY_AGAIN_US):
                 self._wait(device, now_us, SAY_AGAIN_US)
-                yield MemberFrame.of(device, self.membership.entries[device])
+                yield device, self.membership.entries[device]
 
     def _wait(self, device: str, now_us: int, least_us: int) -> None:
         self._due_us[device] = now_us + round(least_us * self._jitter.uniform(1, 2))

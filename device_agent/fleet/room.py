@@ -11,8 +11,8 @@ from lasp_edge.folds import fold_of
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
-from lasp_edge.protocol.frames import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
 
 SHARD_BYTES = MAX_FRAME_BYTES - SHARD_OVERHEAD_BYTES
 """So many bytes all entries of a shard may have."""

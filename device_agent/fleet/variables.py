@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice, Membership, Replica, Version
 from crdts.wire import encode
-from device_agent.fleet.asked import Asked
 from device_agent.fleet.derived import Derived
 from device_agent.fleet.peers import Peers, too_far_ahead
+from device_agent.fleet.pending_updates import PendingUpdates
 from device_agent.fleet.room import Room
 from device_agent.fleet.sets import Sets
 from device_agent.local_folds import LocalFolds
@@ -176,7 +176,7 @@ class Variables:
         if name in self._keyed:
             self._rooms[name].ask(key, self._sets.samples(name, key))
 
-    def apply(self, requested: Sequence[Change], asked: Asked) -> None:
+    def apply(self, requested: Sequence[Change], asked: PendingUpdates) -> None:
         """Take what handlers want for one reading, all of it or, on an error, nothing.
 
         Raises:
@@ -210,14 +210,14 @@ class Variables:
         """Return where the whole of a variable is held: over the fleet, where it is shared."""
         return self._fleet if name in self._shared else self._states
 
-    def _join(self, name: str, delta: Lattice, asked: Asked) -> None:
+    def _join(self, name: str, delta: Lattice, asked: PendingUpdates) -> None:
         self._whole(name)[name] |= delta
         if name in asked.deltas:
             asked.deltas[name] |= delta
         else:
             asked.deltas[name] = delta
 
-    def record(self, asked: Asked, accepted_us: int, changes: Changes) -> None:
+    def record(self, asked: PendingUpdates, accepted_us: int, changes: Changes) -> None:
         """Join a batch's samples, and note what became of the variables.
 
         Args:
@@ -296,8 +296,8 @@ class Variables:
             What it was: "news", "known", "own" (this device's, not newer), "newer" (this
             device's, from a life that this one does not know), or why it was left aside.
         """
-        own = frame.replica.device == self._replica.device
-        if own and frame.replica > self._replica:
+        own = frame.sender.device == self._replica.device
+        if own and frame.sender > self._replica:
             return "newer"
         if frame.variable in self._shared:
             return self._receive_state(frame, changes, own=own)
@@ -314,8 +314,8 @@ class Variables:
             held = published.shard_version(self._replica.device, frame.shard)
             self._send_if_older(frame, held)
             return "own"
-        known = published.version(frame.replica.device)
-        if known and too_far_ahead(frame.replica.incarnation, known.incarnation):
+        known = published.version(frame.sender.device)
+        if known and too_far_ahead(frame.sender.incarnation, known.incarnation):
             return "incarnation too far ahead"
         return published.put(frame)
 
@@ -363,7 +363,7 @@ class Variables:
 
     def heard(self, beat: BeatFrame, now_us: int) -> list[str]:
         """Take a peer's reports; return the variables of which its entry should be asked for."""
-        device = beat.replica.device
+        device = beat.sender.device
         return [
             report.variable
             for report in self.peers.heard(beat, now_us)
@@ -375,11 +375,11 @@ class Variables:
         published = self._published.get(report.variable)
         if published is None:
             return report.digest != self._fleet_digest(report.variable)
-        held = published.version(beat.replica.device)
-        announced = Version.of(beat.replica, report.seq)
+        held = published.version(beat.sender.device)
+        announced = Version.of(beat.sender, report.seq)
         if report.seq == 0 or (held is not None and held > announced):
             return False
-        shards_missing = report.own not in {None, published.device_digest(beat.replica.device)}
+        shards_missing = report.own not in {None, published.device_digest(beat.sender.device)}
         return held != announced or shards_missing
 
     def local(self) -> dict[str, Result]:

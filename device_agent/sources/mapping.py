@@ -120,7 +120,7 @@ class FieldMapping:
         ValueError: a field is empty.
     """
 
-    def __init__(  # noqa: PLR0913 the command line's options, one by one
+    def __init__(
         self,
         events: Mapping[str, str] | Iterable[str],
         *,

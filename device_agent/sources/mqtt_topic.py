@@ -46,7 +46,7 @@ class MqttTopic:
         wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
     """
 
-    def __init__(  # noqa: PLR0913 made in one place
+    def __init__(
         self,
         name: str,
         topic: str,

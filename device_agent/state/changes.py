@@ -10,8 +10,13 @@ VariableId = tuple[str, str]
 """A variable's name, and a key of it; "" where it has no keys."""
 
 
+BLOCK_US = 120_000_000
+"""Microseconds of a block of identities: at a reading in some seconds, some tens of identities,
+which are worth the head of a stored row, and few enough to be written again with each commit."""
+
+
 class BlockId(NamedTuple):
-    """Where identities are kept together: one event, one set of tags, one stretch of time."""
+    """A block of identities: an event, tags as text, and its start divided by `BLOCK_US`."""
 
     event: str
     tags: str
@@ -109,12 +114,16 @@ class Changes:
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
 
+    def make_all_dirty(self) -> None:
+        """Let every pane entry be dirty again, those in the store and those that changed before."""
+        self.all_dirty = True
+        self.panes = {pane: row._replace(dirty=True) for pane, row in self.panes.items()}
+
     def add(self, later: "Changes") -> None:
         """Take over what `later` says; a key of both has what `later` says of it."""
         self.replica = later.replica or self.replica
         if later.all_dirty:
-            self.all_dirty = True
-            self.panes = {pane: row._replace(dirty=True) for pane, row in self.panes.items()}
+            self.make_all_dirty()
         for where in later.states:
             self.deltas.pop(where, None)  # the whole state is later than these
         for where, parts in later.deltas.items():

@@ -14,8 +14,15 @@ from typing import Any, TextIO
 import msgpack
 
 from crdts import Replica
-from device_agent.intake.identities import BLOCK_US
-from device_agent.state.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
+from device_agent.state.changes import (
+    BLOCK_US,
+    BlockId,
+    Changes,
+    PaneId,
+    PaneRow,
+    Restored,
+    SourceRow,
+)
 from device_agent.state.facts import Facts
 from lasp_edge.errors import NotFound, UsageError
 

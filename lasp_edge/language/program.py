@@ -276,7 +276,7 @@ class Program(Derivations):
         self._dynamic[derived.name] = source.name
         return derived
 
-    def window(  # noqa: PLR0913 - one keyword an idea, all but four optional
+    def window(
         self,
         name: str,
         *,

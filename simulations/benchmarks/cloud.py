@@ -26,7 +26,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from cloud_tier.frontier import NOTHING_HEARD, Listening
 from cloud_tier.job import merge
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, step
@@ -37,7 +36,9 @@ from cloud_tier.lander.segments import Record, Segment
 from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
-from lasp_edge.protocol.frames import PaneEntries, PaneFrame
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening
 from lasp_edge.protocol.topics import Topics
 
 SPAN_US = 10_000_000

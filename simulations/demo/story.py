@@ -33,7 +33,7 @@ async def open_stage(stage: Stage) -> None:
     broker = stage.broker
     say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}, for this demo alone.")
     if broker.lacks:
-        text = f"No mosquitto was found on this machine. What {broker.kind} lacks: {broker.lacks}."
+        text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
         say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
     await stage.start_cloud()
     say("Cloud: Spark is starting; that takes a while. The devices do not wait for it.")

@@ -8,14 +8,14 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from cloud_tier.frontier import NOTHING_HEARD
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, Outcome, recalled, step
 from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import Lake
 from lasp_edge import Program
 from lasp_edge.folds.fold import Part, Partial
-from tests.cloud_tier.fleet import Row, table
+from lasp_edge.protocol.frontier import NOTHING_HEARD
+from tests.cloud_tier.support_devices import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.
 QUICK = {

@@ -14,18 +14,10 @@ from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store, _pane
 from lasp_edge import Program, folds
 from lasp_edge.folds.fold import Partial
-from lasp_edge.protocol.frames import (
-    AckFrame,
-    AskFrame,
-    BeatFrame,
-    Frame,
-    MemberFrame,
-    PaneFrame,
-    PresenceFrame,
-    VariableFrame,
-    decode,
-)
-from simulations.fleet import Landed
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode, topic_of
+from simulations.fleet import LANDER, Landed
 
 NOW_US = 1_700_000_000 * SECOND_US
 LAKE = "lake-1"
@@ -182,24 +174,12 @@ class Device:
 
     def topic_of(self, frame: Frame) -> str:
         """Return the topic a frame belongs on."""
-        topics, device = self.core.topics, frame.replica.device
-        if isinstance(frame, VariableFrame):
-            return topics.variable(device, frame.variable, frame.shard)
-        if isinstance(frame, AckFrame | AskFrame):
-            own = topics.acknowledgement if isinstance(frame, AckFrame) else topics.inbox
-            return own(self.name)
-        of_kind = {
-            PaneFrame: topics.pane,
-            BeatFrame: topics.beat,
-            PresenceFrame: topics.presence,
-            MemberFrame: topics.member,
-        }
-        return of_kind[type(frame)](device)
+        return topic_of(frame, self.core.topics)
 
     def acknowledge(self, *frames: PaneFrame, lake: str = LAKE) -> None:
         """Let the lander say that frames have landed."""
-        replica = frames[0].replica if frames else self.core.replica
-        self.hear(AckFrame(replica, 0, lake, tuple(frame.number for frame in frames)))
+        replica = frames[0].sender if frames else self.core.replica
+        self.hear(AckFrame(LANDER, 1, replica, lake, tuple(frame.number for frame in frames)))
 
     def land(self, seconds: float = 1.0) -> list[PaneFrame]:
         """Let time pass with a lander that takes and acknowledges everything."""

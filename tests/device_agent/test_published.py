@@ -54,7 +54,7 @@ class Plain:
         self.fold, self.entries, self.membership = fold, {}, Membership()
 
     def put(self, frame):
-        at = (frame.replica.device, frame.shard)
+        at = (frame.sender.device, frame.shard)
         self.entries[at] = frame
 
     def words(self, *, everybody=False):
@@ -63,7 +63,7 @@ class Plain:
             if everybody or device not in self.membership.retired:
                 partials = list(zip(*frame.columns, strict=True))
                 for key, seq, partial in zip(frame.keys, frame.seqs, partials, strict=True):
-                    yield key, device, Version.of(frame.replica, seq), partial
+                    yield key, device, Version.of(frame.sender, seq), partial
 
     def check(self, published):
         words, text = list(self.words()), membership_text(self.membership)
@@ -93,7 +93,7 @@ def test_what_is_kept_up_to_date_is_what_is_made_anew(fold):
         published, plain = made(fold), Plain(fold)
         for step in history:
             if isinstance(step, VariableFrame):
-                at = (step.replica.device, step.shard)
+                at = (step.sender.device, step.shard)
                 before = plain.entries.get(at)
                 outcome = published.put(step)
                 if before is None or step.version > before.version:

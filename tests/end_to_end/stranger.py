@@ -11,20 +11,22 @@ from typing import Any, NamedTuple
 import msgpack
 
 from crdts import Replica
+from crdts.membership import NEVER
 from lasp_edge.language.program import Program
 from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.frames import (
-    MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
     MemberFrame,
-    PaneEntries,
     PaneFrame,
     PresenceFrame,
     Report,
     VariableFrame,
 )
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
 KINDS = ("pane", "var", "beat", "presence", "ack", "inbox", "member")
@@ -119,15 +121,16 @@ def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:
     for _ in range(400):
         deep = [deep]
     for kind in range(9):
-        sound = [1, kind, device, 1, NONCE, 1, [], {}]
-        for at, wrong in enumerate((2, "pane", "", -1, 2**32, 2**40, {}, [])):
+        sound = [FORMAT, kind, device, 1, NONCE, 1, None, []]
+        for at, wrong in enumerate((FORMAT - 1, "pane", "", -1, 2**32, 0, -1, {})):
             yield [*sound[:at], wrong, *sound[at + 1 :]]
-        yield [*sound[:6], [chance.choice(_SHAPES) for _ in range(3)], {}]
-        yield [*sound[:6], deep, {}]
+        yield [*sound[:7], [chance.choice(_SHAPES) for _ in range(3)]]
+        yield [*sound[:7], deep]
         yield [*sound, 9]
-    yield [1, 1, device, 2**30, NONCE, 1, [], {}]
-    yield [1, 1, device, 1, NONCE, 1, [[1, -1, 1, 1, [[1]], [], [1], [1]]], {}]
-    yield [1, 1, device, 1, NONCE, 1, [[1, 10, 1, 1, [[1, 2]], [], [2**62, 2**62], [1, 1]]], {}]
+    yield [FORMAT, 1, device, 2**30, NONCE, 1, None, []]
+    head = [FORMAT, 1, device, 1, NONCE, 1, None]
+    yield [*head, [[1, -1, 1, 1, [[1]], [], [1], [1]]]]
+    yield [*head, [[1, 10, 1, 1, [[1, 2]], [], [2**62, 2**62], [1, 1]]]]
 
 
 def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
@@ -141,10 +144,10 @@ def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
     parts = ((7,),) * len(fold.fold.columns)
     yield VariableFrame(replica, 1, fold.name, fold.stream, 0, ("",), (1,), parts)
     yield BeatFrame(replica, 1, now_us, done=True, reports=(Report(fold.name, 1, 1),))
-    yield PresenceFrame(replica, 0, online=False)
-    yield AckFrame(replica, 1, "no such lake", tuple(range(1, 1_000)))
-    yield AskFrame(replica, 0, fold.name)
-    yield MemberFrame(replica, 1, retired=True, seq=0)
+    yield PresenceFrame(replica, 1, online=False)
+    yield AckFrame(replica, 1, replica, "no such lake", tuple(range(1, 1_000)))
+    yield AskFrame(replica, 1, replica.device, fold.name)
+    yield MemberFrame(replica, 1, replica.device, 1, retired=True, version=NEVER)
 
 
 def _far_frames(program: Program, device: str, now_us: int) -> Iterator[Any]:
@@ -153,7 +156,7 @@ def _far_frames(program: Program, device: str, now_us: int) -> Iterator[Any]:
     for incarnation in (2_000, 2**30 - 1):
         replica = Replica(incarnation, NONCE, device)
         yield from list(_frames(program, replica, now_us))[:3]
-        yield PresenceFrame(replica, 0, online=True)
+        yield PresenceFrame(replica, 1, online=True)
     near = Replica(1, NONCE, device)
     yield next(_frames(program, near, far_us))
     yield BeatFrame(near, 1, far_us, done=False, reports=())

@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
-from cloud_tier.frontier import Listening
 from cloud_tier.lander.landing import Reader
 from cloud_tier.lander.segments import Record, Segment
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
+from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.inputs import membership_text
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet import Faults, Fleet

@@ -1,8 +1,8 @@
 import pytest
 
 from simulations.oracle import Reading
-from tests.cloud_tier.fleet import BEGIN_US, Device, readings_of, rooms, true_global
 from tests.cloud_tier.lakes import LakeUnderTest, batches
+from tests.cloud_tier.support_devices import BEGIN_US, Device, readings_of, rooms, true_global
 
 pytestmark = pytest.mark.spark
 

@@ -12,8 +12,8 @@ from crdts import BoundedLWWSet, Membership, Replica, Version
 from lasp_edge import Program, folds
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest, membership_text, variable_digest
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, row, tick
 from tests.cloud_tier.lakes import LakeUnderTest, batches, part
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, tick
 
 pytestmark = pytest.mark.spark
 

@@ -4,15 +4,15 @@ from decimal import Decimal
 import pytest
 from pyspark.errors import PySparkException
 
-from cloud_tier.frontier import Coverage
 from cloud_tier.job import merge, windows
 from cloud_tier.job.combination import combined
 from cloud_tier.job.step import read
 from cloud_tier.lake.sqltext import literal
-from cloud_tier.spans import Span
 from lasp_edge.folds.columns import Column, Op
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, Device, rooms, row, table
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.spans import Span
 from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, row, table
 
 pytestmark = pytest.mark.spark
 

@@ -9,8 +9,8 @@ import pytest
 
 from lasp_edge import Program, folds
 from simulations.oracle import Reading
-from tests.cloud_tier.fleet import Device, table
 from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import Device, table
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -8,23 +8,23 @@ from deltalake import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from cloud_tier.frontier import Coverage
 from cloud_tier.job import merge, windows
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
 from cloud_tier.job.step import read
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.reading import windows as read_windows
-from cloud_tier.spans import Span
 from lasp_edge import Program, folds
 from lasp_edge.errors import Exit
 from lasp_edge.folds.columns import Op
 from lasp_edge.folds.hll import estimate
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, counts_of, packed_counts, top_of
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.spans import Span
 from lasp_edge.tool.command_line import main
 from simulations.oracle import Reading
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, Device, row, tick
 from tests.cloud_tier.lakes import LakeUnderTest, batches
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, row, tick
 
 pytestmark = pytest.mark.spark
 

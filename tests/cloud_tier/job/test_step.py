@@ -9,7 +9,8 @@ from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
 from lasp_edge import Program, folds
 from simulations.oracle import Reading
-from tests.cloud_tier.fleet import (
+from tests.cloud_tier.lakes import LakeUnderTest, batches
+from tests.cloud_tier.support_devices import (
     BEGIN_US,
     SECOND_US,
     Device,
@@ -19,7 +20,6 @@ from tests.cloud_tier.fleet import (
     tick,
     true_windows,
 )
-from tests.cloud_tier.lakes import LakeUnderTest, batches
 
 pytestmark = pytest.mark.spark
 

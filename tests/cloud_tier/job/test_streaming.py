@@ -13,7 +13,8 @@ from cloud_tier.lake.tables import Lake
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError
 from simulations.oracle import Reading
-from tests.cloud_tier.fleet import (
+from tests.cloud_tier.lakes import LakeUnderTest, batches
+from tests.cloud_tier.support_devices import (
     BEGIN_US,
     SECOND_US,
     Device,
@@ -25,7 +26,6 @@ from tests.cloud_tier.fleet import (
     tick,
     true_windows,
 )
-from tests.cloud_tier.lakes import LakeUnderTest, batches
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from cloud_tier.lake.tables import Lake
 from lasp_edge import Op, Program, folds
 from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.tool.command_line import main
-from tests.cloud_tier.fleet import rooms
+from tests.cloud_tier.support_devices import rooms
 
 PROGRAM = rooms()
 

@@ -7,7 +7,7 @@ from deltalake.schema import PrimitiveType
 from cloud_tier.lake.tables import FORMAT, Lake
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
-from tests.cloud_tier.fleet import rooms
+from tests.cloud_tier.support_devices import rooms
 
 
 def columns_of(path):

@@ -10,8 +10,8 @@ from cloud_tier.lander.landing import Landing, Reader
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, rooms
-from tests.cloud_tier.frames import ME, TOPICS, FakeLink, beat, message, panes
+from tests.cloud_tier.frames import LANDER, ME, TOPICS, FakeLink, beat, message, panes
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 
 PROGRAM = rooms()
 CONNECTED = Connected("5", session_present=False)
@@ -45,6 +45,7 @@ class Station:
             log_=self.log,
             landing=self.landing,
             reader=Reader(PROGRAM, TOPICS, self.landing.incarnations()),
+            sender=LANDER,
             topics=TOPICS,
             now_us=lambda: self.now_us,
             pace=Pace(),

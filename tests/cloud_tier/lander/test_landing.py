@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_tier.frontier import Listening
 from cloud_tier.lander.landing import FAR_US, Reader, collector_off
 from cloud_tier.lander.segments import Record, Segment
 from crdts import Replica
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, rooms
+from lasp_edge.protocol.frontier import Listening
 from tests.cloud_tier.frames import ME, TOPICS, beat, panes, topic_of, variable
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 
 PROGRAM = rooms()
 NOW_US = BEGIN_US + 100 * SECOND_US
@@ -133,7 +133,7 @@ def test_bytes_and_topics_of_strangers_are_rejected_with_a_reason():
 
 
 def test_repeated_rejects_are_counted_and_the_first_is_kept():
-    bad = [record(panes(PROGRAM, n, stream=1)) for n in range(3)]
+    bad = [record(panes(PROGRAM, n, stream=1)) for n in range(1, 4)]
     _, found = taken(*bad)
     assert list(found.rejects.values()) == [(bad[0], 3)]
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from cloud_tier.frontier import Listening
 from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.landing import Landing, Reader
 from cloud_tier.lander.segments import Record, Segment
 from crdts import BoundedLWWSet, Member, Membership, Replica, Version
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import VariableFrame
+from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US, rooms
 from tests.cloud_tier.frames import ME, TOPICS, beat, member, panes, topic_of, variable
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 
 PROGRAM = rooms()
 NOW_US = BEGIN_US + 100 * SECOND_US

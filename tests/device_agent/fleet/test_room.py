@@ -9,8 +9,9 @@ from lasp_edge import folds
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import MAX_BINARY_BYTES, packed_counts
-from lasp_edge.protocol.frames import SHARD_OVERHEAD_BYTES, VariableFrame
+from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.sizes import SHARD_OVERHEAD_BYTES
 from tests.device_agent.test_published import ME
 
 SEVERAL = {

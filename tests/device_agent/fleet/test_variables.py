@@ -19,7 +19,6 @@ from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes, Restored
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
-    MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
@@ -29,6 +28,8 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
 )
 from lasp_edge.protocol.inputs import entry_hash, variable_digest
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
+from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse, partial_of
 
 PEER = Replica(3, 33, "pi-2")
@@ -78,7 +79,7 @@ def test_a_new_life_adopts_the_items_and_publishes_them_under_its_own_name(devic
     before = device.core.replica
     device.restart()
     (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert frame.replica == device.core.replica > before
+    assert frame.sender == device.core.replica > before
     assert partial_of(frame) == (3, 6300)
     device.read([23.0])
     assert local(device) == (4, 8600)
@@ -229,14 +230,14 @@ def test_a_device_that_is_offline_is_named(device):
     assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
     device.hear(beat(device, digest=5))
     assert (fleet(device).settled, fleet(device).offline) == (False, ())
-    device.hear(PresenceFrame(PEER, 0, online=False))
+    device.hear(PresenceFrame(PEER, 1, online=False))
     assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
 
 
 def test_a_device_that_said_the_same_before_it_left_is_agreed_with(device):
     device.hear(entry(device, PEER, 1, (1, 2200)))
     device.hear(beat(device))
-    device.hear(PresenceFrame(PEER, 0, online=False))
+    device.hear(PresenceFrame(PEER, 1, online=False))
     assert (fleet(device).settled, fleet(device).offline) == (True, ())
 
 
@@ -260,9 +261,9 @@ def test_after_a_reconnect_nobody_is_there_until_heard_again(device):
 def test_the_will_of_an_earlier_life_takes_nobody_away(device):
     device.hear(entry(device, PEER, 1, (1, 2200)))
     device.hear(beat(device, digest=5))
-    device.hear(PresenceFrame(Replica(2, 22, "pi-2"), 0, online=False))
+    device.hear(PresenceFrame(Replica(2, 22, "pi-2"), 1, online=False))
     assert not fleet(device).settled
-    device.hear(PresenceFrame(Replica(2, PEER.nonce, "pi-2"), 0, online=False))
+    device.hear(PresenceFrame(Replica(2, PEER.nonce, "pi-2"), 1, online=False))
     assert fleet(device).offline == ("pi-2",)  # the same process: it had been renamed
 
 
@@ -357,9 +358,9 @@ def test_an_older_own_entry_at_the_broker_is_published_over(device):
 def test_an_own_entry_that_a_peer_lacks_is_published_when_it_asks(device):
     device.read([20.0])
     device.tick()
-    device.hear(AskFrame(PEER, 0, "local_average"))
-    device.hear(AskFrame(PEER, 0, "local_average"))
-    device.hear(AskFrame(PEER, 0, "samples"))
+    device.hear(AskFrame(PEER, 1, "pi-1", "local_average"))
+    device.hear(AskFrame(PEER, 1, "pi-1", "local_average"))
+    device.hear(AskFrame(PEER, 1, "pi-1", "samples"))
     assert len(device.frames(VariableFrame, device.tick())) == 1
 
 
@@ -406,7 +407,7 @@ def test_a_device_whose_store_was_lost_becomes_later_than_its_retained_entry(dev
     device.hear(entry(device, Replica(7, 77, "pi-1"), 4, (5, 500)))
     assert device.core.replica[:2] == (8, device.core.replica.nonce)
     (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert (frame.replica, partial_of(frame)) == (device.core.replica, (1, 2000))
+    assert (frame.sender, partial_of(frame)) == (device.core.replica, (1, 2000))
     assert device.store.replica() == tuple(device.core.replica)
     device.restart()
     assert device.core.replica.incarnation == 9
@@ -417,11 +418,11 @@ def test_so_it_does_where_only_its_presence_was_kept(tmp_path):
     temperature = program.event("temperature")
     program.window("minute", source=temperature, fold=folds.mean(), size_s=60)
     device = Device(tmp_path, program)
-    device.hear(PresenceFrame(Replica(7, 77, "pi-1"), 0, online=False))
+    device.hear(PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False))
     assert device.core.replica.incarnation == 8
     published = device.tick()
-    assert {f.replica.incarnation for f in device.frames(BeatFrame, published)} == {8}
-    assert {f.replica.incarnation for f in device.frames(PresenceFrame, published)} == {8}
+    assert {f.sender.incarnation for f in device.frames(BeatFrame, published)} == {8}
+    assert {f.sender.incarnation for f in device.frames(PresenceFrame, published)} == {8}
     device.kill()
 
 
@@ -454,9 +455,9 @@ def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_afte
 
 
 def test_an_acknowledgement_of_a_later_life_says_that_there_was_one(device):
-    device.hear(AckFrame(Replica(7, 77, "pi-1"), 0, LAKE, ()))
+    device.hear(AckFrame(LANDER, 1, Replica(7, 77, "pi-1"), LAKE, ()))
     assert device.core.replica.incarnation == 8
-    device.hear(AckFrame(Replica(9, 77, "pi-1"), 0, LAKE, ()))  # it answers: it is alive
+    device.hear(AckFrame(LANDER, 1, Replica(9, 77, "pi-1"), LAKE, ()))  # it answers: it is alive
     assert device.counted["clone_alarms"] == 1
 
 
@@ -479,7 +480,7 @@ def test_a_new_store_follows_no_life_far_ahead_once_the_lander_has_answered(devi
     # The lander takes no such jump of a device that it knows, so who follows is never heard again.
     device.acknowledge()
     device.hear(entry(device, Replica(2_000, 77, "pi-1"), 4, (5, 500)))
-    device.hear(PresenceFrame(Replica(2_000, 78, "pi-1"), 0, online=True))
+    device.hear(PresenceFrame(Replica(2_000, 78, "pi-1"), 1, online=True))
     assert device.core.replica.incarnation == 1
     assert device.counted["frame: own incarnation too far ahead"] == 2
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
 from device_agent.intake.batch import Batch
-from device_agent.intake.intake import FIRST_US, tags_text
+from device_agent.intake.progress import FIRST_US
+from device_agent.intake.tags import tags_text
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
 from device_agent.state.counters import KEPT_NAMES, Counters
@@ -98,7 +99,7 @@ def everything(device):
         device.core.variables.local(),
         device.core.variables.shared(),
         {pane: row.partial for pane, row in device.rows()},
-        device.core.intake.high_us,
+        device.core.intake.progress.high_us,
         list(device.store.readings()),
         device.store._db.execute("SELECT * FROM identity").fetchall(),
     )
@@ -191,7 +192,7 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
 def test_a_pane_that_is_nearly_full_refuses_what_does_not_fit(tmp_path):
     device = Device(tmp_path)
     device.read([20.0], [NOW_US])
-    (entry,) = device.core.panes._entries.values()
+    (entry,) = device.core.panes.memory.entries.values()
     entry.partial = (2**31 - 3, 2000, 2000)
     device.read([20.0] * 4, [NOW_US + n for n in range(1, 5)])
     assert device.stored_panes()["", NOW_US][0] == 2**31 - 1

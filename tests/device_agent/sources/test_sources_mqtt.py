@@ -13,8 +13,13 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def broker(tmp_path):
-    with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as running:
+def program(request):
+    return broker_program(getattr(request, "param", None))
+
+
+@pytest.fixture
+def broker(tmp_path, program):
+    with PrivateBroker(tmp_path / "broker", program) as running:
         yield running
 
 
@@ -125,6 +130,7 @@ def test_own_times_and_tags_are_read_from_the_object(opened, sender):
     assert refused(batches) == {"no time": 1}
 
 
+@pytest.mark.parametrize("program", ["mosquitto"], indirect=True)  # the other keeps no session
 def test_what_was_not_durable_comes_again_and_what_came_meanwhile_too(opened, sender):
     source = opened("s")
     send(sender, "s", b'{"temperature": 1}', b'{"temperature": 2}')

@@ -10,7 +10,7 @@ from lasp_edge.examples import greenhouse, talk
 from lasp_edge.folds.fold import Column, Op
 from lasp_edge.folds.numbers import Refused, Resolution
 from lasp_edge.language.declarations import Change
-from tests.lasp_edge.programs import Mean2, basics, event
+from tests.lasp_edge.support_programs import Mean2, basics, event
 
 # Both listings
 

@@ -8,7 +8,7 @@ from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import packed_top
 from lasp_edge.language.declarations import Change, key_of
-from tests.lasp_edge.programs import basics, event
+from tests.lasp_edge.support_programs import basics, event
 
 
 def by_room(**changed):

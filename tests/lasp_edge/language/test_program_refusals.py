@@ -5,7 +5,7 @@ import pytest
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
 from lasp_edge import Program, folds
 from lasp_edge.folds.fold import Column, Op
-from tests.lasp_edge.programs import Mean2, basics
+from tests.lasp_edge.support_programs import Mean2, basics
 
 
 def window(program, **changed):

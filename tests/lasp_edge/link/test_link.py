@@ -27,7 +27,7 @@ from tests.brokers import (
     until_messages,
     until_true,
 )
-from tests.lacking import lacks
+from tests.support_missing import lacks
 
 pytestmark = pytest.mark.broker
 PROTOCOLS = ["5", "3.1.1"]
@@ -35,6 +35,13 @@ PROTOCOLS = ["5", "3.1.1"]
 
 @pytest.fixture
 def broker(tmp_path):
+    with PrivateBroker(tmp_path / "broker", broker_program()) as running:
+        yield running
+
+
+@pytest.fixture
+def mosquitto(tmp_path):
+    """A broker that speaks MQTT 5, keeps sessions and sends again what was not acknowledged."""
     with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as running:
         yield running
 
@@ -63,8 +70,8 @@ def publish_when_possible(link, topic, payload, **options):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_messages_and_retained_ones_arrive(broker, connect, protocol):
-    link = connect(f"{broker.url}?protocol={protocol}", subscriptions=["t/+"])
+def test_messages_and_retained_ones_arrive(mosquitto, connect, protocol):
+    link = connect(f"{mosquitto.url}?protocol={protocol}", subscriptions=["t/+"])
     assert until_connected(link) == Connected(protocol, session_present=False)
     assert link.connected
     assert link.trouble is None
@@ -252,8 +259,8 @@ def test_an_old_broker_is_spoken_to_in_3_1_1_and_that_is_remembered(broker, conn
         assert front.protocols == [5, 4, 4]
 
 
-def test_a_protocol_that_worked_survives_a_broker_that_dies_in_a_handshake(broker, connect):
-    with old_broker(broker, "pass") as front:
+def test_a_protocol_that_worked_survives_a_broker_that_dies_in_a_handshake(mosquitto, connect):
+    with old_broker(mosquitto, "pass") as front:
         link = connect(front.url, limits=Limits(first_wait_s=0.05))
         assert until_connected(link).protocol == "5"
         front.manner = "close"
@@ -273,9 +280,9 @@ def test_a_protocol_that_is_asked_for_is_the_only_one(broker, connect):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_kept_session_brings_what_was_not_acknowledged_and_what_came_meanwhile(
-    broker, connect, protocol
+    mosquitto, connect, protocol
 ):
-    url = f"{broker.url}?protocol={protocol}"
+    url = f"{mosquitto.url}?protocol={protocol}"
     kept = {"keep_session_s": 600, "manual_acknowledgement": True, "subscriptions": ["t"]}
     first = connect(url, "lander", **kept)
     until_connected(first)
@@ -297,8 +304,8 @@ def test_a_kept_session_brings_what_was_not_acknowledged_and_what_came_meanwhile
     assert [message.payload for message in messages(came)] == [b"3", b"4"]
 
 
-def test_acknowledging_by_a_connection_that_is_gone_is_void(broker, connect):
-    with old_broker(broker, "pass") as front:
+def test_acknowledging_by_a_connection_that_is_gone_is_void(mosquitto, connect):
+    with old_broker(mosquitto, "pass") as front:
         options = {"keep_session_s": 600, "manual_acknowledgement": True, "subscriptions": ["t"]}
         link = connect(front.url, limits=Limits(first_wait_s=0.05), **options)
         until_connected(link)
@@ -316,8 +323,8 @@ def test_acknowledging_by_a_connection_that_is_gone_is_void(broker, connect):
         assert once_more.payload == b"1"
 
 
-def test_an_oversized_message_is_dropped_counted_and_acknowledged(broker, connect):
-    url = f"{broker.url}?protocol=3.1.1"
+def test_an_oversized_message_is_dropped_counted_and_acknowledged(mosquitto, connect):
+    url = f"{mosquitto.url}?protocol=3.1.1"
     options = {"keep_session_s": 600, "limits": Limits(payload_bytes=1_000)}
     link = connect(url, subscriptions=["t"], **options)
     until_connected(link)
@@ -460,10 +467,10 @@ def test_garbage_ends_the_connection_and_no_more(scripted, connect, garbage):
     assert link._thread.is_alive()
 
 
-def test_who_has_the_same_id_throws_the_older_off(broker, connect):
-    older = connect(broker.url, "twin", limits=Limits(first_wait_s=30.0))
+def test_who_has_the_same_id_throws_the_older_off(mosquitto, connect):
+    older = connect(mosquitto.url, "twin", limits=Limits(first_wait_s=30.0))
     until_connected(older)
-    until_connected(connect(broker.url, "twin"))
+    until_connected(connect(mosquitto.url, "twin"))
     until(older, lambda events: any(isinstance(e, Disconnected) for e in events))
 
 

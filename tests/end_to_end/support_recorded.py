@@ -1,12 +1,12 @@
 """The program that the recorded data go through: several windows on one event, keys, odd sizes.
 
-Processes load it as `tests.end_to_end.programs:program` from the checkout.
+Processes load it as `tests.end_to_end.support_recorded:program` from the checkout.
 """
 
 from crdts import BoundedLWWSet
 from lasp_edge import Event, Program, Update, folds
 
-SPEC = "tests.end_to_end.programs:program"
+SPEC = "tests.end_to_end.support_recorded:program"
 LAST = 100
 
 program = Program("recorded")

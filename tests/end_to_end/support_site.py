@@ -16,7 +16,7 @@ from simulations.demo.lake import COMMAND
 from simulations.demo.watchdog import kill_sessions
 from tests.brokers import broker_program
 from tests.conftest import CHECKOUT
-from tests.end_to_end import programs, tables
+from tests.end_to_end import support_recorded, tables
 
 STARTS_S = 60.0
 SETTLES_S = 120.0
@@ -182,8 +182,8 @@ class Site:
         recording: Path,
         devices: Sequence[str],
         *words: str,
-        program: str = programs.SPEC,
-        fields: Sequence[str] = tuple(programs.FIELDS),
+        program: str = support_recorded.SPEC,
+        fields: Sequence[str] = tuple(support_recorded.FIELDS),
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder

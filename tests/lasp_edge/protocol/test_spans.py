@@ -1,13 +1,22 @@
 from itertools import pairwise
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_tier.spans import DAY_US, Span, above, days, joined, panes_of, passed, touched
+from lasp_edge.protocol.spans import DAY_US, Span, above, days, joined, panes_of, passed, touched
 
-ODD = SimpleNamespace(size_us=50, slide_us=20, span_us=10)
+
+class Odd(NamedTuple):
+    """A window whose size is no multiple of its slide."""
+
+    size_us: int = 50
+    slide_us: int = 20
+    span_us: int = 10
+
+
+ODD = Odd()
 
 
 def starts(spans, window=ODD):

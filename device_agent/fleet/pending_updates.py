@@ -1,12 +1,12 @@
-"""What a program's handlers and collections ask for, until the batch is joined."""
+"""What a program's handlers and collections add to variables, until it is joined."""
 
 from collections.abc import Sequence
 
 from crdts import Lattice
 
 
-class Asked:
-    """What a program asked for during one batch, found fit: samples by column, and joined deltas.
+class PendingUpdates:
+    """Samples of dynamic variables, by column, and deltas of the other variables; all are valid.
 
     Attributes:
         samples: (variable, key) -> quantised values and their times.
@@ -22,7 +22,7 @@ class Asked:
     def extend(self, name: str, key: str, values: Sequence[int], times_us: Sequence[int]) -> None:
         """Add whole columns of quantised samples, in the order of their acceptance.
 
-        Where `Variables.is_careful(name)`, each was asked about by `Variables.check` before.
+        Where `Variables.is_careful(name)`, `Variables.check` did not refuse any of them.
         """
         known = self.samples.get((name, key))
         if known is None:

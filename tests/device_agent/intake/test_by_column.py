@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from crdts import BoundedLWWSet
 from device_agent.core import Core
 from device_agent.intake.batch import Batch
-from device_agent.intake.identities import BLOCK_US
-from device_agent.intake.intake import Intake
+from device_agent.intake.one_by_one import OneByOne
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state.changes import Restored
+from device_agent.state.changes import BLOCK_US, Restored
 from lasp_edge import Program, folds
 from tests.device_agent.agents import NOW_US, Device
 
@@ -47,11 +46,12 @@ def everything(device):
     db, core = device.store._db, device.core
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     tables = {n: db.execute(f"SELECT * FROM {n}").fetchall() for n in names - {"replica"}}
-    marks = {name: getattr(core.intake.marks, name) for name in core.intake.marks.__slots__}
+    progress = core.intake.progress
+    times = {name: getattr(progress, name) for name in progress.__slots__}
     core.variables.refold()
     states = core.variables.local()
     report = core.report() | {"low_us": core.low_watermark_us(device.now_us)}
-    return tables, marks, states, report
+    return tables, times, states, report
 
 
 @st.composite
@@ -102,16 +102,16 @@ def wait(device):
 def set_clock_back(device):
     """Set the clock, and the stamps with it, to below the floor."""
     device.now_us -= 300 * SECOND_US
-    device.core.intake.marks.stamp_us = 0
+    device.core.intake.progress.stamp_us = 0
 
 
 def promise(device):
-    device.core.intake.promised_us = NOW_US + 10 * SECOND_US
+    device.core.intake.progress.promised_us = NOW_US + 10 * SECOND_US
 
 
 def fill(device):
     """Bring panes near to their limit: their next readings may not fit."""
-    for entry in device.core.panes._entries.values():
+    for entry in device.core.panes.memory.entries.values():
         if len(entry.partial) > 1:
             entry.partial = (2**31 - 3, *entry.partial[1:])
 
@@ -203,7 +203,7 @@ def test_what_is_no_matter_of_order_goes_by_columns(tmp_path, monkeypatch, unusu
         "tags": [{}] * 12,
     }
     device = Device(tmp_path, program(), now_us=TIMES_US[-1], settings=Settings())
-    monkeypatch.setattr(Intake, "_one_by_one", never)
+    monkeypatch.setattr(OneByOne, "accept", never)
     device.durable.read(Batch("test", **(plain | CALM[unusual])), device.now_us)
     outcomes = ("accepted", "repeated", "refused", "too_late", "in_the_future")
     assert sum(device.counted.get(outcome, 0) for outcome in outcomes) == 12

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lacking import REQUIRE_ALL, lacks
+from tests.support_missing import REQUIRE_ALL, lacks
 
 
 def test_a_missing_part_skips_the_test_and_says_why(monkeypatch):

@@ -5,8 +5,10 @@ Both are spans of starts, computed on the driver, and both become `BETWEEN` pred
 Delta leaves unread all files but those that matter. (It prunes an `IN` list by its least and
 greatest value only.)
 
-    >>> from types import SimpleNamespace
-    >>> minute = SimpleNamespace(size_us=50, slide_us=20, span_us=10)
+    >>> class Minute(NamedTuple):
+    ...     size_us: int = 50
+    ...     span_us: int = 10
+    >>> minute = Minute()
     >>> touched(minute, [100, 110, 400])
     [Span(first=60, last=110), Span(first=360, last=400)]
     >>> passed(minute, before=100, after=130)
@@ -26,16 +28,16 @@ GREATEST_US: Final = 2_932_896 * DAY_US
 _MOST: Final = 32
 
 
-class Paned(Protocol):
-    """A window, as far as its lengths go."""
+class WindowShape(Protocol):
+    """What of a window decides which panes it holds: lengths in microseconds."""
 
     @property
     def size_us(self) -> int:
-        """How long it is."""
+        """From its start to its end."""
 
     @property
     def span_us(self) -> int:
-        """How long its panes are."""
+        """Length of a pane."""
 
 
 class Span(NamedTuple):
@@ -48,13 +50,13 @@ class Span(NamedTuple):
 EVERYTHING: Final = Span(LEAST_US, GREATEST_US)
 
 
-def touched(window: Paned, panes_us: Iterable[int]) -> list[Span]:
+def touched(window: WindowShape, panes_us: Iterable[int]) -> list[Span]:
     """Return the spans of starts of the windows that hold one of the panes."""
     reach_us = window.size_us - window.span_us
     return joined((Span(pane_us - reach_us, pane_us) for pane_us in panes_us), window.span_us)
 
 
-def passed(window: Paned, before: int | None, after: int | None) -> list[Span]:
+def passed(window: WindowShape, before: int | None, after: int | None) -> list[Span]:
     """Return the starts of the windows whose end lies in (before, after]; None is bottom."""
     if after is None or after == before:
         return []
@@ -69,7 +71,7 @@ def above(spans: Iterable[Span], floor_us: int | None) -> list[Span]:
     return [Span(max(span.first, floor_us), span.last) for span in spans if span.last >= floor_us]
 
 
-def panes_of(window: Paned, starts: Iterable[Span]) -> list[Span]:
+def panes_of(window: WindowShape, starts: Iterable[Span]) -> list[Span]:
     """Return the spans of panes that the windows with these starts consist of."""
     reach_us = window.size_us - window.span_us
     return [Span(start.first, start.last + reach_us) for start in starts]

@@ -1,25 +1,28 @@
-"""Whole columns of readings, taken in without a Python function or an object a reading.
+"""Whole columns of readings, accepted without a Python function or an object a reading.
 
 What goes by columns: readings of events that no function of the user's sees one by one. Each step
 is one operation over a column: it is quantised, compared with floor and clock, looked up among the
 known identities, cut at the panes' boundaries and lifted, and collected. What is unusual in a batch
 is taken out first (refused values, times out of range) or looked at by itself (a block of
-identities that may hold a repeat). What is unusual as a whole is left to the one-by-one path, which
-is the definition: both change exactly the same, and a test compares them.
+identities that may hold a repeat). What is unusual as a whole is left to `one_by_one`, the
+definition: both change exactly the same, and a test compares them.
 """
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import not_
 from typing import Any, NamedTuple
 
 from device_agent.intake.batch import Batch, ascends
-from device_agent.intake.identities import BLOCK_US, Identities
-from device_agent.intake.taken import Marks, Taken, Way, room_in
+from device_agent.intake.identities import Identities
+from device_agent.intake.pending import PendingBatch, has_room
+from device_agent.intake.progress import IntakeProgress
+from device_agent.intake.routes import Route
+from device_agent.intake.source_progress import Accepted
 from device_agent.settings import Settings
-from device_agent.state.changes import BlockId, Changes, PaneId, ReadingRow
+from device_agent.state.changes import BLOCK_US, BlockId, PaneId, ReadingRow
 from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
@@ -27,11 +30,7 @@ from lasp_edge.language.declarations import Window
 Tags = Mapping[str, str]
 
 
-Came = tuple[int | None, bool]
-"""The greatest own time that was accepted, and whether readings were stamped."""
-
-
-class Column:
+class EventColumns:
     """The readings of one event, in the order in which they came; `read` is as they were read.
 
     Attributes:
@@ -40,17 +39,17 @@ class Column:
         strict: no two have one time.
     """
 
-    __slots__ = ("by_time", "order", "read", "strict", "tags", "times_us", "values", "way")
+    __slots__ = ("by_time", "order", "read", "route", "strict", "tags", "times_us", "values")
 
     def __init__(
         self,
-        way: Way,
+        route: Route,
         times_us: Sequence[int],
         values: Sequence[int],
         tags: Sequence[Tags],
         read: Sequence[Any],
     ) -> None:
-        self.way = way
+        self.route = route
         self.times_us, self.values, self.tags, self.read = times_us, values, tags, read
         self.order: list[int] | None = None
         self.by_time = times_us, values
@@ -63,52 +62,49 @@ class Column:
     def __len__(self) -> int:
         return len(self.times_us)
 
-    def without(self, places: set[int]) -> "Column":
-        """Return the column without the readings at these places."""
+    def without(self, places: set[int]) -> "EventColumns":
+        """Return the columns without the readings at these places."""
         kept = [place not in places for place in range(len(self))]
-        return Column(self.way, *_kept(kept, self.times_us, self.values, self.tags, self.read))
+        columns = _kept(kept, self.times_us, self.values, self.tags, self.read)
+        return EventColumns(self.route, *columns)
 
 
-class Cut(NamedTuple):
-    """The panes of one window that a column touches, and where in its order each begins."""
+class PaneSlices(NamedTuple):
+    """The panes of one window that readings touch, and where in their order each pane begins."""
 
     window: Window
     panes: list[PaneId]
     bounds: list[int]
 
 
-class Columns:
-    """The way in for whole columns.
+class ByColumn:
+    """Accepts whole columns.
 
     Args:
-        ways: what the readings of each event go through.
-        marks: how far the readings have come.
-        parts: the identities and panes that they change.
-        text_of: gives tags as canonical text.
         settings: how far ahead a reading may be, and whether readings are kept.
+        routes: where the readings of each event go.
+        progress: how far the readings have come.
+        identities: which readings are known.
+        panes: what readings are checked against and folded into.
     """
 
     def __init__(
         self,
-        ways: Mapping[str, Way],
-        marks: Marks,
-        parts: tuple[Identities, Panes],
-        text_of: Callable[[Tags], str],
         settings: Settings,
+        routes: Mapping[str, Route],
+        progress: IntakeProgress,
+        identities: Identities,
+        panes: Panes,
     ) -> None:
-        self._ways = ways
-        self._marks = marks
-        self._identities, self._panes = parts
-        self._text_of = text_of
-        self._settings = settings
+        self._settings, self._routes, self._progress = settings, routes, progress
+        self._identities, self._panes, self._text_of = identities, panes, identities.text_of
 
-    def take(self, batch: Batch, taken: Taken, changes: Changes) -> Came | None:
-        """Take a batch in; or change nothing and return None if it does not go by columns.
+    def accept(self, batch: Batch, pending: PendingBatch) -> Accepted | None:
+        """Accept what is acceptable of a batch; None: it goes one by one, and nothing changed.
 
         Args:
             batch: one or more readings.
-            taken: where what they bring to variables and counters goes; no pane waits in it.
-            changes: where the panes go.
+            pending: no builder of a pane is in it; panes are folded into at once.
 
         Raises:
             ValueError: the columns are not equally long.
@@ -118,61 +114,62 @@ class Columns:
         stamped, counted = batch.is_stamped, Counter[str]()
         if not stamped and not batch.has_own_times:
             return None
-        columns = self._columns(batch, taken.now_us, counted, stamped=stamped)
-        if columns is None or not self._is_calm(columns):
+        columns = self._columns(batch, pending.now_us, counted, stamped=stamped)
+        if columns is None or not self._order_is_irrelevant(columns):
             return None
-        cut = [(column, self._cuts(column)) for column in columns]
-        if not all(self._have_room(column, cuts) for column, cuts in cut):
+        sliced = [(column, self._slices(column)) for column in columns]
+        if not all(self._have_room(column, slices) for column, slices in sliced):
             return None
-        taken.counted.update(counted)
-        accepted: list[tuple[Column, list[Cut]]] = []
-        for column, cuts in cut:
+        pending.counted.update(counted)
+        accepted: list[tuple[EventColumns, list[PaneSlices]]] = []
+        for column, slices in sliced:
             repeated = set() if stamped else self._put(column)
-            taken.counted["repeated"] += len(repeated)
+            pending.counted["repeated"] += len(repeated)
             left = column.without(repeated) if repeated else column
             if len(left):
-                self._accept(left, batch.source, taken, changes)
-                accepted.append((left, self._cuts(left) if repeated else cuts))
-        self._fold(accepted, taken.now_us, changes)
+                self._collect(left, batch.source, pending)
+                accepted.append((left, self._slices(left) if repeated else slices))
+        self._fold(accepted, pending.now_us)
         highs_us = [column.by_time[0][-1] for column, _ in accepted]
-        return None if stamped else max(highs_us, default=None), stamped and bool(highs_us)
+        high_us = None if stamped else max(highs_us, default=None)
+        return Accepted(high_us, stamped and bool(highs_us))
 
     def _columns(
         self, batch: Batch, now_us: int, counted: Counter[str], *, stamped: bool
-    ) -> list[Column] | None:
+    ) -> list[EventColumns] | None:
         """Return what may be accepted, by event; None if it does not go by columns."""
         names, whole = batch.names, (batch.times_us, batch.values, batch.tags)
         alone = names.count(names[0]) == len(names)
-        ways = [self._ways.get(name) for name in ([names[0]] if alone else dict.fromkeys(names))]
-        known = [way for way in ways if way is not None and way.columnar]
-        if len(known) < len(ways) or not (alone or self._are_apart(known, stamped=stamped)):
+        routes = [self._routes.get(n) for n in ([names[0]] if alone else dict.fromkeys(names))]
+        known = [route for route in routes if route is not None and route.by_column]
+        if len(known) < len(routes) or not (alone or self._are_apart(known, stamped=stamped)):
             return None
         columns = []
-        for way in known:
-            name = way.event.name
+        for route in known:
+            name = route.event.name
             part = whole if alone else _kept([other == name for other in names], *whole)
-            times_us, values, tags, read = self._quantised(way, part, counted)
+            times_us, values, tags, read = self._quantised(route, part, counted)
             if stamped:
-                first_us = self._marks.next_stamp_us(now_us)
+                first_us = self._progress.next_stamp_us(now_us)
                 times_us = range(first_us, first_us + len(values))
-            column = Column(way, times_us, values, tags, read)
+            column = EventColumns(route, times_us, values, tags, read)
             columns.append(column if stamped else self._in_time(column, now_us, counted))
         return [column for column in columns if len(column)]
 
-    def _are_apart(self, ways: list[Way], *, stamped: bool) -> bool:
-        """Return whether it is all the same in which order events are taken in."""
-        collecting = [variable.name for way in ways for variable in way.collecting]
+    def _are_apart(self, routes: list[Route], *, stamped: bool) -> bool:
+        """Return whether the order of two events' readings to each other changes nothing."""
+        collecting = [variable.name for route in routes for variable in route.collecting]
         alone = len(set(collecting)) == len(collecting)
         return alone and not stamped and not self._settings.keep_readings
 
     def _quantised(
-        self, way: Way, part: Sequence[Sequence[Any]], counted: Counter[str]
+        self, route: Route, part: Sequence[Sequence[Any]], counted: Counter[str]
     ) -> Sequence[Sequence[Any]]:
         """Return times, quantised values, tags and values as read, without the refused."""
         times_us, read, tags = part
-        values: Sequence[int | Refused] | None = way.event.resolution.quantise_surely(read)
+        values: Sequence[int | Refused] | None = route.event.resolution.quantise_surely(read)
         if values is None:
-            values = way.event.resolution.quantise_column(read)
+            values = route.event.resolution.quantise_column(read)
             fit = [type(value) is int for value in values]
             for reason in compress(values, map(not_, fit)):
                 counted["refused"] += 1
@@ -180,9 +177,9 @@ class Columns:
             times_us, values, tags, read = _kept(fit, times_us, values, tags, read)
         return times_us, values, tags, read
 
-    def _in_time(self, column: Column, now_us: int, counted: Counter[str]) -> Column:
-        """Return the column without what is too late or in the future."""
-        floor_us, last_us = self._marks.floor_us, now_us + self._settings.max_skew_us
+    def _in_time(self, column: EventColumns, now_us: int, counted: Counter[str]) -> EventColumns:
+        """Return the columns without what is too late or in the future."""
+        floor_us, last_us = self._progress.floor_us, now_us + self._settings.max_skew_us
         by_time = column.by_time[0]
         if not by_time or (floor_us <= by_time[0] and by_time[-1] <= last_us):
             return column
@@ -192,42 +189,43 @@ class Columns:
         counted["in_the_future"] += len(ahead)
         return column.without(late | ahead)
 
-    def _is_calm(self, columns: list[Column]) -> bool:
-        """Return whether the floor reaches no reading, in whatever order they are taken in."""
+    def _order_is_irrelevant(self, columns: list[EventColumns]) -> bool:
+        """Return whether no reading falls below the floor, in whatever order they are accepted."""
         if not columns:
             return True
         low_us = min(column.by_time[0][0] for column in columns)
-        if low_us < self._marks.floor_us:  # stamped by a clock that was set back
+        if low_us < self._progress.floor_us:  # stamped by a clock that was set back
             return False
         if len(columns) == 1 and columns[0].order is None:
             return True  # each is behind those before it, and never ahead of itself
         high_us = max(column.by_time[0][-1] for column in columns)
         return low_us >= high_us - self._settings.retain_us
 
-    def _cuts(self, column: Column) -> list[Cut]:
-        """Return the panes that a column touches, by window."""
+    def _slices(self, column: EventColumns) -> list[PaneSlices]:
+        """Return the panes that readings touch, by window."""
         times_us, _ = column.by_time
-        cuts = []
-        for window, span_us, _ in column.way.into:
-            starts_us, bounds = _boundaries(times_us, span_us)
-            cuts.append(Cut(window, self._panes.own_column(window.stream, starts_us), bounds))
-        return cuts
+        slices = []
+        for target in column.route.targets:
+            starts_us, bounds = _boundaries(times_us, target.span_us)
+            panes = self._panes.own_column(target.stream, starts_us)
+            slices.append(PaneSlices(target.window, panes, bounds))
+        return slices
 
-    def _have_room(self, column: Column, cuts: list[Cut]) -> bool:
+    def _have_room(self, column: EventColumns, slices: list[PaneSlices]) -> bool:
         """Return whether no pane can leave the range of its fold's columns."""
-        for window, panes, _ in cuts:
+        for window, panes, _ in slices:
             fold, held = window.fold, self._panes.begun(panes)
-            has_room = room_in(fold)
-            if not has_room(fold.zero) or not all(map(has_room, held)):
-                # Not for any column; but perhaps for this one, whose values are known.
+            fits = has_room(fold)
+            if not fits(fold.zero) or not all(map(fits, held)):
+                # Not for any batch; but perhaps for this one, whose values are known.
                 peak = max(map(abs, column.values))
-                has_room = fold.room_for(len(column), peak)
-                if not has_room(fold.zero) or not all(map(has_room, held)):
+                fits = fold.room_for(len(column), peak)
+                if not fits(fold.zero) or not all(map(fits, held)):
                     return False
         return True
 
-    def _put(self, column: Column) -> set[int]:
-        """Take in the identities of a column; return the places of those that are known."""
+    def _put(self, column: EventColumns) -> set[int]:
+        """Add the identities of readings; return the places of those that were known."""
         times_us, values = column.by_time
         tags, order = column.tags, column.order
         if tags.count(tags[0]) == len(tags):
@@ -245,15 +243,15 @@ class Columns:
         return set(known if order is None else _at(known, order))
 
     def _put_stream(
-        self, column: Column, text: str, times_us: Sequence[int], values: Sequence[int]
+        self, column: EventColumns, text: str, times_us: Sequence[int], values: Sequence[int]
     ) -> list[int]:
-        """Take in identities of one stream, by time; return the places of those that are known."""
+        """Add identities of one stream, by time; return the places of those that were known."""
         known: list[int] = []
         start, end = 0, len(times_us)
         while start < end:
             number = times_us[start] // BLOCK_US
             stop = bisect_left(times_us, (number + 1) * BLOCK_US, start)
-            block = self._identities.block(BlockId(column.way.event.name, text, number))
+            block = self._identities.block(BlockId(column.route.event.name, text, number))
             before = len(block)
             if column.strict and times_us[start] > block.last_us:
                 block.put_later(times_us[start:stop], values[start:stop])
@@ -266,11 +264,9 @@ class Columns:
             start = stop
         return known
 
-    def _fold(
-        self, accepted: list[tuple[Column, list[Cut]]], now_us: int, changes: Changes
-    ) -> None:
-        """Lift what lies in each pane, and fold it in: by stream, then by time."""
-        each = [(cut, column) for column, cuts in accepted for cut in cuts]
+    def _fold(self, accepted: list[tuple[EventColumns, list[PaneSlices]]], now_us: int) -> None:
+        """Lift the readings of each pane, and fold them in: by stream, then by time."""
+        each = [(slices, column) for column, several in accepted for slices in several]
         for (window, panes, bounds), column in sorted(each, key=lambda one: one[0].window.stream):
             times_us, values = column.by_time
             lift, stops = window.fold.lift_column, [*bounds[1:], len(column)]
@@ -278,23 +274,23 @@ class Columns:
                 lift(values[start:stop], times_us[start:stop])
                 for start, stop in zip(bounds, stops, strict=True)
             ]
-            self._panes.fold_in_column(panes, partials, now_us, changes)
+            self._panes.fold_in_column(panes, partials, now_us)
 
-    def _accept(self, column: Column, source: str, taken: Taken, changes: Changes) -> None:
-        """Collect a column, and note how far it came."""
-        marks, name = self._marks, column.way.event.name
+    def _collect(self, column: EventColumns, source: str, pending: PendingBatch) -> None:
+        """Collect accepted readings, and note how far they came."""
+        progress, name = self._progress, column.route.event.name
         times_us, _ = column.by_time
-        for variable in column.way.collecting:
-            taken.asked.extend(variable.name, "", column.values, column.times_us)
-        first_us = marks.next_stamp_us(taken.now_us)
-        marks.stamp_us = first_us + len(column) - 1
-        marks.reach(times_us[-1])
-        taken.accepted += len(column)
-        if times_us[0] < marks.promised_us:
-            taken.counted["late"] += bisect_left(times_us, marks.promised_us)
+        for variable in column.route.collecting:
+            pending.updates.extend(variable.name, "", column.values, column.times_us)
+        first_us = progress.next_stamp_us(pending.now_us)
+        progress.stamp_us = first_us + len(column) - 1
+        progress.reach(times_us[-1])
+        pending.accepted += len(column)
+        if times_us[0] < progress.promised_us:
+            pending.counted["late"] += bisect_left(times_us, progress.promised_us)
         if self._settings.keep_readings:
             rows = zip(column.times_us, column.read, column.values, column.tags, strict=True)
-            changes.readings += [
+            pending.readings += [
                 ReadingRow(stamp_us, name, time_us, value, quantised, self._text_of(tags), source)
                 for stamp_us, (time_us, value, quantised, tags) in enumerate(rows, first_us)
             ]

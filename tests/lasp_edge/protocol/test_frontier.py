@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_tier.frontier import NOTHING_HEARD, Heard, Listening, Promise, advance
 from crdts import Membership, Version
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Heard, Listening, Promise, advance
 
 DEAD = 60
 
@@ -155,6 +155,7 @@ HEARD = st.builds(
     Heard,
     st.dictionaries(st.sampled_from("abc"), PROMISES),
     st.dictionaries(st.sampled_from("xy"), TICKS),
+    st.just(Membership()),
 )
 
 

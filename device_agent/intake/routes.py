@@ -1,0 +1,62 @@
+"""Where the readings of each event go: windows, variables that collect them, and handlers."""
+
+from typing import NamedTuple
+
+from lasp_edge.folds import fold_of
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import EventType, Window
+from lasp_edge.language.program import Program
+
+
+class WindowTarget(NamedTuple):
+    """A window that readings go into; the fold of an `infallible` one is built in."""
+
+    window: Window
+    span_us: int
+    stream: int
+    infallible: bool
+
+
+class Route:
+    """Where the readings of one event go.
+
+    Attributes:
+        event: the event.
+        quantise: from a value as read to its integer.
+        targets: the windows, by stream.
+        collecting: the variables that collect it.
+        needs_event: a handler or a key function of the user's wants an Event.
+        validate_each: a fold of the user's own folds a variable that collects it, and may fail.
+        by_column: no function of the user's sees its readings one by one.
+    """
+
+    __slots__ = (
+        "by_column",
+        "collecting",
+        "event",
+        "needs_event",
+        "quantise",
+        "targets",
+        "validate_each",
+    )
+
+    def __init__(self, program: Program, event: EventType) -> None:
+        self.event = event
+        self.quantise = event.resolution.quantise
+        windows = [w for w in program.windows.values() if w.source.name == event.name]
+        self.targets = tuple(
+            WindowTarget(w, w.span_us, w.stream, is_built_in(w.fold))
+            for w in sorted(windows, key=lambda w: w.stream)
+        )
+        self.collecting = program.collections(event.name)
+        keys = [*(w.key for w in windows), *(v.key for v in self.collecting)]
+        self.needs_event = any(keys) or program.has_handlers(event.name)
+        fallible = {f.source.name for f in program.local_folds.values() if not is_built_in(f.fold)}
+        self.validate_each = any(variable.name in fallible for variable in self.collecting)
+        infallible = all(target.infallible for target in self.targets)
+        self.by_column = infallible and not self.needs_event and not self.validate_each
+
+
+def is_built_in(fold: Fold) -> bool:
+    """Return whether a fold is one of ours, which cannot fail."""
+    return fold_of(fold.description()) is not None
