@@ -35,7 +35,8 @@ from device_agent.state.counters import Counters
 from device_agent.state.delivery import PaneDelivery
 from device_agent.state.facts import Settled
 from device_agent.state.panes import NEVER_US, Panes
-from lasp_edge.language.program import Program, Update
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Update
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import (
     AckFrame,
@@ -71,7 +72,7 @@ class Core:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         device: str,
         nonce: int,
         restored: Restored,
@@ -208,7 +209,7 @@ class Core:
 
     def _run_reached(self, now_us: int) -> None:
         """Run the handlers whose thresholds were reached; one that fails changes nothing."""
-        for (variable, _, handler), value in self.variables.derived.take_reached():
+        for variable, handler, value in self.variables.derived.take_reached():
             update, asked = Update(self._program), PendingUpdates()
             try:
                 handler(value, update)

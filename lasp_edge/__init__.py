@@ -11,7 +11,9 @@
 from lasp_edge import folds
 from lasp_edge.folds.fold import Column, Fold, Op
 from lasp_edge.language.declarations import Event, EventType, Variable, Window
-from lasp_edge.language.program import Program, Update
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.program import Program
+from lasp_edge.language.updates import Update
 
 __all__ = [
     "Column",
@@ -19,6 +21,7 @@ __all__ = [
     "EventType",
     "Fold",
     "Op",
+    "Plan",
     "Program",
     "Update",
     "Variable",

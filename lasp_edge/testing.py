@@ -53,7 +53,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     """
     __tracebackhide__ = True
     complaints = []
-    for named in folds_of(program.validate()):
+    for named in folds_of(program.plan()):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
     _complain(complaints)
 

@@ -7,7 +7,7 @@ commits, all drawn from one seed; then heal, settle, and compare with the oracle
 gives the same run.
 
     >>> from lasp_edge.examples.greenhouse import program
-    >>> fleet = Fleet(program, size=2, seed=7)
+    >>> fleet = Fleet(program.plan(), size=2, seed=7)
     >>> fleet.read("pi-0", "temperature", 21.5, {"room": "kitchen"})
     >>> fleet.read("pi-1", "temperature", 22.5, {"room": "cellar"})
     >>> fleet.settle()
@@ -33,7 +33,7 @@ from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store
 from lasp_edge.folds.fold import Partial
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, MemberFrame, PaneFrame, VariableFrame
@@ -151,7 +151,7 @@ class Landed:
         return self._acknowledge(frame.sender)
 
     def windows(
-        self, program: Program, name: str, without: Collection[str] = ()
+        self, program: Plan, name: str, without: Collection[str] = ()
     ) -> dict[tuple[str, int], Partial]:
         """Return (key, start_us) -> partial of every window, combined from the panes.
 
@@ -202,7 +202,7 @@ class Fleet:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         *,
         size: int,
         seed: int,

@@ -26,7 +26,7 @@ from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
@@ -63,14 +63,14 @@ def run(arguments: argparse.Namespace) -> int:
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
     _check(arguments)
-    program = load_program(arguments.program)
+    plan = load_plan(arguments.program)
     lake = Lake(arguments.lake)
     conf = _conf(arguments)
-    lake.create(program.columns())
+    lake.create(plan.columns)
     lock = _locked(lake)
-    changed = record(program, lake)
+    changed = record(plan, lake)
     job = Job(
-        program.plan(),
+        plan,
         lake,
         roster=arguments.roster,
         dead_after_us=round(arguments.dead_after * _SECOND_US),

@@ -176,7 +176,7 @@ class Lake:
         """Return the id that tells this lake from any other, also from one made anew here."""
         return str(self.table(self.landing).metadata().id)
 
-    def create(self, columns: Mapping[str, Op]) -> None:
+    def create(self, columns: Mapping[str, Column]) -> None:
         """Make the tables that are missing, and widen those that lack one of the columns.
 
         Args:
@@ -189,7 +189,7 @@ class Lake:
         _check_names(columns)
         self._check_format()
         parts = _part_types(columns)
-        combined = {name: _COMBINED.get(op, parts[name]) for name, op in columns.items()}
+        combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
         windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}
         values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
         _ensure(self.landing, {**LANDED, **parts}, _APPENDED_ONLY)
@@ -217,15 +217,14 @@ def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
 
 
-def landed_schema(columns: Mapping[str, Op]) -> pa.Schema:
+def landed_schema(columns: Mapping[str, Column]) -> pa.Schema:
     """Return the Arrow schema of landing rows with these part columns."""
     return arrow_schema({**LANDED, **_part_types(columns)})
 
 
-def _part_types(columns: Mapping[str, Op]) -> dict[str, str]:
+def _part_types(columns: Mapping[str, Column]) -> dict[str, str]:
     """Return the Delta types of one device's parts."""
-    binary = {name for name, op in columns.items() if Column(name, op).binary}
-    return {name: "binary" if name in binary else "long" for name in columns}
+    return {name: "binary" if made.binary else "long" for name, made in columns.items()}
 
 
 def _check_names(columns: Iterable[str]) -> None:

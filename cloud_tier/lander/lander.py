@@ -26,7 +26,7 @@ from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.landing import Landing, Reader, Taken, collector_off
 from cloud_tier.lander.segments import Log, Record, Segment
 from crdts import Replica
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
 from lasp_edge.protocol import kinds
 from lasp_edge.protocol.frames import AckFrame
@@ -251,7 +251,7 @@ class LanderProcess:
     """A lander over a real broker and clock, until it is told to stop.
 
     Args:
-        program: a validated program.
+        plan: of the program.
         broker: where the fleet is.
         lake: its tables are made where they are missing.
         log_dir: a local directory for the log.
@@ -262,7 +262,7 @@ class LanderProcess:
 
     def __init__(
         self,
-        program: Program,
+        plan: Plan,
         broker: BrokerUrl,
         lake: Lake,
         log_dir: Path,
@@ -271,9 +271,9 @@ class LanderProcess:
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
     ) -> None:
-        lake.create(program.columns())
-        record(program, lake)
-        topics = Topics(fleet or program.name)
+        lake.create(plan.columns)
+        record(plan, lake)
+        topics = Topics(fleet or plan.name)
         log_ = Log(log_dir, secrets.token_hex(8))
         landing = Landing(lake, log_.lander)
         self._link = Link(
@@ -284,7 +284,7 @@ class LanderProcess:
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
         )
-        reader = Reader(program, topics, landing.incarnations(), landing.membership())
+        reader = Reader(plan, topics, landing.incarnations(), landing.membership())
         pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,

@@ -37,7 +37,7 @@ from cloud_tier.lake.tables import (
 from cloud_tier.lander.segments import Record, Segment
 from crdts import Member, Membership, Replica, Version
 from lasp_edge.folds.fold import Column, Fold, Op
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import kinds
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
@@ -98,7 +98,7 @@ class Reader:
     """Turns records into rows, for one program.
 
     Args:
-        program: whose streams are taken.
+        plan: of the program whose streams are taken.
         topics: the fleet's.
         incarnations: the greatest incarnation that was heard of each device.
         membership: who was retired.
@@ -106,24 +106,24 @@ class Reader:
 
     def __init__(
         self,
-        program: Program,
+        plan: Plan,
         topics: Topics,
         incarnations: Mapping[str, int] | None = None,
         membership: Membership | None = None,
     ) -> None:
         self._topics = topics
-        self._columns = program.columns()
+        self._columns = plan.columns
         self._incarnations = dict(incarnations or {})
         self._membership = membership or Membership()
         self._streams = {
-            window.stream: Stream(window.fold, window.span_us, window.key is not None)
-            for window in program.windows.values()
+            window.stream: Stream(window.fold, window.span_us, window.keyed)
+            for window in plan.windows.values()
         }
         self._variables = {
             local.stream: Stream(local.fold, 0, local.keyed)
-            for local in program.published_folds.values()
+            for local in plan.published_folds.values()
         }
-        longest_us = max((window.size_us for window in program.windows.values()), default=0)
+        longest_us = max((window.size_us for window in plan.windows.values()), default=0)
         self._ahead_us = FAR_US + longest_us
 
     def take(self, segment: Segment) -> Taken:

@@ -32,9 +32,9 @@ from device_agent.sources import (
 )
 from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.WARNING,
     )
     try:
-        runtime = _runtime(arguments, load_program(arguments.program))
+        runtime = _runtime(arguments, load_plan(arguments.program))
         stopped = runtime.run()
     except (sqlite3.Error, OSError) as error:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
 
 
-def _runtime(arguments: argparse.Namespace, program: Program) -> Runtime:
+def _runtime(arguments: argparse.Namespace, program: Plan) -> Runtime:
     """Return the agent that was asked for, ready to run.
 
     Raises:
@@ -115,7 +115,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     )
 
 
-def _sources(arguments: argparse.Namespace, program: Program, broker: BrokerUrl) -> list[Source]:
+def _sources(arguments: argparse.Namespace, program: Plan, broker: BrokerUrl) -> list[Source]:
     context = SourceContext(
         events=tuple(program.events),
         device=arguments.device,
@@ -126,7 +126,7 @@ def _sources(arguments: argparse.Namespace, program: Program, broker: BrokerUrl)
     return [source_from_spec(spec, context) for spec in dict.fromkeys(arguments.source)]
 
 
-def _durable(arguments: argparse.Namespace, program: Program, settings: Settings) -> Durable:
+def _durable(arguments: argparse.Namespace, program: Plan, settings: Settings) -> Durable:
     store = Store(arguments.data_dir)
     if store.quarantined:
         log.warning("the store was damaged; it is kept as %s", store.quarantined)

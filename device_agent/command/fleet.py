@@ -19,7 +19,7 @@ from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.topics import Topics, level
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
 
@@ -48,7 +48,7 @@ def roster_of(arguments: argparse.Namespace) -> Roster:
     if not arguments.program and not arguments.fleet:
         raise UsageError("a fleet is needed: MODULE:PROGRAM, or --fleet NAME")
     try:
-        topics = Topics(arguments.fleet or load_program(arguments.program).name)
+        topics = Topics(arguments.fleet or load_plan(arguments.program).name)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Roster(topics, fresh_nonce())

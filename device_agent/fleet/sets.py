@@ -57,7 +57,7 @@ class Sets:
             How many were left aside.
         """
         aside, bottom = 0, self._bottom(name)
-        keyed = self._variables[name].key is not None
+        keyed = self._variables[name].keyed
         for key, state in self._stored.take(name, bottom).items():
             fits = isinstance(state, BoundedLWWSet) and grouped_as_before
             if isinstance(state, BoundedLWWSet) and fits and (state or not keyed):
@@ -128,7 +128,7 @@ class Sets:
             if delta.lo > state.lo:
                 self._move(name, key, *state.join_changes(delta))
                 self._stored.note((name, key), state, delta, changes)
-            if not state and self._variables[name].key is not None:
+            if not state and self._variables[name].keyed:
                 del self.held[name][key]
                 self.moved[name][key] = None
                 self._stored.gone((name, key), changes)

@@ -27,8 +27,9 @@ from device_agent.state.changes import Changes, Restored
 from device_agent.state.stored import Stored, fitting
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold, Partial
-from lasp_edge.language.declarations import Change, DynamicFold, Variable
-from lasp_edge.language.program import Program
+from lasp_edge.language.declarations import DynamicFold, Variable
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Change
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
 from lasp_edge.protocol.inputs import inputs_digest, membership_text, text_hash, variable_digest
 from lasp_edge.protocol.shards import key_shard
@@ -80,7 +81,7 @@ class Variables:
     """
 
     def __init__(
-        self, program: Program, replica: Replica, restored: Restored, changes: Changes
+        self, program: Plan, replica: Replica, restored: Restored, changes: Changes
     ) -> None:
         self._replica = replica
         self._dynamic = program.dynamic_folds
@@ -94,9 +95,9 @@ class Variables:
         self.left_aside: list[str] = []
         self.peers = Peers([*self._published, *self._shared])
         self.derived = Derived(program, replica)
-        own = _own_variables(program)
+        own = program.own_variables
         bounded = [v for v in own.values() if isinstance(v.bottom, BoundedLWWSet)]
-        self._keyed = {variable.name for variable in bounded if variable.key is not None}
+        self._keyed = {variable.name for variable in bounded if variable.keyed}
         self._stored = Stored(restored.variables)
         self._sets = Sets(bounded, replica, self._stored)
         self._restore(own, restored, changes)
@@ -442,16 +443,6 @@ class Variables:
 
 def _here(partial: Partial) -> Result:
     return Result(partial, "", 1, settled=True, offline=())
-
-
-def _own_variables(program: Program) -> dict[str, Variable]:
-    """Return the variables that have a state: those that are no fold's target."""
-    derived = program.local_folds.keys() | program.dynamic_folds.keys()
-    return {
-        name: variable
-        for name, variable in program.variables.items()
-        if variable.bottom is not None and name not in derived
-    }
 
 
 def _may_fail(fold: Fold) -> bool:

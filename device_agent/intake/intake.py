@@ -25,7 +25,7 @@ from device_agent.settings import Settings
 from device_agent.state.changes import BLOCK_US, BlockId, Changes, Restored
 from device_agent.state.counters import Counters
 from device_agent.state.panes import Panes
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
@@ -70,7 +70,7 @@ class Intake(Part):
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         device: str,
         settings: Settings,
         restored: Restored,

@@ -20,8 +20,9 @@ from device_agent.settings import Settings
 from device_agent.state.changes import ReadingRow
 from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
-from lasp_edge.language.declarations import Change, Event, key_of
-from lasp_edge.language.program import Program
+from lasp_edge.language.declarations import Event
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Change, run_handlers
 
 
 class OneByOne:
@@ -39,7 +40,7 @@ class OneByOne:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         device: str,
         settings: Settings,
         routes: Mapping[str, Route],
@@ -149,18 +150,16 @@ class OneByOne:
         """Return the changes that collections and handlers make for a reading."""
         changes = []
         for variable in route.collecting:
-            key = key_of(variable.key, event, f"variable {variable.name!r}")
+            key = self._program.functions.key(variable.name, event)
             changes.append(Change(variable.name, "add", (quantised, time_us), key))
-        return changes + self._program.run_handlers(event) if route.needs_event else changes
+        return changes + run_handlers(self._program, event) if route.needs_event else changes
 
     def _builder(
         self, pending: PendingBatch, target: WindowTarget, event: Any, time_us: int
     ) -> PaneBuilder:
         """Return the builder of the pane entry that a reading belongs to."""
         window, span_us, stream, infallible = target
-        key = ""
-        if window.key is not None:
-            key = key_of(window.key, event, f"window {window.name!r}")
+        key = self._program.functions.key(window.name, event) if window.keyed else ""
         where = (stream, key, time_us - time_us % span_us)
         builder = pending.builders.get(where)
         if builder is None:

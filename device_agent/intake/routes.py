@@ -5,7 +5,7 @@ from typing import NamedTuple
 from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import EventType, Window
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
 
 class WindowTarget(NamedTuple):
@@ -40,7 +40,7 @@ class Route:
         "validate_each",
     )
 
-    def __init__(self, program: Program, event: EventType) -> None:
+    def __init__(self, program: Plan, event: EventType) -> None:
         self.event = event
         self.quantise = event.resolution.quantise
         windows = [w for w in program.windows.values() if w.source.name == event.name]
@@ -48,9 +48,9 @@ class Route:
             WindowTarget(w, w.span_us, w.stream, is_built_in(w.fold))
             for w in sorted(windows, key=lambda w: w.stream)
         )
-        self.collecting = program.collections(event.name)
-        keys = [*(w.key for w in windows), *(v.key for v in self.collecting)]
-        self.needs_event = any(keys) or program.has_handlers(event.name)
+        self.collecting = program.collections.get(event.name, ())
+        keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
+        self.needs_event = keyed or event.name in program.functions.handlers
         fallible = {f.source.name for f in program.local_folds.values() if not is_built_in(f.fold)}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)

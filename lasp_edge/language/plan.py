@@ -25,14 +25,12 @@ from lasp_edge.language.declarations import (
     DynamicFold,
     Event,
     EventType,
+    Handler,
     Key,
     LocalFold,
     Variable,
     Window,
 )
-
-Handler = Callable[..., None]
-"""A user's function `(event, update)` of `on_event`, or `(value, update)` of `on_threshold`."""
 
 
 @dataclass(frozen=True)

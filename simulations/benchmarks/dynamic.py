@@ -39,7 +39,7 @@ def published(fold: Fold) -> Published:
     program.event("temperature", resolution="0.01")
     samples = program.declare_dynamic(BoundedLWWSet(bound=100), "samples", measures="temperature")
     program.fold_dynamic(program.fold(samples, fold, "local"), "fleet")
-    return Published(program.local_folds["local"])
+    return Published(program.plan().local_folds["local"])
 
 
 def partial_of(fold: Fold, device: int, seq: int) -> Partial:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from crdts import BoundedLWWSet
 from lasp_edge.folds.fold import Fold, Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold, Window
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from simulations.demo.devices import KeyValue, Value
 from simulations.demo.lake import Row
 from simulations.demo.live import decimals, in_words, number
@@ -56,7 +56,7 @@ class Evidence(NamedTuple):
         lasted_s: how long the demo ran: no sample is older.
     """
 
-    program: Program
+    program: Plan
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
     globals: Mapping[str, Sequence[Row]]

@@ -84,7 +84,7 @@ def _windows_lines(evidence: Evidence) -> list[str]:
 
 def _title(window: Window, rows: Sequence[Row]) -> str:
     size_s, slide_s = window.size_us / 1_000_000, window.slide_us / 1_000_000
-    keyed = ", by key" if window.key else ""
+    keyed = ", by key" if window.keyed else ""
     return f"{window.name}: {len(rows):,} windows of {size_s:g} s, one every {slide_s:g} s{keyed}"
 
 
@@ -97,9 +97,9 @@ def window_lines(window: Window, rows: Sequence[Row]) -> list[str]:
     title += f"; the last {len(shown)} (UTC)" if len(rows) > len(shown) else " (UTC)"
     several = len(window.fold.parts)
     title += f", {_MOST_PARTS} of {several} values:" if several > _MOST_PARTS else ":"
-    head = ["", "from", "to", *(["key"] if window.key else []), *map(in_words, _parts(window))]
+    head = ["", "from", "to", *(["key"] if window.keyed else []), *map(in_words, _parts(window))]
     table = [[*head, "devices", ""], *(_window_row(window, row) for row in shown)]
-    return [title, *aligned(table, left=(0, 1, 2, 3, -1) if window.key else (0, 1, 2, -1))]
+    return [title, *aligned(table, left=(0, 1, 2, 3, -1) if window.keyed else (0, 1, 2, -1))]
 
 
 def _parts(window: Window) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def _window_row(window: Window, row: Row) -> list[str]:
     values, places = lowered(window, row), decimals(window.resolution)
     parts = [number(values[part], places) for part in _parts(window)]
     devices = f"{row['devices_in']} of {row['devices_expected']}"
-    key = [row["key"]] if window.key else []
+    key = [row["key"]] if window.keyed else []
     when = [f"{start:%Y-%m-%d %H:%M:%S}", f"{end:%H:%M:%S}"]
     return ["", *when, *key, *parts, devices, _STATUS.get(row["status"], row["status"])]
 

@@ -7,7 +7,7 @@ from math import ceil, log10
 from typing import Any, NamedTuple, Self, TextIO
 
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from simulations.demo.devices import Condition, Device, Report, Value
 
 UNKNOWN = "-"
@@ -35,7 +35,7 @@ class Measure(NamedTuple):
     keyed: bool = False
 
     @classmethod
-    def of(cls, program: Program) -> Self | None:
+    def of(cls, program: Plan) -> Self | None:
         """Return the measure of a program; None where it has no fleet-wide value."""
         for name, fold in program.dynamic_folds.items():
             units = {e.unit for e in program.events.values() if e.resolution == fold.resolution}

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.devices import Condition, Device, Report
 from simulations.demo.lake import Commands, trouble_with
@@ -36,7 +36,7 @@ class Cast:
     """
 
     spec: str
-    program: Program
+    program: Plan
     devices: Sequence[str]
     words: Sequence[str]
     lake: Path | None

@@ -12,8 +12,8 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, Outcome, recalled, step
 from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import Lake
-from lasp_edge import Program
 from lasp_edge.folds.fold import Part, Partial
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import NOTHING_HEARD
 from tests.cloud_tier.support_devices import Row, table
 
@@ -39,13 +39,13 @@ class LakeUnderTest:
         options: of the job.
     """
 
-    def __init__(self, spark: Any, program: Program, root: Path, **options: Any) -> None:
+    def __init__(self, spark: Any, program: Plan, root: Path, **options: Any) -> None:
         self.spark, self.program = spark, program
         for name, value in QUICK.items():
             spark.conf.set(name, value)
         self.lake = Lake(root)
-        self.lake.create(program.columns())
-        self.job = Job(program.plan(), self.lake, **options)
+        self.lake.create(program.columns)
+        self.job = Job(program, self.lake, **options)
         self.known = UNKNOWN
 
     def step(self, rows: Iterable[Mapping[str, Any]]) -> Outcome:

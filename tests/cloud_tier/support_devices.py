@@ -11,6 +11,7 @@ from cloud_tier.lake.tables import ABSENT, landed_schema
 from crdts import BoundedLWWSet, Version
 from lasp_edge import Program, folds
 from lasp_edge.language.declarations import Event
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest, variable_digest
 from simulations.oracle import Reading, dynamic_partial, local_partial, windows
 
@@ -21,7 +22,7 @@ BEGIN_US = 1_700_000_000 * SECOND_US - 20 * SECOND_US
 Row = dict[str, Any]
 
 
-def rooms() -> Program:
+def rooms() -> Plan:
     """A program with keys, several windows on one event, an odd window, and a dynamic fold."""
     program = Program("rooms")
     temperature = program.event("temperature", resolution="0.01", unit="°C")
@@ -49,7 +50,7 @@ def rooms() -> Program:
         slide_s=20,
     )
     program.window("totals", source=temperature, fold=folds.sum(), size_s=30)
-    return program
+    return program.plan()
 
 
 def readings_of(seed: int, devices: int = 3, each: int = 12, last_s: int = 150) -> list[Reading]:
@@ -76,7 +77,7 @@ class Device:
         name: its name.
     """
 
-    def __init__(self, program: Program, name: str) -> None:
+    def __init__(self, program: Plan, name: str) -> None:
         self.program = program
         self.name = name
         self.readings: list[Reading] = []
@@ -107,7 +108,7 @@ class Device:
     def _add(self, window: Any, reading: Reading) -> tuple[int, str, int]:
         quantised = round(reading.value * 100)
         event = Event(reading.event, reading.value, reading.time_us, self.name, reading.tags)
-        key = window.key(event) if window.key else ""
+        key = self.program.functions.key(window.name, event)
         at = (window.stream, key, reading.time_us // window.span_us * window.span_us)
         lifted = window.fold.lift(quantised, reading.time_us)
         self.panes[at] = window.fold.combine(self.panes.get(at, window.fold.zero), lifted)
@@ -152,7 +153,7 @@ def tick(number: int, now_us: int, since_us: int = BEGIN_US) -> Row:
     )
 
 
-def history(program: Program, readings: Iterable[Reading], seed: int = 0) -> list[Row]:
+def history(program: Plan, readings: Iterable[Reading], seed: int = 0) -> list[Row]:
     """Return all rows that a fleet sends: every device restarts once, in the middle."""
     of_device: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings:
@@ -170,13 +171,13 @@ def history(program: Program, readings: Iterable[Reading], seed: int = 0) -> lis
     return rows
 
 
-def table(program: Program, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+def table(program: Plan, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as Arrow, as the lander writes them."""
-    return pa.Table.from_pylist(list(rows), schema=landed_schema(program.columns()))
+    return pa.Table.from_pylist(list(rows), schema=landed_schema(program.columns))
 
 
 def true_windows(
-    program: Program, readings: list[Reading]
+    program: Plan, readings: list[Reading]
 ) -> dict[tuple[str, str, int], tuple[Any, ...]]:
     """Return (window, key, start) -> (integers of the partial, devices in)."""
     return {
@@ -186,7 +187,7 @@ def true_windows(
     }
 
 
-def true_global(program: Program, devices: Iterable[Device]) -> tuple[Any, str]:
+def true_global(program: Plan, devices: Iterable[Device]) -> tuple[Any, str]:
     """Return the global average's integers and its `inputs`, from the devices' own entries."""
     fold = program.dynamic_folds["global_average"]
     entries = [device.entry for device in devices]

@@ -12,7 +12,7 @@ from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store, _pane
-from lasp_edge import Program, folds
+from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.fold import Partial
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame, VariableFrame
@@ -26,7 +26,7 @@ _NONCES = itertools.count(1_000)
 
 def greenhouse(
     *, size_s: float = 60, slide_s: float = 10, bound: int = 100, keyed: bool = False
-) -> Program:
+) -> Plan:
     """Return a program with a window, a local and a dynamic fold, and a shared counter."""
     program = Program("greenhouse")
     temperature = program.event("temperature", resolution="0.01", unit="°C")
@@ -48,12 +48,12 @@ def greenhouse(
         slide_s=slide_s,
         key=(lambda event: event.tags.get("room", "")) if keyed else None,
     )
-    return program
+    return program.plan()
 
 
 def rooms(
     fold: Any = None, *, bound: int | None = 5, max_age_s: float | None = None, version: int = 1
-) -> Program:
+) -> Plan:
     """Return a program with a set for each room, a local and a dynamic fold by room."""
     program = Program("rooms")
     temperature = program.event("temperature", resolution="0.01")
@@ -69,7 +69,7 @@ def rooms(
         update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
     program.fold_dynamic(program.fold(samples, fold or folds.mean(), "here"), "everywhere")
-    return program
+    return program.plan()
 
 
 def entry_of(
@@ -97,7 +97,7 @@ class Device:
     def __init__(
         self,
         directory: Path,
-        program: Program | None = None,
+        program: Plan | None = None,
         *,
         name: str = "pi-1",
         settings: Settings | None = None,
@@ -227,7 +227,7 @@ def truth_of(window: Any, readings: Iterable[dict[str, Any]]) -> dict[tuple[str,
     """Return (key, pane start) -> partial, recomputed from kept readings."""
     found: dict[tuple[str, int], Partial] = {}
     for reading in readings:
-        key = reading["tags"].get("room", "") if window.key else ""
+        key = reading["tags"].get("room", "") if window.keyed else ""
         at = (key, reading["time_us"] // window.span_us * window.span_us)
         lifted = window.fold.lift(reading["q"], reading["time_us"])
         found[at] = window.fold.combine(found.get(at, window.fold.zero), lifted)

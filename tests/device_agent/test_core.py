@@ -421,7 +421,7 @@ def test_the_same_inputs_give_the_same_frames(tmp_path):
 def test_a_program_without_windows_or_handlers_runs(tmp_path):
     program = Program("plain")
     program.event("temperature")
-    device = Device(tmp_path, program, settings=Settings())
+    device = Device(tmp_path, program.plan(), settings=Settings())
     device.read([20.0], [NOW_US], done=True)
     device.tick(2)
     device.tick(2)

@@ -19,7 +19,7 @@ from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
 from simulations.fleet import Landed
 from simulations.oracle import Reading, dynamic_partial, windows
@@ -170,7 +170,7 @@ class Stage:
         (directory / f"{NAME}.py").write_text(PROGRAM.format(name=NAME))
         monkeypatch.chdir(directory)
         monkeypatch.syspath_prepend(str(directory))
-        self.program = load_program(f"{NAME}:program")
+        self.program = load_plan(f"{NAME}:program")
         self.broker = PrivateBroker(directory / "broker", broker_program()).start()
         self.lander = Lander(self.broker.url, self.program)
         self.agents: list[Agent] = []

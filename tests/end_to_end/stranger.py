@@ -12,7 +12,7 @@ import msgpack
 
 from crdts import Replica
 from crdts.membership import NEVER
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import FORMAT
@@ -58,7 +58,7 @@ class Word(NamedTuple):
     retain: bool = False
 
 
-def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
+def words(program: Plan, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
     """Yield messages without end.
 
     Args:
@@ -89,14 +89,14 @@ def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> I
         yield Word(f"{topics.root}/00/beat", b"no device")
 
 
-def huge(program: Program, device: str, seed: int) -> list[Word]:
+def huge(program: Plan, device: str, seed: int) -> list[Word]:
     """Return a huge message for each kind of topic; a link drops it where it comes in."""
     payload = random.Random(seed).randbytes(HUGE_BYTES)
     places = _places(Topics(program.name), program, device)
     return [Word(topic, payload) for topic in places.values()]
 
 
-def _places(topics: Topics, program: Program, device: str) -> dict[str, str]:
+def _places(topics: Topics, program: Plan, device: str) -> dict[str, str]:
     variable = next(iter(program.published_folds))
     found = (
         topics.pane(device),
@@ -133,7 +133,7 @@ def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:
     yield [*head, [[1, 10, 1, 1, [[1, 2]], [], [2**62, 2**62], [1, 1]]]]
 
 
-def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
+def _frames(program: Plan, replica: Replica, now_us: int) -> Iterator[Any]:
     """Yield sound frames of a replica; they are said on another device's topics."""
     window = next(iter(program.windows.values()))
     fold = next(iter(program.published_folds.values()))
@@ -150,7 +150,7 @@ def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
     yield MemberFrame(replica, 1, replica.device, 1, retired=True, version=NEVER)
 
 
-def _far_frames(program: Program, device: str, now_us: int) -> Iterator[Any]:
+def _far_frames(program: Plan, device: str, now_us: int) -> Iterator[Any]:
     """Yield frames in a device's name that come from the far future."""
     far_us = now_us + _DECADE_US
     for incarnation in (2_000, 2**30 - 1):

@@ -13,7 +13,7 @@ program = Program("recorded")
 temp = program.event("temp", resolution="0.01", unit="°C")
 humidity = program.event("humidity", resolution="0.1", unit="%")
 
-samples = program.declare_dynamic(BoundedLWWSet(bound=LAST), "samples")
+samples = program.declare_dynamic(BoundedLWWSet(bound=LAST), "samples", measures=temp)
 
 
 @program.on_event(temp)

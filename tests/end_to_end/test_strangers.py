@@ -27,7 +27,7 @@ REASONS = {
 
 
 def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines):
-    some, program = lines[:LINES], support_recorded.program
+    some, program = lines[:LINES], support_recorded.program.plan()
     now_us = time.time_ns() // 1_000  # noqa: TID251 - what the lander's clock shows
     said = chain(huge(program, DEVICES[0], SEED), words(program, DEVICES, now_us, SEED))
     speed = truth.speed(some, LASTS_S)

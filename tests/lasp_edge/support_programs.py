@@ -13,7 +13,7 @@ def basics(name="p", resolution="0.01", bound=100):
     """Return a program with one event, one set and a handler."""
     program = Program(name)
     temperature = program.event("temperature", resolution=resolution)
-    samples = program.declare_dynamic(BoundedLWWSet(bound=bound), "samples")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=bound), "samples", measures=temperature)
 
     @program.on_event(temperature)
     def sampled(event, update):

@@ -22,10 +22,11 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from lasp_edge.language.declarations import Window
-from lasp_edge.tool.loading import load_program
-from simulations.demo.program import program as demo_program
+from lasp_edge.tool.loading import load_plan
+from simulations.demo.program import program
 from simulations.oracle import Reading, dynamic_partials, windows
 
+PLAN = program.plan()
 BROKEN = os.environ.get("FAKE_LASP_EDGE", "")
 CONNECT = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00"
 
@@ -54,7 +55,7 @@ def fleet(folder: Path) -> dict[str, list[Reading]]:
 
 
 def global_average(folder: Path) -> dict:
-    count, total = dynamic_partials(demo_program, "global_average", fleet(folder))[""]
+    count, total = dynamic_partials(PLAN, "global_average", fleet(folder))[""]
     mean = total / count * 0.01 if count else None
     return {"parts": {"mean": mean}, "count": count, "total_q": total, "inputs": f"{total:016x}"}
 
@@ -133,18 +134,18 @@ def _lacks_java() -> int:
 def write_tables(lake: Path) -> None:
     """Write the two tables that the demo reads."""
     every = [reading for readings in fleet(stage()).values() for reading in readings]
-    rows = [row for window in demo_program.windows.values() for row in window_rows(window, every)]
+    rows = [row for window in PLAN.windows.values() for row in window_rows(window, every)]
     _write(lake / "windows", rows[1:] if BROKEN == "d" else rows)
     value = global_average(stage())
     inputs = "0" * 16 if BROKEN == "c" else value["inputs"]
-    stream = demo_program.dynamic_folds["global_average"].stream
+    stream = PLAN.dynamic_folds["global_average"].stream
     row = {"name": "global_average", "stream": stream, "key": "", "inputs": inputs}
     columns = {"count": value["count"], "total_q": value["total_q"]}
     _write(lake / "globals", [row | columns | {"devices_in": 5, "revision": 0}])
 
 
 def window_rows(window: Window, readings: list[Reading]) -> Iterator[dict]:
-    for (key, start_us), truth in windows(demo_program, window.name, readings).items():
+    for (key, start_us), truth in windows(PLAN, window.name, readings).items():
         columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
         times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
         counts = {"devices_in": truth.devices_in, "devices_expected": 5}
@@ -159,7 +160,7 @@ def _write(path: Path, rows: list[dict]) -> None:
 def main() -> None:
     command, data_dir = sys.argv[1], Path(option("--data-dir", "."))
     if command == "agent":
-        load_program(sys.argv[2])
+        load_plan(sys.argv[2])
         Agent().run()
     elif command == "cloud":
         cloud()

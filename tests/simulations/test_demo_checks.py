@@ -29,7 +29,7 @@ def made(max_age_s: float | None = None) -> Program:
         slide_s=20,
         key=lambda event: event.tags["room"],
     )
-    return program
+    return program.plan()
 
 
 PROGRAM = made()
@@ -133,7 +133,7 @@ def test_missing_extra_changed_and_doubled_windows_fail_d():
 def test_a_program_without_windows_or_fleet_wide_values_has_nothing_to_check():
     plain = Program("plain")
     plain.event("heat", resolution="0.1")
-    seen = Evidence(plain, {"a": {}}, READINGS, {}, {}, 70.0)
+    seen = Evidence(plain.plan(), {"a": {}}, READINGS, {}, {}, 70.0)
     assert outcomes(seen) == "????"
     assert {verdict.text for verdict in verdicts(seen)} == {
         "nothing to check: the program has no fleet-wide value",

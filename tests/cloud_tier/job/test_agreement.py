@@ -59,7 +59,7 @@ def house():
     )
     program.fold_dynamic(program.fold(whole, folds.distinct(8), "kinds"), "all kinds")
     program.window("minute", source=event, fold=mixed, size_s=50, slide_s=20, key=room)
-    return program
+    return program.plan()
 
 
 PROGRAM = house()

@@ -31,7 +31,7 @@ def by_room():
     program.fold_dynamic(local, "fleet")
     program.fold_dynamic(local, "fleet again")
     program.fold_dynamic(program.fold(plain, folds.mean(), "mean"), "fleet mean")
-    return program
+    return program.plan()
 
 
 PROGRAM = by_room()
@@ -120,7 +120,7 @@ class Globals(LakeUnderTest):
             names = NAMES[each["name"]].fold.columns_named
             partial = tuple(part(each[name]) for name in names)
             assert each["stream"] == PROGRAM.dynamic_folds[each["name"]].stream
-            others = set(PROGRAM.columns()) - set(names)
+            others = set(PROGRAM.columns) - set(names)
             assert all(each[name] is None for name in others), "a column of another fold"
             found[at] = (partial, each["devices_in"], each["inputs"], each["revision"])
         return found

@@ -17,7 +17,7 @@ from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms,
 pytestmark = pytest.mark.spark
 
 PROGRAM = rooms()
-NAMES = tuple(PROGRAM.columns())
+NAMES = tuple(PROGRAM.columns)
 
 
 @pytest.fixture

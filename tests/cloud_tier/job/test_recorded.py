@@ -25,7 +25,7 @@ def program():
         size_s=60,
         slide_s=10,
     )
-    return made
+    return made.plan()
 
 
 def recorded(folder):

@@ -58,7 +58,7 @@ def sketches():
         key=lambda event: event.tags["room"],
     )
     program.window("plain", source=event, fold=folds.mean(), size_s=60)
-    return program
+    return program.plan()
 
 
 PROGRAM = sketches()
@@ -98,7 +98,7 @@ def truth(readings):
     held = {}
     for reading in readings:
         for window in PROGRAM.windows.values():
-            key = reading.tags["room"] if window.key else ""
+            key = reading.tags["room"] if window.keyed else ""
             start_us = reading.time_us // window.slide_us * window.slide_us
             while start_us + window.size_us > reading.time_us:
                 held.setdefault((window.name, key, start_us), []).append(reading)
@@ -279,5 +279,5 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
     event = integers.event("temperature", resolution="0.01")
     fold = folds.struct(last=folds.last(), var=folds.variance(), h=folds.histogram([0, 10]))
     integers.window("w", source=event, fold=fold, size_s=60)
-    assert slow(integers, tmp_path / "integers") == set()
+    assert slow(integers.plan(), tmp_path / "integers") == set()
     assert slow(PROGRAM, tmp_path / "binary") == {"SortAggregate", "ObjectHashAggregate"}

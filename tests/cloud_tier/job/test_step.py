@@ -114,6 +114,7 @@ def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):
     program = Program("p")
     event = program.event("temperature", resolution="0.01")
     program.window("least", source=event, fold=folds.min(), size_s=60)
+    program = program.plan()
     lake = LakeUnderTest(spark, program, tmp_path)
     for name, value in (("pi-0", 20.0), ("pi-1", 21.0)):
         reading = Reading(name, "temperature", value, START_US, {})
@@ -245,7 +246,7 @@ def test_window_of_another_size_is_made_from_the_panes_that_are_there(spark, tmp
         made = Program("p")
         event = made.event("temperature", resolution="0.01")
         made.window("w", source=event, fold=folds.sum(), size_s=size_s, slide_s=10)
-        return made
+        return made.plan()
 
     lake = LakeUnderTest(spark, program(30), tmp_path, roster=[])
     draw = random.Random(1)

@@ -96,7 +96,7 @@ def test_program_that_gains_a_column_goes_on_over_its_lake(spark, tmp_path):
         made.window("first", source=event, fold=folds.sum(), size_s=10)
         if fold is not None:
             made.window("second", source=event, fold=fold, size_s=10)
-        return made
+        return made.plan()
 
     def pane(made, window, seq, **parts):
         stream = made.windows[window].stream
@@ -174,13 +174,13 @@ def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypa
 
 def test_changed_definition_is_told_once(tmp_path):
     lake = Lake(tmp_path)
-    lake.create(PROGRAM.columns())
+    lake.create(PROGRAM.columns)
     assert record(PROGRAM, lake) == []
     assert record(PROGRAM, lake) == []
     other = Program("rooms")
     event = other.event("temperature", resolution="0.01")
     other.window("odd", source=event, fold=folds.max(), size_s=70, slide_s=10)
-    assert record(other, lake) == ["odd"]
+    assert record(other.plan(), lake) == ["odd"]
 
 
 def test_progress_is_told_only_when_it_changes():
@@ -188,7 +188,7 @@ def test_progress_is_told_only_when_it_changes():
 
 
 def test_job_is_plain_data():
-    job = Job(PROGRAM.plan(), Lake("/lake"), roster=("a", "b"))
+    job = Job(PROGRAM, Lake("/lake"), roster=("a", "b"))
     again = pickle.loads(pickle.dumps(job))
     assert (again.roster, again.lake.root, again.names) == (job.roster, job.lake.root, job.names)
     streams = [window.stream for window in job.windows]

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.reading import fleet_values, windows
 from cloud_tier.lake.tables import Lake
-from lasp_edge import Op, Program, folds
+from lasp_edge import Column, Op, Program, folds
 from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.tool.command_line import main
 from tests.cloud_tier.support_devices import rooms
@@ -43,13 +43,13 @@ def window(name, start_us, revision, *, key="", stream=None, size_us=60_000_000,
     return made | parts
 
 
-SUMS = {name for name, op in PROGRAM.columns().items() if op is Op.SUM}
+SUMS = {name for name, column in PROGRAM.columns.items() if column.op is Op.SUM}
 
 
 @pytest.fixture
 def lake(tmp_path):
     made = Lake(tmp_path / "lake")
-    made.create(PROGRAM.columns())
+    made.create(PROGRAM.columns)
     record(PROGRAM, made)
     write(
         made.windows,
@@ -137,8 +137,9 @@ def test_binary_columns_are_lowered_and_not_printed(tmp_path, capsys):
     event = program.event("temperature", resolution="0.01")
     fold = folds.struct(seen=folds.distinct(), p=folds.quantile(0.5))
     program.window("w", source=event, fold=fold, size_s=60)
+    program = program.plan()
     lake = Lake(tmp_path)
-    lake.create(program.columns())
+    lake.create(program.columns)
     record(program, lake)
     made = program.windows["w"].fold
     partial = made.lift_column([2150, 2150, 2150], [0, 1, 2])
@@ -162,8 +163,9 @@ def test_own_fold_leaves_its_values_empty_and_prints_its_integers(tmp_path):
     program = Program("p")
     event = program.event("temperature", resolution="0.01")
     program.window("w", source=event, fold=Own(), size_s=60)
+    program = program.plan()
     lake = Lake(tmp_path)
-    lake.create(program.columns())
+    lake.create(program.columns)
     record(program, lake)
     stream = program.windows["w"].stream
     made = window("odd", 0, 0, stream=stream) | {"window": "w", "max_q": 7}
@@ -190,8 +192,12 @@ def test_reading_commands_need_neither_spark_nor_java(lake):
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def columns(**ops):
+    return {name: Column(name, op) for name, op in ops.items()}
+
+
 def test_tables_are_plain_and_widen(lake):
-    lake.create({"count": Op.SUM, "later_q": Op.MAX})
+    lake.create(columns(count=Op.SUM, later_q=Op.MAX))
     for path in (lake.landing, lake.lattice, lake.windows, lake.globals, lake.rejects):
         protocol = DeltaTable(path).protocol()
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
@@ -212,9 +218,9 @@ def test_lake_made_anew_has_another_id(tmp_path):
 @pytest.mark.parametrize("name", ["seq", "Kind", "a b", "a.b", "`", "revision"])
 def test_column_that_no_table_can_hold_is_refused(tmp_path, name):
     with pytest.raises(UsageError, match="column"):
-        Lake(tmp_path).create({name: Op.SUM})
+        Lake(tmp_path).create(columns(**{name: Op.SUM}))
 
 
 def test_columns_that_differ_only_in_case_are_refused(tmp_path):
     with pytest.raises(UsageError, match="clashes"):
-        Lake(tmp_path).create({"warm_q": Op.MAX, "Warm_q": Op.MAX})
+        Lake(tmp_path).create(columns(warm_q=Op.MAX, Warm_q=Op.MAX))

@@ -15,7 +15,7 @@ def columns_of(path):
 
 
 def test_every_column_beside_a_folds_is_reserved(tmp_path):
-    lake, columns = Lake(tmp_path), rooms().columns()
+    lake, columns = Lake(tmp_path), rooms().columns
     lake.create(columns)
     made = [columns_of(path) for path in (lake.landing, lake.lattice, lake.windows, lake.globals)]
     assert set().union(*made) - set(columns) == LAKE_COLUMNS
@@ -23,9 +23,9 @@ def test_every_column_beside_a_folds_is_reserved(tmp_path):
 
 def test_lake_that_is_there_stays_as_it_is(tmp_path):
     lake = Lake(tmp_path)
-    lake.create(rooms().columns())
+    lake.create(rooms().columns)
     before = lake.lake_id()
-    lake.create(rooms().columns())
+    lake.create(rooms().columns)
     assert (lake.lake_id(), DeltaTable(lake.landing).version()) == (before, 0)
 
 
@@ -39,7 +39,7 @@ def test_lake_of_another_format_is_refused_in_one_line_and_left_as_it_is(
     schema = Schema([Field("kind", PrimitiveType("string"))])
     DeltaTable.create(lake.landing, schema=schema, description=description)
     with pytest.raises(UsageError, match=f"has the lake format {number}, and") as refused:
-        lake.create(rooms().columns())
+        lake.create(rooms().columns)
     assert "\n" not in str(refused.value)
     assert DeltaTable(lake.landing).version() == 0
     assert not DeltaTable.is_deltatable(lake.lattice)

@@ -27,7 +27,7 @@ class Station:
     def __init__(self, folder):
         self.folder = folder
         self.lake = Lake(folder / "lake")
-        self.lake.create(PROGRAM.columns())
+        self.lake.create(PROGRAM.columns)
         record_definitions(PROGRAM, self.lake)
         self.now_us = BEGIN_US
         self.log = None

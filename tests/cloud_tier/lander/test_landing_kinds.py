@@ -28,7 +28,7 @@ def keyed():
     )
     program.collect(event, into=samples)
     program.fold_dynamic(program.fold(samples, folds.mean(), "local_average"), "global_average")
-    return program
+    return program.plan()
 
 
 def packed():
@@ -39,7 +39,7 @@ def packed():
         p=folds.quantile(0.5), top=folds.top(2), seen=folds.distinct(), last=folds.last()
     )
     program.window("by_room", source=event, fold=fold, size_s=60, slide_s=10)
-    return program
+    return program.plan()
 
 
 KEYED, PACKED = keyed(), packed()
@@ -163,7 +163,7 @@ def test_variables_and_promises_of_a_retired_device_are_kept():
 
 def test_lander_that_starts_again_knows_who_was_retired(tmp_path):
     lake = Lake(tmp_path)
-    lake.create(PROGRAM.columns())
+    lake.create(PROGRAM.columns)
     landing = Landing(lake, "one")
     assert landing.membership() == Membership()
     reader = Reader(PROGRAM, TOPICS)

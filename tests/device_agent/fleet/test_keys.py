@@ -622,7 +622,7 @@ def test_what_moved_is_not_remembered_beyond_what_is_held(tmp_path):
 def test_a_program_without_keys_says_nothing_of_shards(tmp_path):
     program = Program("plain")
     program.event("temperature")
-    device = Device(tmp_path, program)
+    device = Device(tmp_path, program.plan())
     device.tick()
     assert device.frames(VariableFrame) == []
     assert NOW_US

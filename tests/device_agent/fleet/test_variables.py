@@ -129,7 +129,7 @@ def test_a_variable_of_another_type_in_the_store_is_left_aside_and_said_so(tmp_p
     def sampled(event, update):
         update(samples, GCounter.increment)
 
-    device.program = other
+    device.program = other.plan()
     device.start()
     device.read([21.0])
     device.tick(20)
@@ -151,7 +151,7 @@ def definition(fold):
     event = program.event("x")
     samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples", measures=event)
     program.fold_dynamic(program.fold(samples, fold, "here"), "everywhere")
-    return program.published_folds["here"]
+    return program.plan().published_folds["here"]
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_so_it_does_where_only_its_presence_was_kept(tmp_path):
     program = Program("windows only")
     temperature = program.event("temperature")
     program.window("minute", source=temperature, fold=folds.mean(), size_s=60)
-    device = Device(tmp_path, program)
+    device = Device(tmp_path, program.plan())
     device.hear(PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False))
     assert device.core.replica.incarnation == 8
     published = device.tick()
@@ -562,7 +562,7 @@ def test_a_set_bounded_by_age_is_expired_by_the_tick(seed):
     program.fold_dynamic(program.fold(samples, folds.count(), "here"), "everywhere")
     random = Random(seed)
     with TemporaryDirectory() as directory:
-        device = Device(Path(directory), program)
+        device = Device(Path(directory), program.plan())
         stamps: list[int] = []
         for _ in range(30):
             count = random.randint(0, 3)

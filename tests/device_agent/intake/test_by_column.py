@@ -38,7 +38,7 @@ def program(*, shared: bool = False) -> Program:
     made.window("by_room", source=warm, fold=shape, size_s=60, slide_s=10)
     made.window("quick", source=warm, fold=folds.mean(), size_s=7)
     made.window("moisture", source=moist, fold=folds.max(), size_s=50, slide_s=20)
-    return made
+    return made.plan()
 
 
 def everything(device):

@@ -89,7 +89,7 @@ def faulty():
     program.fold_dynamic(local, "global_average")
     shape = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=temperature, fold=shape, size_s=60, slide_s=10, key=key)
-    return program
+    return program.plan()
 
 
 def everything(device):
@@ -162,7 +162,7 @@ def squares():
 
     program.fold_dynamic(program.fold(samples, Squares(), "here"), "everywhere")
     program.window("by_room", source=temperature, fold=Squares(), size_s=60, slide_s=10)
-    return program
+    return program.plan()
 
 
 def test_a_fold_that_fails_or_leaves_its_range_refuses_the_reading_whole(tmp_path):
@@ -344,6 +344,7 @@ def test_two_events_in_one_batch_go_their_own_ways(tmp_path):
     fold = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=warm, fold=fold, size_s=60, slide_s=10)
     program.window("moist", source=moist, fold=fold, size_s=60)
+    program = program.plan()
     device = Device(tmp_path, program)
     names = ["temperature", "humidity"] * 3
     device.durable.read(

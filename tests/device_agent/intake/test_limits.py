@@ -12,7 +12,7 @@ from tests.device_agent.agents import NOW_US, Device
 def spread():
     made = Program("spread")
     made.window("spread", source=made.event("level"), fold=folds.variance(), size_s=60)
-    return made
+    return made.plan()
 
 
 def read(device, values, start_us):

@@ -429,6 +429,7 @@ def test_frames_of_binary_partials_are_bounded_too(tmp_path):
     program = Program("binary")
     temperature = program.event("temperature", resolution="0.01")
     program.window("best", source=temperature, fold=folds.top(400), size_s=10)
+    program = program.plan()
     device = Device(tmp_path, program)
     for pane in range(30):
         times_us = [NOW_US + pane * 10 * SECOND_US + n for n in range(400)]

@@ -146,7 +146,7 @@ def test_the_folds_of_a_program_are_those_of_windows_and_variables_once_each():
     program.window("a", source=event, fold=folds.mean(), size_s=1)
     program.window("b", source=event, fold=folds.mean(), size_s=2)
     program.window("c", source=event, fold=inner, size_s=2)
-    named = folds_of(program)
+    named = folds_of(program.plan())
     assert [(each.where, each.fold.name) for each in named] == [
         (("window a", "window b"), "mean"),
         (("window c",), "struct"),

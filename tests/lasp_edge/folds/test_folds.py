@@ -284,8 +284,8 @@ def test_streams_differ_where_fingerprints_do():
         program.fold_dynamic(local, "fleet")
         streams |= {
             program.window("w", source=event, fold=fold, size_s=1).stream,
-            program.local_folds["local"].stream,
-            program.dynamic_folds["fleet"].stream,
+            program.plan().local_folds["local"].stream,
+            program.plan().dynamic_folds["fleet"].stream,
         }
     assert len(streams) == 3 * len(DIFFERENT)
 
