@@ -22,7 +22,7 @@ from cloud_tier.job.step import read
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from lasp_edge.protocol.lake_columns import PANE_DATE
-from lasp_edge.protocol.spans import DAY_US
+from lasp_edge.protocol.limits import DAY_US
 
 
 def maintain(spark: SparkSession, job: Job, frontier: int | None) -> None:

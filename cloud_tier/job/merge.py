@@ -28,7 +28,7 @@ from cloud_tier.job.combination import aggregates
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import PANE, VARIABLE
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
-from lasp_edge.protocol.spans import DAY_US
+from lasp_edge.protocol.limits import DAY_US
 
 _OWNER = ("kind", "stream", "key", "device", "lander")
 _SHARD = ("stream", "device", "shard")

@@ -25,8 +25,9 @@ from cloud_tier.job import dynamic, merge, windows
 from cloud_tier.job.job import Job
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TENTATIVE, TICK, VARIABLE
-from crdts import Member, Membership, Version
-from lasp_edge.protocol.frontier import Coverage, Heard, Listening, Promise, advance
+from crdts import Frontier, Member, Membership, Version
+from crdts.frontier import Promise
+from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 
 
@@ -40,7 +41,7 @@ class Known(NamedTuple):
     """
 
     frontier: int | None
-    heard: Heard
+    heard: Liveness
     current_rows: dynamic.CurrentRows = MappingProxyType({})
 
 
@@ -71,7 +72,7 @@ class BatchSummary(NamedTuple):
 
     panes_us: dict[int, set[int]]
     rows: dict[str, int]
-    heard: Heard
+    heard: Liveness
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: Known) -> Outcome:
@@ -195,23 +196,23 @@ def _summary(joined: DataFrame) -> BatchSummary:
     return BatchSummary(panes_us, rows, _heard(joined))
 
 
-def _heard(rows: DataFrame) -> Heard:
+def _heard(rows: DataFrame) -> Liveness:
     """Return the promises, ticks and member commands among rows."""
-    promises: dict[str, Promise] = {}
-    ticks: dict[str, tuple[int, Listening]] = {}
+    promises = Frontier()
+    ticks: dict[str, Tick] = {}
     membership = Membership()
     telling = rows.where(one_of("kind", (PROMISE, TICK, MEMBER)))
     for row in telling.select(*LANDED).collect():
         version = Version(row.incarnation, row.nonce, row.seq)
         if row.kind == TICK:
-            tick = (row.seq, Listening(row.now_us, row.since_us))
+            tick = Tick(row.seq, Listening(row.now_us, row.since_us))
             ticks[row.lander] = max(tick, ticks.get(row.lander, tick))
         elif row.kind == MEMBER:
             membership |= Membership({row.device: Member(row.control, row.retired, version)})
         else:
             promise = Promise(version, row.low_us, bool(row.done), row.received_us)
-            promises[row.device] = promise.joined(promises.get(row.device))
-    return Heard(promises, ticks, membership)
+            promises |= Frontier({row.device: promise})
+    return Liveness(promises, ticks, membership)
 
 
 def _stored(spark: SparkSession, job: Job, *kinds: str) -> DataFrame:
