@@ -1,12 +1,14 @@
 """Frames of a device, and the messages that bring them, for tests of the lander."""
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
-from crdts import Replica, Version
-from lasp_edge import Program
+from crdts import Membership, Replica, Version
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import Event, Message
 from lasp_edge.protocol import kinds
+from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
@@ -19,8 +21,18 @@ LANDER = Replica(1, 4, "lander-1")
 OPERATOR = Replica(1, 5, "operator")
 
 
+def acceptance(
+    plan: Plan,
+    incarnations: Mapping[str, int] | None = None,
+    membership: Membership | None = None,
+) -> Acceptance:
+    """Return what a lander of the program takes frames with."""
+    folds = plan.published_folds.values()
+    return Acceptance(plan.windows.values(), folds, TOPICS, incarnations, membership)
+
+
 def panes(
-    program: Program, number: int, *, replica: Replica = ME, first_seq: int = 1, **changes: Any
+    program: Plan, number: int, *, replica: Replica = ME, first_seq: int = 1, **changes: Any
 ) -> PaneFrame:
     """Return a frame of two panes of `by_room`."""
     window = program.windows["by_room"]
@@ -37,7 +49,7 @@ def panes(
     return PaneFrame(replica, number, (block._replace(**changes),))
 
 
-def variable(program: Program, seq: int, *parts: int, replica: Replica = ME) -> VariableFrame:
+def variable(program: Plan, seq: int, *parts: int, replica: Replica = ME) -> VariableFrame:
     """Return the frame of the local average."""
     local = program.published_folds["local_average"]
     columns = tuple((part,) for part in parts)
@@ -54,7 +66,7 @@ def beat(
 def member(
     control: int, *, retired: bool = True, seq: int = 0, replica: Replica = ME
 ) -> MemberFrame:
-    """Return an operator's word on a device."""
+    """Return a member command of the operator."""
     return MemberFrame(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
 
 

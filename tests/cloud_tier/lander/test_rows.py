@@ -1,3 +1,5 @@
+"""Which frames a lander takes, and the rows that they become."""
+
 import gc
 from dataclasses import replace
 
@@ -5,14 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_tier.lander.landing import FAR_US, Reader, collector_off
-from cloud_tier.lander.segments import Record, Segment
+from cloud_tier.lander.rows import RowBuilder, collector_off
 from crdts import Replica
-from lasp_edge.protocol.frontier import Listening
-from tests.cloud_tier.frames import ME, TOPICS, beat, panes, topic_of, variable
+from lasp_edge.protocol.acceptance import Record
+from lasp_edge.protocol.frontier import Listening, Tick
+from lasp_edge.protocol.limits import FUTURE_US
+from tests.cloud_tier.frames import ME, TOPICS, acceptance, beat, panes, topic_of, variable
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 
 PROGRAM = rooms()
+ROWS = RowBuilder(PROGRAM)
 NOW_US = BEGIN_US + 100 * SECOND_US
 
 
@@ -21,22 +25,21 @@ def record(frame, *, at_us=NOW_US, retained=False, topic=None):
 
 
 def taken(*records, incarnations=None):
-    reader = Reader(PROGRAM, TOPICS, incarnations)
-    return reader, reader.take(Segment(1, Listening(NOW_US, BEGIN_US), list(records)))
+    return acceptance(PROGRAM, incarnations).take(records)
 
 
 def rows(*records):
-    reader, found = taken(*records)
-    assert not found.rejects
-    return reader.table(found).to_pylist()
+    found = taken(*records)
+    assert not found.refused
+    return ROWS.table(found).to_pylist()
 
 
 def reasons(*records, **options):
-    return [reason for _, reason in taken(*records, **options)[1].rejects]
+    return [reason for _, reason in taken(*records, **options).refused]
 
 
 def test_pane_frame_becomes_rows_and_is_to_be_acknowledged():
-    _, found = taken(record(panes(PROGRAM, 4)), record(panes(PROGRAM, 6, first_seq=3)))
+    found = taken(record(panes(PROGRAM, 4)), record(panes(PROGRAM, 6, first_seq=3)))
     assert found.frames == {ME: [4, 6]}
     table = rows(record(panes(PROGRAM, 4)))
     assert [row["pane_us"] for row in table] == [BEGIN_US, BEGIN_US + 10 * SECOND_US]
@@ -71,9 +74,8 @@ def test_retained_beat_is_no_sign_of_life():
 
 
 def test_tick_carries_the_clock_of_the_segment():
-    reader, found = taken()
-    reader.add_tick(found, "lander", Segment(5, Listening(NOW_US, BEGIN_US), []))
-    (row,) = reader.table(found).to_pylist()
+    tick = Tick(5, Listening(NOW_US, BEGIN_US))
+    (row,) = ROWS.table(taken(), "lander", tick).to_pylist()
     assert (row["kind"], row["device"], row["lander"], row["seq"]) == ("tick", "", "lander", 5)
     assert (row["now_us"], row["since_us"]) == (NOW_US, BEGIN_US)
 
@@ -88,14 +90,14 @@ def test_tick_carries_the_clock_of_the_segment():
         ({"columns": ((1, None), (1, 1))}, "a total is missing"),
         ({"columns": ((1, 2**31), (1, 1))}, "partial out of range"),
         ({"panes_us": (0, -(2**52) // 10**7 * 10**7)}, "panes before the year 1900"),
-        ({"panes_us": (0, NOW_US + FAR_US + 70 * SECOND_US)}, "panes from the far future"),
+        ({"panes_us": (0, NOW_US + FUTURE_US + 70 * SECOND_US)}, "panes from the far future"),
     ],
 )
 def test_pane_frame_that_does_not_fit_is_rejected_whole_and_not_acknowledged(changes, reason):
-    _, found = taken(record(panes(PROGRAM, 4, **changes)))
-    assert [why for _, why in found.rejects] == [reason]
+    found = taken(record(panes(PROGRAM, 4, **changes)))
+    assert [why for _, why in found.refused] == [reason]
     assert found.frames == {}
-    assert found.columns["kind"] == []
+    assert found.rows == []
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_pane_frame_that_does_not_fit_is_rejected_whole_and_not_acknowledged(cha
         (variable(PROGRAM, 1, 2), "not the columns of its stream"),
         (replace(variable(PROGRAM, 1, 2, 4400), stream=5), "unknown stream"),
         (replace(variable(PROGRAM, 1), columns=((b"x",),)), "not the columns of its stream"),
-        (beat(1, NOW_US + 2 * FAR_US), "promise from the far future"),
+        (beat(1, NOW_US + 2 * FUTURE_US), "promise from the far future"),
     ],
 )
 def test_frame_that_does_not_fit_is_rejected(frame, reason):
@@ -134,14 +136,14 @@ def test_bytes_and_topics_of_strangers_are_rejected_with_a_reason():
 
 def test_repeated_rejects_are_counted_and_the_first_is_kept():
     bad = [record(panes(PROGRAM, n, stream=1)) for n in range(1, 4)]
-    _, found = taken(*bad)
-    assert list(found.rejects.values()) == [(bad[0], 3)]
+    found = taken(*bad)
+    assert list(found.refused.values()) == [(bad[0], 3)]
 
 
 def test_incarnation_far_ahead_of_the_known_one_is_set_aside():
     far = Replica(3 + 1025, 7, "pi-0")
     near = Replica(3 + 1024, 7, "pi-0")
-    why = "incarnation far ahead of the known one"
+    why = "incarnation too far ahead"
     assert reasons(record(beat(1, 5, replica=far)), incarnations={"pi-0": 3}) == [why]
     assert reasons(record(beat(1, 5, replica=near)), incarnations={"pi-0": 3}) == []
     assert reasons(record(beat(1, 5, replica=far))) == []
@@ -150,17 +152,16 @@ def test_incarnation_far_ahead_of_the_known_one_is_set_aside():
 @given(st.binary(max_size=300), st.sampled_from(["pane", "var", "beat", "ack", "x"]))
 def test_no_bytes_stop_the_lander(payload, kind):
     topic = TOPICS.pane("pi-0").replace("/pane/", f"/{kind}/")
-    reader, found = taken(Record(NOW_US, topic, retained=False, payload=payload))
-    assert len(found.rejects) == 1
-    assert reader.table(found).num_rows == 0
+    found = taken(Record(NOW_US, topic, retained=False, payload=payload))
+    assert len(found.refused) == 1
+    assert ROWS.table(found).num_rows == 0
 
 
 @given(st.integers(0, 200), st.integers(0, 255))
 def test_no_damaged_frame_stops_the_lander(at, byte):
     payload = bytearray(panes(PROGRAM, 1).encode())
     payload[at % len(payload)] = byte
-    reader, found = taken(Record(NOW_US, TOPICS.pane("pi-0"), retained=False, payload=payload))
-    reader.table(found)
+    ROWS.table(taken(Record(NOW_US, TOPICS.pane("pi-0"), retained=False, payload=payload)))
 
 
 def test_collector_is_off_while_decoding_and_on_again_whatever_happens():

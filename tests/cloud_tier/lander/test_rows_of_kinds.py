@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from cloud_tier.lake.tables import Lake
-from cloud_tier.lander.landing import Landing, Reader
-from cloud_tier.lander.segments import Record, Segment
+from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.rows import RowBuilder
 from crdts import BoundedLWWSet, Member, Membership, Replica, Version
 from lasp_edge import Program, folds
+from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frames import VariableFrame
-from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-from tests.cloud_tier.frames import ME, TOPICS, beat, member, panes, topic_of, variable
+from tests.cloud_tier.frames import ME, acceptance, beat, member, panes, topic_of, variable
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 
 PROGRAM = rooms()
@@ -50,14 +50,12 @@ def record(frame, *, at_us=NOW_US, retained=False):
 
 
 def taken(program, *frames, membership=None):
-    reader = Reader(program, TOPICS, None, membership)
-    segment = Segment(1, Listening(NOW_US, BEGIN_US), [record(frame) for frame in frames])
-    found = reader.take(segment)
-    return reader.table(found).to_pylist(), found
+    found = acceptance(program, None, membership).take(map(record, frames))
+    return RowBuilder(program).table(found).to_pylist(), found
 
 
 def reasons(program, *frames, **options):
-    return [reason for _, reason in taken(program, *frames, **options)[1].rejects]
+    return [reason for _, reason in taken(program, *frames, **options)[1].refused]
 
 
 def shard(program, number, keys, *, seqs=None, at=None):
@@ -95,8 +93,8 @@ def test_variable_without_keys_lands_in_shard_0_also_where_its_set_is_empty():
 
 def test_keys_where_there_are_none_and_keys_of_another_shard_are_rejected():
     (key,) = of_shard(5, 1)
-    assert reasons(PROGRAM, shard(PROGRAM, 1, [key])) == ["keys of a variable that has none"]
-    assert reasons(PROGRAM, shard(PROGRAM, 1, [], at=3)) == ["keys of a variable that has none"]
+    assert reasons(PROGRAM, shard(PROGRAM, 1, [key])) == ["keys of a variable that has no keys"]
+    assert reasons(PROGRAM, shard(PROGRAM, 1, [], at=3)) == ["keys of a variable that has no keys"]
     # The empty key of a variable with keys is in a shard like any other; the frame alone cannot
     # know that.
     assert key_shard("") != 0
@@ -105,7 +103,7 @@ def test_keys_where_there_are_none_and_keys_of_another_shard_are_rejected():
     assert reasons(KEYED, shard(KEYED, 1, [], at=KEY_SHARDS - 1)) == []
 
 
-def test_word_on_a_member_lands_once_and_says_nothing_of_the_devices_life():
+def test_member_command_lands_once_and_says_nothing_of_the_devices_life():
     far = Replica(3_000, 7, "pi-0")
     rows, found = taken(PROGRAM, member(2, seq=5), member(2, seq=5), member(3, retired=False))
     assert [(row["kind"], row["control"], row["retired"], row["seq"]) for row in rows] == [
@@ -115,17 +113,17 @@ def test_word_on_a_member_lands_once_and_says_nothing_of_the_devices_life():
     assert {row["device"] for row in rows} == {"pi-0"}
     assert found.frames == {}
     assert reasons(PROGRAM, member(1, replica=far), beat(1, 5), beat(2, 5, replica=far)) == [
-        "incarnation far ahead of the known one"
+        "incarnation too far ahead"
     ]
 
 
-def test_older_word_on_a_member_is_not_landed_again():
+def test_older_member_command_is_not_landed_again():
     known = Membership({"pi-0": Member(4, retired=False, version=Version(3, 7, 5))})
     assert taken(PROGRAM, member(3, seq=9), membership=known)[0] == []
 
 
-def test_word_on_a_member_from_nowhere_is_rejected():
-    assert reasons(PROGRAM, member(1025, seq=9)) == ["control far ahead of the known one"]
+def test_member_command_from_nowhere_is_rejected():
+    assert reasons(PROGRAM, member(1025, seq=9)) == ["control too far ahead"]
     assert reasons(PROGRAM, member(1024, seq=9), member(1025, seq=9)) == []
 
 
@@ -138,7 +136,7 @@ def test_panes_of_a_retired_device_land_up_to_the_version_and_no_further():
         (1, 4100),
     ]
     assert found.frames == {ME: [5]}, "only what was taken whole is acknowledged"
-    assert [reason for _, reason in found.rejects] == ["of a retired device"]
+    assert [reason for _, reason in found.refused] == ["of a retired device"]
 
 
 def test_late_panes_of_an_earlier_life_of_a_retired_device_count():
@@ -158,7 +156,7 @@ def test_device_that_is_admitted_again_lands_whole():
 def test_variables_and_promises_of_a_retired_device_are_kept():
     rows, found = taken(PROGRAM, member(1), variable(PROGRAM, 8, 2, 4400), beat(1, 5))
     assert [row["kind"] for row in rows] == ["member", "variable", "promise"]
-    assert not found.rejects
+    assert not found.refused
 
 
 def test_lander_that_starts_again_knows_who_was_retired(tmp_path):
@@ -166,16 +164,13 @@ def test_lander_that_starts_again_knows_who_was_retired(tmp_path):
     lake.create(PROGRAM.columns)
     landing = Landing(lake, "one")
     assert landing.membership() == Membership()
-    reader = Reader(PROGRAM, TOPICS)
-    frames = [member(1, seq=5), member(2, retired=False, seq=5), member(3, seq=9)]
-    segment = Segment(1, Listening(NOW_US, BEGIN_US), [record(frame) for frame in frames])
-    found = reader.take(segment)
-    landing.land(1, reader.table(found), found)
+    commands = [member(1, seq=5), member(2, retired=False, seq=5), member(3, seq=9)]
+    records = list(map(record, commands))
+    found = acceptance(PROGRAM).take(records)
+    landing.land(1, RowBuilder(PROGRAM).table(found), found.refused)
     membership = Landing(lake, "two").membership()
     assert membership.retired == {"pi-0": Version(3, 7, 9)}
-    again = Reader(PROGRAM, TOPICS, None, membership)
-    found = again.take(segment)
-    assert again.table(found).num_rows == 0, "heard before"
+    assert acceptance(PROGRAM, None, membership).take(records).rows == [], "known already"
 
 
 def binary_panes(**changes):
