@@ -75,7 +75,7 @@ def test_what_is_no_plain_form_is_refused():
         ((shadows, pairs * 2), "canonical form"),
         (((), pairs), "needs the shadow of 'a'"),
         ((shadows, (("x", (("a", 2),)),)), "canonical form"),
-        (((("a", ORSet()),), pairs), "needs sets as its leaves, got ORSet"),
+        (((("a", ORSet()),), pairs), "needs shadows of its leaves, got ORSet"),
         ((shadows, ((1.5, (("a", 1),)),)), "an element needs"),
         (shadows, "a derived set needs a list of 2"),
     ]:
