@@ -145,6 +145,6 @@ def test_states_of_windows_and_folds():
     high = d.state("high")
     assert Derived.from_plain(high.to_plain()) == high
     assert high.pairs == oracle_of(d, {"samples": d.state("samples")}).pairs("high")
-    assert d.state("total").value == {"cellar": (5,)}
+    assert d.state("total").value == {"cellar": (("", 3, (5,)),)}
     with pytest.raises(ValueError, match="state: 'all' is assigned by a fold, never joined"):
         d.state("all")
