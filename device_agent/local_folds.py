@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from crdts import BoundedLWWSet
 from crdts.bounded_lww_set import Sample
 from device_agent.fleet.sets import SLIDE_FROM, Moved
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.sliding import Queue, queue
 from lasp_edge.language.declarations import LocalFold
 

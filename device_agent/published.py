@@ -13,7 +13,7 @@ from sys import intern
 from typing import NamedTuple
 
 from crdts import Entry, Replica, Version
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.sliding import Keyed, keyed
 from lasp_edge.language.declarations import LocalFold
 from lasp_edge.protocol.frames import VariableFrame

@@ -25,7 +25,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
 from cloud_tier.plan import Part
-from lasp_edge.folds.fold import Op
+from lasp_edge.folds.columns import Op
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT
 
 # An AT column's value, moved to be positive, stands in the lower half of its decimal.

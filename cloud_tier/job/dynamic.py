@@ -24,7 +24,7 @@ from cloud_tier.job.combination import aggregates, combined, quoted
 from cloud_tier.job.merge import any_of, text
 from cloud_tier.plan import FoldPlan, Part
 from crdts import Membership
-from lasp_edge.folds.fold import Op
+from lasp_edge.folds.columns import Op
 from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
 
 _IDENTITY = ("name", "key")

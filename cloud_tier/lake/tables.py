@@ -33,7 +33,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from lasp_edge.errors import NotFound, UsageError
-from lasp_edge.folds.fold import Column, Op
+from lasp_edge.folds.columns import Column, Op
 
 PANE: Final = "pane"
 VARIABLE: Final = "variable"

@@ -36,7 +36,8 @@ from cloud_tier.lake.tables import (
 )
 from cloud_tier.lander.segments import Record, Segment
 from crdts import Member, Membership, Replica, Version
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import kinds
 from lasp_edge.protocol.blocks import PaneEntries

@@ -25,8 +25,8 @@ from device_agent.local_folds import LocalFolds
 from device_agent.published import Published
 from device_agent.state.changes import Changes, Restored
 from device_agent.state.stored import Stored, fitting
-from lasp_edge.folds import fold_of
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import DynamicFold, Variable
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Change
@@ -104,7 +104,7 @@ class Variables:
         folds = program.local_folds
         self._local = LocalFolds(folds)
         self._careful: dict[str, list[Fold]] = {
-            v.name: [f.fold for f in folds.values() if f.source is v and _may_fail(f.fold)]
+            v.name: [f.fold for f in folds.values() if f.source is v and not f.fold.is_built_in]
             for v in bounded
         }
         self._rooms = {name: self._room(name) for name in sorted(self._keyed)}
@@ -443,11 +443,6 @@ class Variables:
 
 def _here(partial: Partial) -> Result:
     return Result(partial, "", 1, settled=True, offline=())
-
-
-def _may_fail(fold: Fold) -> bool:
-    """Return whether a fold is a user's own."""
-    return fold_of(fold.description()) is None
 
 
 def _has_shape(frame: VariableFrame, *, keyed: bool) -> bool:

@@ -19,7 +19,8 @@ from crdts import Lattice, Membership, OwnedMap, Replica
 from lasp_edge.dataflow.definition import Sample
 from lasp_edge.dataflow.nodes import Changes, Node
 from lasp_edge.dataflow.relation import Change
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.sliding import keyed
 
 Sampled = int | tuple[int, int]

@@ -33,7 +33,8 @@ from collections import deque
 from collections.abc import Hashable
 from heapq import heappop, heappush
 
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 
 Place = tuple[int, int]
 _LINGERING = 64

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from crdts import BoundedLWWSet, Replica
 from device_agent.published import Published
 from lasp_edge import Program, folds
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.frames import VariableFrame
 from simulations.benchmarks.measure import MET, MISSED, Line, cpu_s
 

@@ -13,7 +13,7 @@ from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import Lake
 from cloud_tier.plan import plan_of
 from lasp_edge import Program
-from lasp_edge.folds.fold import Part, Partial
+from lasp_edge.folds.columns import Part, Partial
 from lasp_edge.protocol.frontier import NOTHING_HEARD
 from tests.cloud_tier.support_devices import Row, table
 
