@@ -1,7 +1,8 @@
 """What users write, and what crosses MQTT.
 
 - `language`: Program, events, variables, windows
-- `folds`: aggregates, the columns of their partials, exact numbers, sliding totals
+- `folds`: what a fold is, the built-in ones, the columns of their partials, exact numbers
+- `aggregates`: partials kept up to date: of one device, and over the fleet
 - `dataflow`: sets that follow from others, and threshold reads; also all of Lasp, as `Dataflow`
 - `protocol`: frames, topics, digests, and what every tier must agree on; `link`: MQTT
 - `checking`, `testing`: the laws, tried on a program's folds

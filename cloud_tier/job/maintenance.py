@@ -21,7 +21,7 @@ from cloud_tier.job.merge import day
 from cloud_tier.job.step import read
 from cloud_tier.lake.tables import MEMBER, PANE, PANE_DATE, PROMISE, TICK, VARIABLE
 from cloud_tier.plan import Plan
-from lasp_edge.protocol.spans import DAY_US
+from lasp_edge.protocol.limits import DAY_US
 
 
 def maintain(spark: SparkSession, plan: Plan, frontier: int | None) -> None:

@@ -27,7 +27,8 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates, quoted
 from cloud_tier.lake.tables import ENTRY, MEMBER, PANE_DATE, PROMISE
-from lasp_edge.protocol.spans import DAY_US, Span
+from lasp_edge.protocol.limits import DAY_US
+from lasp_edge.protocol.spans import Span
 
 _REPLICA = ("kind", "stream", "shard", "key", "pane_us", "device", "incarnation", "nonce")
 _OWNER = ("kind", "stream", "key", "device")

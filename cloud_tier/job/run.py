@@ -78,7 +78,7 @@ class Progress:
         if self._last is None:
             return ""
         coverage = self._last.coverage
-        heard = len(self._last.known.heard.promises)
+        heard = len(self._last.known.heard.promises.entries)
         final = "nothing final yet"
         if coverage.frontier is not None:
             moment = _EPOCH + timedelta(microseconds=coverage.frontier)

@@ -24,8 +24,9 @@ from pyspark.sql import functions as sql
 from cloud_tier.job import dynamic, merge, windows
 from cloud_tier.lake.tables import MEMBER, PANE, PANE_DATE, PROMISE, TENTATIVE, TICK, VARIABLE
 from cloud_tier.plan import Plan
-from crdts import Member, Membership, Version
-from lasp_edge.protocol.frontier import Coverage, Heard, Listening, Promise, advance
+from crdts import Frontier, Member, Membership, Version
+from crdts.frontier import Promise
+from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 
 
 class Known(NamedTuple):
@@ -38,7 +39,7 @@ class Known(NamedTuple):
     """
 
     frontier: int | None
-    heard: Heard
+    heard: Liveness
     said: dynamic.Current = MappingProxyType({})
 
 
@@ -69,7 +70,7 @@ class Brought(NamedTuple):
 
     panes_us: dict[int, set[int]]
     rows: dict[str, int]
-    heard: Heard
+    heard: Liveness
 
 
 def step(batch: DataFrame, batch_id: int, plan: Plan, known: Known) -> Outcome:
@@ -193,22 +194,22 @@ def _brought(joined: DataFrame) -> Brought:
     return Brought(panes_us, rows, _heard(joined))
 
 
-def _heard(rows: DataFrame) -> Heard:
+def _heard(rows: DataFrame) -> Liveness:
     """Return the promises, ticks and words on members among rows."""
-    promises: dict[str, Promise] = {}
-    ticks: dict[str, tuple[int, Listening]] = {}
+    promises = Frontier()
+    ticks: dict[str, Tick] = {}
     membership = Membership()
     for row in rows.where(f"kind IN ('{PROMISE}', '{TICK}', '{MEMBER}')").select(*_SAID).collect():
         version = Version(row.incarnation, row.nonce, row.seq)
         if row.kind == TICK:
-            tick = (row.seq, Listening(row.low_us, row.since_us))
+            tick = Tick(row.seq, Listening(row.low_us, row.since_us))
             ticks[row.device] = max(tick, ticks.get(row.device, tick))
         elif row.kind == MEMBER:
             membership |= Membership({row.device: Member(row.changed, row.done, version)})
         else:
             promise = Promise(version, row.low_us, bool(row.done), row.received_us)
-            promises[row.device] = promise.joined(promises.get(row.device))
-    return Heard(promises, ticks, membership)
+            promises |= Frontier({row.device: promise})
+    return Liveness(promises, ticks, membership)
 
 
 _SAID = (

@@ -45,8 +45,8 @@ from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.shards import key_shard
-from lasp_edge.protocol.spans import LEAST_US
 from lasp_edge.protocol.topics import Topics
 
 FAR_US: Final = 86_400_000_000
@@ -226,7 +226,7 @@ class Reader:
             raise Refused("panes of another length")
         if (block.incarnation, block.nonce) > replica[:2]:
             raise Refused("panes of a later replica")
-        if min(block.panes_us) < LEAST_US:
+        if min(block.panes_us) < EARLIEST_PANE_US:
             raise Refused("panes before the year 1900")
         if max(block.panes_us) > received_us + self._ahead_us:
             raise Refused("panes from the far future")

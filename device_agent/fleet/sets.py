@@ -13,13 +13,8 @@ from crdts import BoundedLWWSet, Replica
 from crdts.bounded_lww_set import Sample
 from device_agent.state.changes import Changes
 from device_agent.state.stored import Stored
+from lasp_edge.aggregates.local import SLIDE_FROM, Moved
 from lasp_edge.language.declarations import Variable
-
-SLIDE_FROM = 256
-"""Sets of fewer samples are folded anew when they change."""
-
-Moved = tuple[list[Sample], list[Sample]]
-"""The samples that came and those that went, oldest first."""
 
 
 class Sets:

@@ -14,24 +14,24 @@ they said does not count.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crdts import BoundedLWWSet, Lattice, Membership, Replica, Version
+from crdts import BoundedLWWSet, Entry, Lattice, Membership, OwnedMap, Replica, Version
 from crdts.wire import encode
 from device_agent.fleet.derived import Derived
 from device_agent.fleet.peers import Peers, too_far_ahead
 from device_agent.fleet.pending_updates import PendingUpdates
 from device_agent.fleet.room import Room
 from device_agent.fleet.sets import Sets
-from device_agent.local_folds import LocalFolds
-from device_agent.published import Published
 from device_agent.state.changes import Changes, Restored
 from device_agent.state.stored import Stored, fitting
+from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
+from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import DynamicFold, Variable
+from lasp_edge.language.declarations import DynamicFold, LocalFold, Variable
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Change
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
-from lasp_edge.protocol.inputs import inputs_digest, membership_text, text_hash, variable_digest
+from lasp_edge.protocol.inputs import inputs_digest, text_hash, variable_digest
 from lasp_edge.protocol.shards import key_shard
 
 TIME_LIMIT_US = 2**61
@@ -85,7 +85,11 @@ class Variables:
     ) -> None:
         self._replica = replica
         self._dynamic = program.dynamic_folds
-        self._published = {name: Published(f) for name, f in program.published_folds.items()}
+        self._published_folds = program.published_folds
+        self._published = {
+            name: FleetFold(fold.fold, keyed=fold.keyed)
+            for name, fold in self._published_folds.items()
+        }
         self._shared = dict.fromkeys(program.shared_variables, 0)
         self._states: dict[str, Lattice] = {}
         self._fleet: dict[str, Lattice] = {}
@@ -102,7 +106,8 @@ class Variables:
         self._sets = Sets(bounded, replica, self._stored)
         self._restore(own, restored, changes)
         folds = program.local_folds
-        self._local = LocalFolds(folds)
+        self._local_folds = {name: folds[name] for name in sorted(folds)}
+        self._local = WindowFolds(_by_source(self._local_folds))
         self._careful: dict[str, list[Fold]] = {
             v.name: [f.fold for f in folds.values() if f.source is v and not f.fold.is_built_in]
             for v in bounded
@@ -134,7 +139,7 @@ class Variables:
         self.left_aside += ["variable: the store holds another definition"] * aside
 
     def _room(self, name: str) -> Room:
-        folds = [p.fold.fold for p in self._published.values() if p.fold.source.name == name]
+        folds = [f.fold for f in self._published_folds.values() if f.source.name == name]
         room = Room(name, folds)
         for key, state in self._sets.held[name].items():
             room.put(key, len(state))
@@ -152,9 +157,8 @@ class Variables:
     def set_membership(self, membership: Membership) -> None:
         """Let the entries of retired devices count no more, and those of all others count."""
         self._retired = frozenset(membership.retired)
-        text = membership_text(membership)
         for published in self._published.values():
-            published.retire(self._retired, text)
+            published.set_membership(membership)
 
     def is_careful(self, name: str) -> bool:
         """Return whether `check` must be asked about each sample of a variable.
@@ -257,8 +261,7 @@ class Variables:
             published = self._published.get(name)
             if published is not None:
                 self._unsent.add((name, published.put_own(self._replica, key, partial)))
-        self.left_aside += self._local.left_aside
-        self._local.left_aside.clear()
+        self.left_aside += self._local.take_failures()
 
     def resend(self) -> None:
         """Publish all own entries again."""
@@ -271,18 +274,25 @@ class Variables:
         if name in self._shared:
             self._unsent.add((name, 0))
         elif published is not None:
-            own = [n for n in published.shards if published.shard_version(me, n)]
+            own = [n for n in published.shards if published.entry(me, n)]
             self._unsent.update((name, shard) for shard in own)
 
     def take_unsent(self) -> list[VariableFrame]:
         """Return the entries that are to be published, coalesced."""
         unsent, self._unsent = sorted(self._unsent), set()
         return [
-            self._shared_frame(name)
-            if name in self._shared
-            else self._published[name].frame(self._replica, shard)
+            self._shared_frame(name) if name in self._shared else self._partials_frame(name, shard)
             for name, shard in unsent
         ]
+
+    def _partials_frame(self, name: str, shard: int) -> VariableFrame:
+        fold, entry = (
+            self._published_folds[name],
+            self._published[name].entry(self._replica.device, shard),
+        )
+        assert entry is not None
+        columns = columns_of(entry.payload)
+        return VariableFrame(self._replica, entry.version.seq, name, fold.stream, shard, *columns)
 
     def _shared_frame(self, name: str) -> VariableFrame:
         number, state = self._shared[name], encode(self._states[name])
@@ -303,22 +313,28 @@ class Variables:
         if frame.variable in self._shared:
             return self._receive_state(frame, changes, own=own)
         if frame.variable in self._published:
-            return self._receive_partials(frame, self._published[frame.variable], own=own)
+            return self._receive_partials(frame, own=own)
         return "another definition"
 
-    def _receive_partials(self, frame: VariableFrame, published: Published, *, own: bool) -> str:
-        if frame.stream != published.fold.stream:
+    def _receive_partials(self, frame: VariableFrame, *, own: bool) -> str:
+        fold, published = self._published_folds[frame.variable], self._published[frame.variable]
+        if frame.stream != fold.stream:
             return "another definition"
-        if not _has_shape(frame, keyed=published.fold.keyed):
+        if not _has_shape(frame, keyed=fold.keyed):
             return "out of range"
         if own:
-            held = published.shard_version(self._replica.device, frame.shard)
-            self._send_if_older(frame, held)
+            held = published.entry(self._replica.device, frame.shard)
+            self._send_if_older(frame, held.version if held is not None else None)
             return "own"
         known = published.version(frame.sender.device)
         if known and too_far_ahead(frame.sender.incarnation, known.incarnation):
             return "incarnation too far ahead"
-        return published.put(frame)
+        entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
+        try:
+            news = published.join(frame.shard, OwnedMap({frame.sender.device: entry}))
+        except OutOfRangeError:
+            return "out of range"
+        return "news" if news else "known"
 
     def _send_if_older(self, frame: VariableFrame, held: Version | None) -> None:
         """Publish an own entry again where the broker keeps an older one."""
@@ -386,17 +402,17 @@ class Variables:
     def local(self) -> dict[str, Result]:
         """Return the targets of local folds without keys."""
         return {
-            name: _here(keys[""])
-            for name, keys in sorted(self._local.partials.items())
-            if not self._local.is_keyed(name) and "" in keys
+            name: _here(self._local.partials(name)[""])
+            for name, fold in self._local_folds.items()
+            if not fold.keyed and "" in self._local.partials(name)
         }
 
     def local_by_key(self) -> dict[str, dict[str, Result]]:
         """Return the targets of local folds with keys, by key."""
         return {
-            name: {key: _here(keys[key]) for key in sorted(keys)}
-            for name, keys in sorted(self._local.partials.items())
-            if self._local.is_keyed(name)
+            name: {key: _here(partial) for key, partial in self._local.partials(name).items()}
+            for name, fold in self._local_folds.items()
+            if fold.keyed
         }
 
     def fleet(self) -> dict[str, Result]:
@@ -443,6 +459,14 @@ class Variables:
 
 def _here(partial: Partial) -> Result:
     return Result(partial, "", 1, settled=True, offline=())
+
+
+def _by_source(folds: Mapping[str, LocalFold]) -> dict[str, dict[str, Fold]]:
+    """Return source -> target -> fold."""
+    found: dict[str, dict[str, Fold]] = {}
+    for name, fold in folds.items():
+        found.setdefault(fold.source.name, {})[name] = fold.fold
+    return found
 
 
 def _has_shape(frame: VariableFrame, *, keyed: bool) -> bool:

@@ -4,7 +4,7 @@
 - `definition`: how a variable is derived
 - `graph`, `network`: what is made from what, and how a change runs through it
 - `relation`: elements with the writes that they follow from; `leaves`: the writes of each set
-- `nodes`, `operators`, `folding`: what one step of a change does
+- `nodes`, `operators`, `assigned`: what one step of a change does
 - `thresholds`, `reads`, `watching`: who waits for what, and what may be waited for
 - `declared`: what a `Program` says of all this
 - `derived`: a derived set as a state that can be joined

@@ -40,10 +40,11 @@ from functools import partial
 from typing import Any
 
 from crdts import IVar, Lattice, Membership, OwnedMap, Replica
+from lasp_edge.aggregates.local import Lifted
 from lasp_edge.dataflow import operators
+from lasp_edge.dataflow.assigned import DynamicFolded, Folded, sample_of
 from lasp_edge.dataflow.definition import Definition
 from lasp_edge.dataflow.derived import Derived
-from lasp_edge.dataflow.folding import DynamicFolded, Folded, Sampled, sample_of
 from lasp_edge.dataflow.leaves import are_alike, view_of
 from lasp_edge.dataflow.network import Network
 from lasp_edge.dataflow.nodes import Leaf, Mirror, Node, SetNode
@@ -314,7 +315,7 @@ class Dataflow:
         fold: Any,
         target: Named,
         *,
-        sample: Callable[[Any], Sampled] = sample_of,
+        sample: Callable[[Any], Lifted] = sample_of,
     ) -> Variable:
         """Derive the partial of what a set holds here now; it is assigned, never joined.
 

@@ -96,5 +96,6 @@ class Oracle:
         source, *members = definition.sources
         retired = {device for name in members for device in self._states[name].value}
         partials = self._states[source].value
-        counted = [partials[device] for device in sorted(partials) if device not in retired]
+        rows = [partials[device] for device in sorted(partials) if device not in retired]
+        counted = [partial for ((_, _, partial),) in rows]
         return reduce(definition.fold.combine, counted, definition.fold.zero)

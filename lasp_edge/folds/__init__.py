@@ -8,7 +8,7 @@ A built-in fold is its class, marked `@built_in`, and its line here.
 - `truth`: any, all
 - `histogram`, `quantile`, `distinct`: how samples are spread, and how many differ
 - `structs`: struct, several folds in one
-- `packed`, `hll`: parts that are bytes; `sliding`: totals that follow what comes and goes
+- `packed`, `hll`: parts that are bytes
 """
 
 from lasp_edge.folds.distinct import Distinct

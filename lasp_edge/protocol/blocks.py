@@ -16,7 +16,8 @@ from crdts import Version
 from crdts.replica import SEQS
 from lasp_edge.folds.fold import MAX_COLUMNS
 from lasp_edge.protocol import checks
-from lasp_edge.protocol.checks import TIME_LIMIT_US, FrameError
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
 PartColumn = tuple[int | bytes | None, ...]

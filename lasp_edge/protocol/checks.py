@@ -15,8 +15,6 @@ from typing import Any
 from crdts import Replica
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
 
-TIME_LIMIT_US = 2**58
-"""Times are fewer microseconds from the epoch than this: 9,000 years. A sum of two fits 64 bits."""
 _INT64 = 2**63
 
 

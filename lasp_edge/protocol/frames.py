@@ -20,8 +20,9 @@ from crdts.replica import SEQS
 from lasp_edge.folds.fold import MAX_COLUMNS
 from lasp_edge.protocol import blocks, checks
 from lasp_edge.protocol.blocks import PaneEntries, PartColumn
-from lasp_edge.protocol.checks import TIME_LIMIT_US, FrameError
+from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
+from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
 
 

@@ -1,4 +1,4 @@
-"""The frontier F: nothing that lies before it is still to come from a device that is alive.
+"""The frontier F of a fleet: no device that is alive will send anything older.
 
     F = max(F before, least low watermark over the live devices that promise one)
 
@@ -20,35 +20,11 @@ Source: Akidau et al., "The Dataflow Model", VLDB 2015 (watermarks), with one so
 """
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from crdts import Membership, Version
-
-_BOTTOM: Final = -(2**63)
-
-
-class Promise(NamedTuple):
-    """A device's newest word.
-
-    Attributes:
-        low_us: its low watermark; None where it cannot promise anything.
-        done: nothing more will come from it.
-        heard_us: when this version was first heard.
-    """
-
-    version: Version
-    low_us: int | None
-    done: bool
-    heard_us: int
-
-    def joined(self, other: "Promise | None") -> "Promise":
-        """Return the newer word. A version that came again was heard when it first came."""
-        if other is None or other.version < self.version:
-            return self
-        if other.version > self.version:
-            return other
-        greater = max(self, other, key=lambda word: (_time(word.low_us), word.done))
-        return greater._replace(heard_us=min(self.heard_us, other.heard_us))
+from crdts import Frontier, Membership
+from crdts.frontier import BOTTOM_US, Promise
 
 
 class Listening(NamedTuple):
@@ -68,38 +44,48 @@ class Listening(NamedTuple):
         return self.now_us - max(heard_us, self.since_us)
 
 
-class Heard(NamedTuple):
-    """The join of all promises, ticks and words on members that were merged.
+class Tick(NamedTuple):
+    """A lander's clock when it closed a segment; of one lander's ticks the greatest counts.
+
+    Attributes:
+        number: of the segment.
+        clock: the lander's.
+    """
+
+    number: int
+    clock: Listening
+
+
+class Liveness(NamedTuple):
+    """All that is merged about which devices are alive, and how far they have come.
 
     Attributes:
         promises: the newest of each device.
-        ticks: the newest of each lander, behind its number.
-        membership: who was retired.
+        ticks: the newest of each lander.
+        membership: all member commands.
     """
 
-    promises: Mapping[str, Promise]
-    ticks: Mapping[str, tuple[int, Listening]]
+    promises: Frontier = Frontier()
+    ticks: Mapping[str, Tick] = MappingProxyType({})
     membership: Membership = Membership()
 
-    def joined(self, other: "Heard") -> "Heard":
-        """Return what was heard by both."""
-        promises, ticks = dict(self.promises), dict(self.ticks)
-        for device, promise in other.promises.items():
-            promises[device] = promise.joined(promises.get(device))
+    def joined(self, other: "Liveness") -> "Liveness":
+        """Return what both say."""
+        ticks = dict(self.ticks)
         for lander, tick in other.ticks.items():
             ticks[lander] = max(tick, ticks.get(lander, tick))
-        return Heard(promises, ticks, self.membership | other.membership)
+        return Liveness(self.promises | other.promises, ticks, self.membership | other.membership)
 
     @property
     def listening(self) -> Listening | None:
-        """The latest clock; who came latest to listening has to be waited for."""
+        """The latest clock; the lander that began to listen last has to be waited for."""
         if not self.ticks:
             return None
-        clocks = [clock for _, clock in self.ticks.values()]
+        clocks = [tick.clock for tick in self.ticks.values()]
         return Listening(max(c.now_us for c in clocks), max(c.since_us for c in clocks))
 
 
-NOTHING_HEARD: Final = Heard({}, {})
+NOTHING_HEARD: Final = Liveness()
 
 
 class Coverage(NamedTuple):
@@ -117,19 +103,20 @@ class Coverage(NamedTuple):
 
 
 def advance(
-    before: int | None, heard: Heard, roster: Collection[str] | None, dead_after_us: int
+    before: int | None, liveness: Liveness, roster: Collection[str] | None, dead_after_us: int
 ) -> Coverage:
     """Return the frontier that the merged promises and ticks allow.
 
     Args:
         before: F so far; None is bottom.
-        heard: everything that was merged.
+        liveness: everything that was merged.
         roster: the devices that are expected; None for whoever was heard.
         dead_after_us: see above.
     """
-    known = heard.promises if roster is None else roster
-    expected = tuple(sorted(set(known) - heard.membership.retired.keys()))
-    listening = heard.listening
+    promises = liveness.promises.entries
+    known = promises if roster is None else roster
+    expected = tuple(sorted(set(known) - liveness.membership.retired.keys()))
+    listening = liveness.listening
     if listening is None:
         return Coverage(before, expected, ())
     open_us: list[int] = []
@@ -137,7 +124,7 @@ def advance(
     excluded: list[str] = []
     waiting = before is None and roster is None and listening.lasted_us <= dead_after_us
     for device in expected:
-        promise = heard.promises.get(device)
+        promise = promises.get(device)
         if promise is not None and promise.done:
             done_us.append(_time(promise.low_us))
         elif listening.silence_us(promise) > dead_after_us:
@@ -148,10 +135,10 @@ def advance(
             excluded.append(device)
         else:
             open_us.append(promise.low_us)
-    allowed_us = min(open_us) if open_us else max(done_us, default=_BOTTOM)
+    allowed_us = min(open_us) if open_us else max(done_us, default=BOTTOM_US)
     after_us = _time(before) if waiting else max(_time(before), allowed_us)
-    return Coverage(None if after_us == _BOTTOM else after_us, expected, tuple(excluded))
+    return Coverage(None if after_us == BOTTOM_US else after_us, expected, tuple(excluded))
 
 
 def _time(time_us: int | None) -> int:
-    return _BOTTOM if time_us is None else time_us
+    return BOTTOM_US if time_us is None else time_us

@@ -1,8 +1,8 @@
-"""The one table of frame kinds: the frame, its topic, and who reads it.
+"""The one table of frame kinds: frame, topic, who reads it, what is refused, and the handler.
 
 A new kind of frame is its class (`lasp_edge.protocol.frames`), a row here, and its handler.
 Devices, landers, operators and simulations take from here what they subscribe to, on which topic a
-frame may come, and how bytes are decoded.
+frame may come, how bytes are decoded, and which rule of admission a frame must pass.
 
     >>> from crdts import Replica
     >>> ask = AskFrame(Replica(1, 7, "pi-1"), 1, "pi-2", "average")
@@ -14,9 +14,16 @@ frame may come, and how bytes are decoded.
     'lasp/v1/greenhouse/+/pane/#'
 """
 
+from collections.abc import Callable
 from enum import Flag, auto
 from typing import Final, NamedTuple
 
+from lasp_edge.protocol.admission import (
+    Known,
+    command_refusal,
+    nothing_refused,
+    sender_refusal,
+)
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame, unpack
 from lasp_edge.protocol.frames import (
@@ -40,6 +47,10 @@ class Subscriber(Flag):
     OPERATOR = auto()
 
 
+Guard = Callable[[Frame, Known], str | None]
+"""Returns why a reader that knows this refuses a frame; None if it does not."""
+
+
 class FrameKind(NamedTuple):
     """One kind of frame.
 
@@ -47,29 +58,42 @@ class FrameKind(NamedTuple):
         frame: its class.
         topic: the level of its topics that names the kind.
         subscribers: who subscribes to it.
+        guard: why a reader refuses a frame, given what it knows; see `admission`.
+        handler: the name of the method with which a lander or an operator takes a frame.
         retained: the broker keeps the newest one of a topic for later subscribers.
     """
 
     frame: type[Frame]
     topic: str
     subscribers: Subscriber
+    guard: Guard
+    handler: str
     retained: bool = False
 
 
-_EVERYBODY = Subscriber.DEVICES | Subscriber.LANDER | Subscriber.OPERATOR
+_DEVICES, _ADDRESSEE = Subscriber.DEVICES, Subscriber.ADDRESSEE
+_LANDER, _OPERATOR = Subscriber.LANDER, Subscriber.OPERATOR
+_EVERYBODY = _DEVICES | _LANDER | _OPERATOR
 
 FRAME_KINDS: Final[dict[int, FrameKind]] = {
     row.frame.kind: row
     for row in (
-        FrameKind(PaneFrame, "pane", Subscriber.LANDER),
-        FrameKind(VariableFrame, "var", _EVERYBODY, retained=True),
-        FrameKind(BeatFrame, "beat", _EVERYBODY),
+        FrameKind(PaneFrame, "pane", _LANDER, sender_refusal, "take_panes"),
+        FrameKind(VariableFrame, "var", _EVERYBODY, sender_refusal, "take_entries", retained=True),
+        FrameKind(BeatFrame, "beat", _EVERYBODY, sender_refusal, "take_beat"),
         FrameKind(
-            PresenceFrame, "presence", Subscriber.DEVICES | Subscriber.OPERATOR, retained=True
+            PresenceFrame,
+            "presence",
+            _DEVICES | _OPERATOR,
+            sender_refusal,
+            "take_presence",
+            retained=True,
         ),
-        FrameKind(AckFrame, "ack", Subscriber.ADDRESSEE),
-        FrameKind(AskFrame, "inbox", Subscriber.ADDRESSEE),
-        FrameKind(MemberFrame, "member", _EVERYBODY, retained=True),
+        FrameKind(AckFrame, "ack", _ADDRESSEE, nothing_refused, "take_ack"),
+        FrameKind(AskFrame, "inbox", _ADDRESSEE, nothing_refused, "take_ask"),
+        FrameKind(
+            MemberFrame, "member", _EVERYBODY, command_refusal, "take_command", retained=True
+        ),
     )
 }
 """Kind number -> row."""

@@ -19,10 +19,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
-DAY_US: Final = 86_400_000_000
-# The lander takes nothing before 1900 or after 9999; what lies outside holds no pane.
-LEAST_US: Final = -25_567 * DAY_US
-GREATEST_US: Final = 2_932_896 * DAY_US
+from lasp_edge.protocol.limits import DAY_US, EARLIEST_PANE_US, LATEST_PANE_US
 
 # Predicates of this many spans plan in some 10 ms; nearer spans are read as one beyond that.
 _MOST: Final = 32
@@ -47,7 +44,7 @@ class Span(NamedTuple):
     last: int
 
 
-EVERYTHING: Final = Span(LEAST_US, GREATEST_US)
+EVERYTHING: Final = Span(EARLIEST_PANE_US, LATEST_PANE_US)
 
 
 def touched(window: WindowShape, panes_us: Iterable[int]) -> list[Span]:
@@ -60,7 +57,7 @@ def passed(window: WindowShape, before: int | None, after: int | None) -> list[S
     """Return the starts of the windows whose end lies in (before, after]; None is bottom."""
     if after is None or after == before:
         return []
-    lowest = LEAST_US if before is None else before - window.size_us + 1
+    lowest = EARLIEST_PANE_US if before is None else before - window.size_us + 1
     return [Span(lowest, after - window.size_us)]
 
 

@@ -10,13 +10,14 @@ from typing import Self
 
 from lasp_edge.language.plan import Plan
 from simulations.demo.broker import PrivateBroker
-from simulations.demo.devices import Condition, Device, Report
+from simulations.demo.devices import Condition, Device, Report, Value
 from simulations.demo.lake import Commands, trouble_with
 from simulations.demo.live import Measure, Screen, aligned, rows
 from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 
 _LOOK_S = 0.2
+_MOST_NAMES = 5
 IDLE_S = 5
 TELL_S = 15.0
 _STARTING = "Spark is still starting"
@@ -190,6 +191,8 @@ class Stage:
     def _standing(self) -> str:
         """Return how the devices stand that are not through, for a line that says what is wrong."""
         words = [d.standing() for d in self.devices.values() if not d.is_done()]
+        if disputed := self._disputed():
+            words.append(f"not agreed on {', '.join(disputed[:_MOST_NAMES])}")
         return f" ({'; '.join(words)})" if words else ""
 
     def _running(self) -> list[Child]:
@@ -212,30 +215,22 @@ class Stage:
 
     def is_settled(self) -> bool:
         """Whether every reading has landed and every device knows that all hold the same."""
-        return (
-            all(device.is_done() for device in self.devices.values())
-            and all(map(self._agreed, self.cast.program.dynamic_folds))
-            and self._same_derived()
-        )
+        return all(device.is_done() for device in self.devices.values()) and not self._disputed()
 
-    def _agreed(self, name: str) -> bool:
-        reports = [device.report for device in self.devices.values()]
-        held = [report.values.get(name) for report in reports if report is not None]
-        values = [value for value in held if value is not None]
-        return (
-            len(values) == len(self.devices)
-            and len({value.inputs for value in values}) == 1
-            and all(value.settled and not value.absent for value in values)
-        )
-
-    def _same_derived(self) -> bool:
-        """Return whether what follows from shared sets is the same on every device."""
-        folds = {*self.cast.program.local_folds, *self.cast.program.dynamic_folds}
-        held = [device.report.values for device in self.devices.values() if device.report]
-        derived = [
-            {name: value for name, value in values.items() if name not in folds} for values in held
+    def _disputed(self) -> list[str]:
+        """Return the values on which the devices do not agree, as far as they reported."""
+        reports = [device.report for device in self.devices.values() if device.report is not None]
+        plan = self.cast.program
+        derived = {name for report in reports for name in report.values} - plan.local_folds.keys()
+        names = sorted({*plan.dynamic_folds, *derived})
+        return [
+            name
+            for name in names
+            if not _agreed(
+                [report.values.get(name) for report in reports],
+                derived=name not in plan.dynamic_folds,
+            )
         ]
-        return all(each == derived[0] for each in derived)
 
     def lasted_s(self) -> float:
         """Return how long ago the stage was made, in seconds."""
@@ -257,3 +252,14 @@ class Stage:
     async def stop_devices(self) -> None:
         """End every agent in order."""
         await asyncio.gather(*(device.stop() for device in self.devices.values()))
+
+
+def _agreed(held: Sequence[Value | None], *, derived: bool) -> bool:
+    """Return whether devices hold the same value, and know it; derived sets are only compared."""
+    first = held[0]
+    if derived:
+        return all(value == first for value in held)
+    return first is not None and all(
+        value is not None and value.inputs == first.inputs and value.settled and not value.absent
+        for value in held
+    )

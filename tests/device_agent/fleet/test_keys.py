@@ -6,10 +6,10 @@ import random
 import pytest
 
 from crdts import Replica, Version
-from device_agent import published as published_module
 from device_agent.fleet.room import SHARD_BYTES
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
+from lasp_edge.aggregates import fleet as fleet_module
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
@@ -406,9 +406,9 @@ def test_one_change_among_many_keys_costs_what_one_key_costs(tmp_path, monkeypat
     exchange(a, b)
     assert len(everywhere(b)) == 2_000
     hashed, written = [], []
-    honest = published_module.entry_hash
+    honest = fleet_module.entry_hash
     monkeypatch.setattr(
-        published_module, "entry_hash", lambda *args: hashed.append(args[0]) or honest(*args)
+        fleet_module, "entry_hash", lambda *args: hashed.append(args[0]) or honest(*args)
     )
     commit = a.store.commit
     a.store.commit = lambda changes: written.append(changes) or commit(changes)
@@ -601,7 +601,7 @@ def test_a_large_set_slides_to_what_folding_anew_gives(tmp_path, fold):
             state = device.core.variables._sets.held["samples"]["hall"]
             times_us = [time_us for time_us, _, _ in state.samples()]
             assert here(device) == {"hall": lifted.lift_column(state.values(), times_us)}
-    assert ("here", "hall") in device.core.variables._local._slides
+    assert device.core.variables._local._kept["here"]["hall"]._slides
     device.kill()
 
 

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from crdts import Replica
 from device_agent.fleet.room import SHARD_BYTES, Room
 from lasp_edge import folds
 from lasp_edge.folds.columns import Column, Op
@@ -13,7 +14,8 @@ from lasp_edge.folds.packed import MAX_BINARY_BYTES, packed_counts
 from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from lasp_edge.protocol.sizes import SHARD_OVERHEAD_BYTES
-from tests.device_agent.test_published import ME
+
+ME = Replica(1, 7, "me")
 
 SEVERAL = {
     "mean": folds.mean(),

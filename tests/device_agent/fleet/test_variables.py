@@ -1,7 +1,6 @@
 """Derived variables are assigned; the fleet's value is a function of the newest entries."""
 
 import json
-from functools import reduce
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -10,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crdts import BoundedLWWSet, Counter, GCounter, OwnedMap, Pair, Replica, Version
+from crdts import BoundedLWWSet, Counter, GCounter, Pair, Replica
 from crdts.wire import encode
 from device_agent.core import MOST_MEETINGS
 from device_agent.fleet.variables import Variables
-from device_agent.published import Published
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes, Restored
 from lasp_edge import Program, folds
@@ -27,7 +25,6 @@ from lasp_edge.protocol.frames import (
     Report,
     VariableFrame,
 )
-from lasp_edge.protocol.inputs import entry_hash, variable_digest
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse, partial_of
@@ -136,57 +133,6 @@ def test_a_variable_of_another_type_in_the_store_is_left_aside_and_said_so(tmp_p
     assert device.core.variables.shared()["samples"] == 1
     assert device.counted["variable: the store holds another definition"] == 2
     device.kill()
-
-
-PARTIALS = st.tuples(st.integers(0, 50), st.integers(-5_000, 5_000))
-EXTREMES = st.tuples(
-    st.integers(0, 9), st.none() | st.integers(-99, 99), st.none() | st.integers(-99, 99)
-)
-VERSIONS = st.builds(Version, st.integers(1, 3), st.integers(0, 2), st.integers(1, 5))
-DEVICES = st.sampled_from(["a", "b", "c", "d"])
-
-
-def definition(fold):
-    program = Program("fleet")
-    event = program.event("x")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples", measures=event)
-    program.fold_dynamic(program.fold(samples, fold, "here"), "everywhere")
-    return program.plan().published_folds["here"]
-
-
-@pytest.mark.parametrize(
-    ("fold", "partials"),
-    [
-        (folds.mean(), PARTIALS),
-        (folds.struct(n=folds.count(), low=folds.min(), high=folds.max()), EXTREMES),
-    ],
-    ids=["with an inverse", "without"],
-)
-def test_the_fleets_value_equals_the_recomputation_in_order_of_devices(fold, partials):
-    @given(st.lists(st.tuples(DEVICES, VERSIONS, partials), max_size=30), st.randoms())
-    def check(history, shuffled):
-        made = definition(fold)
-        published, mirrored = Published(made), Published(made)
-        newest = OwnedMap()
-        for device, version, partial in history:
-            replica = version.replica(device)
-            published.put(entry_of(replica, version.seq, made.name, made.stream, partial))
-            words = (("", version.seq, partial),)  # as `Published` compares words of one version
-            newest |= newest.put(replica, version.seq, words)
-            partials = [word[0][2] for word in newest.value.values()]
-            assert published.total("").partial == reduce(fold.combine, partials, fold.zero)
-            assert published.total("").devices == len(partials)
-        hashes = [entry_hash("", d, e.version, e.payload[0][2]) for d, e in newest.entries.items()]
-        assert published.digest == published.total("").digest == variable_digest(hashes)
-        again = [*history, *history]
-        shuffled.shuffle(again)
-        for device, version, partial in again:
-            replica = version.replica(device)
-            mirrored.put(entry_of(replica, version.seq, made.name, made.stream, partial))
-        assert mirrored.digest == published.digest
-        assert mirrored.total("") == published.total("")
-
-    check()
 
 
 def test_inputs_are_equal_only_if_the_entries_are(tmp_path):

@@ -128,8 +128,10 @@ def test_sliding_is_tried_where_its_laws_hold_and_an_inverse_where_there_is_one(
 
 
 def test_sliding_itself_can_fail(monkeypatch):
-    monkeypatch.setattr("lasp_edge.folds.sliding.TwoStacks._turn_over", lambda queue: None)
-    monkeypatch.setattr("lasp_edge.folds.sliding.TwoStacks.pop", lambda queue: queue._younger.pop())
+    monkeypatch.setattr("lasp_edge.aggregates.sliding.TwoStacks._turn_over", lambda queue: None)
+    monkeypatch.setattr(
+        "lasp_edge.aggregates.sliding.TwoStacks.pop", lambda queue: queue._younger.pop()
+    )
     found = broken(folds.max())
     assert list(found) == [laws.sliding_equals_recomputation]
 

@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdts import Membership, Version
-from lasp_edge.protocol.frontier import NOTHING_HEARD, Heard, Listening, Promise, advance
+from crdts import Frontier, Membership, Version
+from crdts.frontier import Promise
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening, Liveness, Tick, advance
 
 DEAD = 60
 
@@ -13,7 +14,13 @@ def said(low, heard, *, seq=1, done=False):
 
 
 def heard(now, since, **promises):
-    return Heard(promises, {"lander": (1, Listening(now, since))})
+    return Liveness(Frontier(promises), {"lander": Tick(1, Listening(now, since))})
+
+
+def newer(one, other):
+    """Return which of two promises of a device counts once both were heard."""
+    joined = Liveness(Frontier({"a": one})).joined(Liveness(Frontier({"a": other})))
+    return joined.promises.entries["a"]
 
 
 def frontier(before, known, roster=None):
@@ -119,28 +126,28 @@ def test_all_finished_makes_everything_final_that_any_promised():
 
 
 def test_no_tick_yet_moves_nothing():
-    assert frontier(None, Heard({"a": said(50, 90)}, {})) is None
+    assert frontier(None, Liveness(Frontier({"a": said(50, 90)}))) is None
     assert frontier(None, NOTHING_HEARD) is None
 
 
 def test_repeat_is_no_sign_of_life():
     once, again = said(50, 90), said(50, 400)
-    assert once.joined(again).heard_us == 90
-    assert again.joined(once).heard_us == 90
+    assert newer(once, again).heard_us == 90
+    assert newer(again, once).heard_us == 90
 
 
 def test_older_version_is_no_sign_of_life():
-    assert said(60, 100, seq=2).joined(said(50, 400, seq=1)) == said(60, 100, seq=2)
+    assert newer(said(60, 100, seq=2), said(50, 400, seq=1)) == said(60, 100, seq=2)
 
 
 def test_newer_life_of_a_device_wins_though_it_promises_less():
     later = Promise(Version(2, 1, 1), 10, done=False, heard_us=100)
-    assert said(50, 90, seq=9).joined(later) == later
+    assert newer(said(50, 90, seq=9), later) == later
 
 
 def test_latest_clock_counts_and_who_came_latest_must_be_waited_for():
-    ticks = {"a": (9, Listening(100, 0)), "b": (2, Listening(90, 80))}
-    assert Heard({}, ticks).listening == Listening(100, 80)
+    ticks = {"a": Tick(9, Listening(100, 0)), "b": Tick(2, Listening(90, 80))}
+    assert Liveness(ticks=ticks).listening == Listening(100, 80)
 
 
 PROMISES = st.builds(
@@ -150,10 +157,12 @@ PROMISES = st.builds(
     st.booleans(),
     st.integers(0, 9),
 )
-TICKS = st.tuples(st.integers(1, 3), st.builds(Listening, st.integers(0, 9), st.integers(0, 9)))
+TICKS = st.builds(
+    Tick, st.integers(1, 3), st.builds(Listening, st.integers(0, 9), st.integers(0, 9))
+)
 HEARD = st.builds(
-    Heard,
-    st.dictionaries(st.sampled_from("abc"), PROMISES),
+    Liveness,
+    st.dictionaries(st.sampled_from("abc"), PROMISES).map(Frontier),
     st.dictionaries(st.sampled_from("xy"), TICKS),
     st.just(Membership()),
 )

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lasp_edge.protocol.spans import DAY_US, Span, above, days, joined, panes_of, passed, touched
+from lasp_edge.protocol.limits import DAY_US
+from lasp_edge.protocol.spans import Span, above, days, joined, panes_of, passed, touched
 
 
 class Odd(NamedTuple):

@@ -1,4 +1,4 @@
-"""Sliding: the total of partials that come and go, without folding what stays again.
+"""Sliding totals: the combination of partials that come and go, without folding what stays again.
 
 Three structures, chosen by what the fold declares (its combine is commutative, so none of them has
 to keep an order):
@@ -31,13 +31,9 @@ Algorithms", DEBS 2017 (two stacks).
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable
-from heapq import heappop, heappush
 
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
-
-Place = tuple[int, int]
-_LINGERING = 64
 
 
 class Keyed(ABC):
@@ -46,7 +42,7 @@ class Keyed(ABC):
     @property
     @abstractmethod
     def total(self) -> Partial:
-        """The combination of all partials; the fold's zero where there is none."""
+        """The combination of all partials; the fold's zero without any."""
 
     @abstractmethod
     def put(self, key: Hashable, partial: Partial) -> None:
@@ -55,10 +51,6 @@ class Keyed(ABC):
     @abstractmethod
     def discard(self, key: Hashable) -> None:
         """Take a key's partial away, if it has one."""
-
-    @abstractmethod
-    def __contains__(self, key: Hashable) -> bool:
-        """Return whether a key has a partial."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -71,7 +63,7 @@ class Queue(ABC):
     @property
     @abstractmethod
     def total(self) -> Partial:
-        """The combination of all partials; the fold's zero where there is none."""
+        """The combination of all partials; the fold's zero without any."""
 
     @abstractmethod
     def push(self, partial: Partial) -> None:
@@ -82,7 +74,7 @@ class Queue(ABC):
         """Take the oldest partial away and return it.
 
         Raises:
-            IndexError: there is none.
+            IndexError: the queue is empty.
         """
 
     @abstractmethod
@@ -123,9 +115,6 @@ class RetractedKeys(Keyed):
         gone = self._partials.pop(key, None)
         if gone is not None:
             self._total = self._fold.retract(self._total, gone)
-
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._partials
 
     def __len__(self) -> int:
         return len(self._partials)
@@ -174,9 +163,6 @@ class TreeOfKeys(Keyed):
         if 1 < width > 4 * len(self._keys):
             self._resize(width // 2)
 
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._leaves
-
     def __len__(self) -> int:
         return len(self._keys)
 
@@ -193,7 +179,7 @@ class TreeOfKeys(Keyed):
             nodes[node] = combine(nodes[2 * node], nodes[2 * node + 1])
 
     def _resize(self, width: int) -> None:
-        """Make room for `width` leaves, in O(width); so many puts or discards went before."""
+        """Make room for `width` leaves, in O(width), which as many puts or discards paid for."""
         held = self._nodes[self._width : self._width + len(self._keys)]
         zero, combine = self._fold.zero, self._fold.combine
         nodes = [zero] * width + held + [zero] * (width - len(held))
@@ -272,100 +258,3 @@ class TwoStacks(Queue):
             total = self._fold.combine(partial, total)
             self._older.append((partial, total))
         self._younger_total = self._fold.zero
-
-
-class Ordered:
-    """The total of partials that have a place in time, come late and leave in any order.
-
-    With an inverse it is a total by key. Without one it is a queue while they come in order and the
-    oldest leaves first; the first that comes late, or leaves from the middle, makes it a tree, and
-    once that is empty it is a queue again.
-
-    Args:
-        fold: the fold.
-
-    >>> from lasp_edge import folds
-    >>> window = Ordered(folds.max())
-    >>> for time_us, n, value in [(10, 0, 9), (30, 1, 4), (20, 2, 6)]:  # the last one is late
-    ...     window.insert(time_us, n, (value,))
-    >>> window.total, window.evict_before(20), window.total
-    ((9,), 1, (6,))
-    """
-
-    __slots__ = ("_by_place", "_fold", "_places", "_queue", "_queued")
-
-    def __init__(self, fold: Fold) -> None:
-        self._fold = fold
-        self._queue = queue(fold)
-        self._queued: deque[Place] = deque()
-        self._by_place: Keyed | None = keyed(fold) if fold.invertible else None
-        self._places: list[Place] = []  # a heap; places that are gone linger in it
-
-    @property
-    def total(self) -> Partial:
-        """The combination of all partials; the fold's zero where there is none."""
-        return self._queue.total if self._by_place is None else self._by_place.total
-
-    def __len__(self) -> int:
-        return len(self._queued if self._by_place is None else self._by_place)
-
-    def insert(self, time_us: int, n: int, partial: Partial) -> None:
-        """Add a partial, or replace the one of the same place.
-
-        Args:
-            time_us: its time.
-            n: tells it from others of the same time.
-            partial: the partial.
-        """
-        place = (time_us, n)
-        if self._by_place is None:
-            if not self._queued or place > self._queued[-1]:
-                self._queued.append(place)
-                self._queue.push(partial)
-                return
-            self._by_place = self._unqueued()
-        if place not in self._by_place:
-            heappush(self._places, place)
-        self._by_place.put(place, partial)
-
-    def discard(self, time_us: int, n: int) -> None:
-        """Take the partial of a place away, if there is one."""
-        place = (time_us, n)
-        if self._by_place is None:
-            if self._queued and self._queued[0] == place:
-                self._dequeue()
-                return
-            self._by_place = self._unqueued()
-        self._by_place.discard(place)
-        self._tidy(self._by_place)
-
-    def evict_before(self, time_us: int) -> int:
-        """Take away all that are older than `time_us`; return how many."""
-        before = len(self)
-        while self._queued and self._queued[0][0] < time_us:
-            self._dequeue()
-        if self._by_place is not None:
-            while self._places and self._places[0][0] < time_us:
-                self._by_place.discard(heappop(self._places))
-            self._tidy(self._by_place)
-        return before - len(self)
-
-    def _dequeue(self) -> None:
-        self._queued.popleft()
-        self._queue.pop()
-
-    def _unqueued(self) -> Keyed:
-        """Return what the queue holds by place, in O(n); the queue is empty then."""
-        by_place = keyed(self._fold)
-        self._places = list(self._queued)  # in order, so a heap
-        while self._queued:
-            by_place.put(self._queued.popleft(), self._queue.pop())
-        return by_place
-
-    def _tidy(self, by_place: Keyed) -> None:
-        if not by_place:
-            self._places = []
-            if not self._fold.invertible:
-                self._by_place = None
-        elif len(self._places) > 2 * len(by_place) + _LINGERING:
-            self._places = sorted({place for place in self._places if place in by_place})

@@ -3,12 +3,11 @@
 from functools import reduce
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lasp_edge import folds
-from lasp_edge.folds import sliding
+from lasp_edge.aggregates import sliding
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
@@ -89,7 +88,6 @@ def test_a_total_by_key_equals_the_recomputation(fold):
                 total.put(key, held[key])
             assert total.total == recomputed(fold, held.values())
             assert len(total) == len(held)
-            assert (key in total) == (key in held)
 
     check()
 
@@ -112,70 +110,6 @@ def test_a_queue_equals_the_recomputation(fold):
             assert len(queue) == len(held)
 
     check()
-
-
-class Window(RuleBasedStateMachine):
-    """Partials at places in time: mostly in order, some late, some leaving from the middle."""
-
-    fold = folds.max()
-
-    def __init__(self):
-        super().__init__()
-        self.window = sliding.Ordered(self.fold)
-        self.held = {}
-        self.now = 0
-
-    @rule(value=values)
-    def in_order(self, value):
-        self.now += 1
-        self.put((self.now, 0), value)
-
-    @rule(ago=st.integers(0, 6), n=st.integers(0, 1), value=values)
-    def late_or_again(self, ago, n, value):
-        self.put((self.now - ago, n), value)
-
-    def put(self, place, value):
-        self.held[place] = self.fold.lift(value, place[0])
-        self.window.insert(*place, self.held[place])
-
-    @precondition(lambda self: self.held)
-    @rule(data=st.data())
-    def leave(self, data):
-        place = data.draw(st.sampled_from(sorted(self.held)))
-        del self.held[place]
-        self.window.discard(*place)
-
-    @rule()
-    def what_is_not_there_leaves(self):
-        self.window.discard(self.now, 5)
-
-    @rule(ago=st.integers(-1, 8))
-    def evict(self, ago):
-        kept = {place: part for place, part in self.held.items() if place[0] >= self.now - ago}
-        assert self.window.evict_before(self.now - ago) == len(self.held) - len(kept)
-        self.held = kept
-
-    @invariant()
-    def equals_the_recomputation(self):
-        assert self.window.total == recomputed(self.fold, self.held.values())
-        assert len(self.window) == len(self.held)
-
-
-@every_fold
-def test_late_insertions_and_evictions_in_any_order_equal_the_recomputation(fold):
-    machine = type("Window", (Window,), {"fold": fold})
-    machine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
-    machine.TestCase().runTest()
-
-
-@every_fold
-def test_what_comes_again_at_a_place_replaces_what_was_there(fold):
-    window, held = sliding.Ordered(fold), {}
-    for place, value in [((1, 0), 3), ((1, 0), -5), ((2, 0), 1), ((2, 1), 2), ((2, 0), 4)]:
-        held[place] = fold.lift(value, place[0])
-        window.insert(*place, held[place])
-        assert window.total == recomputed(fold, held.values())
-        assert len(window) == len(held)
 
 
 @pytest.mark.parametrize(
@@ -230,21 +164,11 @@ def test_one_changed_key_of_ten_thousand_costs_the_logarithm():
     assert fold.combined <= 10_000 * 3 * 14
 
 
-def test_a_queue_in_order_costs_three_combines_a_sample():
+def test_a_queue_costs_three_combines_a_sample():
     fold = Counting()
-    window = sliding.Ordered(fold)
+    window = sliding.queue(fold)
     for n in range(5_000):
-        window.insert(n, 0, (n % 997,))
-        window.evict_before(n - 99)
-        assert len(window) <= 100
+        window.push((n % 997,))
+        if len(window) > 100:
+            window.pop()
     assert fold.combined <= 3 * 5_000
-
-
-def test_places_that_come_and_go_leave_nothing_behind():
-    window = sliding.Ordered(folds.sum())
-    window.insert(0, 0, (1,))
-    for _ in range(10_000):
-        window.insert(5, 0, (1,))
-        window.discard(5, 0)
-    assert len(window._places) < 100
-    assert (len(window), window.total) == (1, (1,))
