@@ -24,13 +24,8 @@ from typing import Final
 from pyspark.sql import Column as SqlColumn
 from pyspark.sql import functions as sql
 
-<<<<<<< HEAD
-from cloud_tier.plan import Part
-from lasp_edge.folds.columns import Op
-=======
 from cloud_tier.lake.sqltext import identifier
 from lasp_edge.folds.columns import Column, Op
->>>>>>> main
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT
 
 # An AT column's value, moved to be positive, stands in the lower half of its decimal.

@@ -23,12 +23,8 @@ from pyspark.sql import DataFrame, SparkSession
 from cloud_tier.job.combination import aggregates, combined
 from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of
 from crdts import Membership
-<<<<<<< HEAD
-from lasp_edge.folds.columns import Op
-=======
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import DynamicFold
->>>>>>> main
 from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
 
 _IDENTITY = ("name", "key")

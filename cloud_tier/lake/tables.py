@@ -42,8 +42,6 @@ from deltalake.schema import PrimitiveType
 
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
-<<<<<<< HEAD
-=======
 from lasp_edge.protocol.lake_columns import (
     KEPT_APART,
     LAKE_COLUMNS,
@@ -54,7 +52,6 @@ from lasp_edge.protocol.lake_columns import (
     WINDOW_IDENTITY,
     WINDOW_RECORD,
 )
->>>>>>> main
 
 PANE: Final = "pane"
 VARIABLE: Final = "variable"
