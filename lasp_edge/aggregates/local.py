@@ -27,7 +27,8 @@ from typing import Any
 from crdts import BoundedLWWSet
 from crdts.samples import HeldSample
 from lasp_edge.aggregates.sliding import Queue, keyed, queue
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 
 SLIDE_FROM = 256
 """The least number of samples of a window that slides; folding fewer anew takes some 20 us."""

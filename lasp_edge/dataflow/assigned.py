@@ -14,7 +14,8 @@ from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.aggregates.local import ElementsFold, FoldError, Lifted, WindowFold
 from lasp_edge.dataflow.nodes import Changes, Node
 from lasp_edge.dataflow.relation import Change
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 
 
 def sample_of(element: Any) -> Lifted:

@@ -51,7 +51,7 @@ from lasp_edge.dataflow.reads import Callback, Read
 from lasp_edge.dataflow.relation import Change
 from lasp_edge.dataflow.thresholds import Threshold, threshold_of
 from lasp_edge.dataflow.watching import Follower, Watchers
-from lasp_edge.folds import as_fold
+from lasp_edge.folds.fold import as_fold
 from lasp_edge.language.arguments import named
 from lasp_edge.language.declarations import Variable
 from lasp_edge.language.mutators import check_mutator
