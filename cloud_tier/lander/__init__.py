@@ -3,8 +3,8 @@
 In order of execution:
 
 segments   the lander's log: a message is on disk before the broker may forget it
-rows       what `lasp_edge.protocol.acceptance` takes of a segment, as rows
-landing    these rows go into the lake, in one commit that happens once
+columns    what was accepted from a segment, as one Arrow table
+landing    a segment becomes rows of `landing`, in one commit that happens once
 lander     takes messages from the broker, lands them, acknowledges
 child      the lander as a child process of the job
 """

@@ -23,8 +23,8 @@ from typing import Final, Protocol
 
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import Lake
-from cloud_tier.lander.landing import Landing
-from cloud_tier.lander.rows import RowBuilder, collector_off
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.landing import Landing, collector_off
 from cloud_tier.lander.segments import Log, Segment
 from crdts import Frontier, Replica
 from lasp_edge.language.plan import Plan
@@ -88,24 +88,22 @@ class Lander:
         link: connected to the fleet's broker, with manual acknowledgement.
         log_: where messages are kept until they have landed.
         landing: the lake's tables.
-        acceptance: decides which messages are taken.
-        rows: makes rows of what was taken.
+        acceptance: what is taken from messages.
+        columns: makes tables of what was taken.
         sender: this process, as the devices see it in acknowledgements.
-        topics: the fleet's.
         now_us: the clock.
         pace: when a segment is closed.
     """
 
-    def __init__(  # noqa: PLR0913 - one collaborator each
+    def __init__(
         self,
         *,
         link: MessageLink,
         log_: Log,
         landing: Landing,
         acceptance: Acceptance,
-        rows: RowBuilder,
+        columns: LandedColumns,
         sender: Replica,
-        topics: Topics,
         now_us: Callable[[], int],
         pace: Pace = Pace(),
     ) -> None:
@@ -113,9 +111,8 @@ class Lander:
         self._log = log_
         self._landing = landing
         self._acceptance = acceptance
-        self._rows = rows
+        self._columns = columns
         self._sender = sender
-        self._topics = topics
         self._now_us = now_us
         self._pace = pace
         self._since_us: int | None = None
@@ -218,8 +215,8 @@ class Lander:
         with collector_off():
             accepted = self._acceptance.take(segment.records)
             tick = Tick(segment.number, segment.clock)
-            table = self._rows.table(accepted, self._log.lander, tick)
-        self._landing.land(segment.number, table, accepted.refused)
+            rows = self._columns.table(accepted, self._log.lander, tick)
+        self._landing.land(segment.number, rows, accepted.refused)
         for replica, numbers in accepted.frames.items():
             self._acks.setdefault(replica, []).extend(numbers)
         self._tell_lake_id(accepted.promises, segment.clock.now_us)
@@ -235,8 +232,7 @@ class Lander:
         for device, promise in promises.entries.items():
             told_us = self._told_us.get(device)
             if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
-                incarnation, nonce, _ = promise.version
-                self._acks.setdefault(Replica(incarnation, nonce, device), [])
+                self._acks.setdefault(promise.version.replica(device), [])
         for replica in self._acks:
             self._told_us[replica.device] = now_us
 
@@ -244,7 +240,7 @@ class Lander:
         for replica, numbers in list(self._acks.items()):
             some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
             frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
-            topic = self._topics.acknowledgement(replica.device)
+            topic = kinds.topic_of(frame, self._acceptance.topics)
             if not self._link.publish(topic, frame.encode()):
                 return
             self._acks_sent += 1
@@ -290,22 +286,16 @@ class LanderProcess:
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
         )
-        acceptance = Acceptance(
-            plan.windows.values(),
-            plan.published_folds.values(),
-            topics,
-            landing.incarnations(),
-            landing.membership(),
-        )
+        streams = (plan.windows.values(), plan.published_folds.values())
+        known = (landing.incarnations(), landing.membership())
         pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,
             log_=log_,
             landing=landing,
-            acceptance=acceptance,
-            rows=RowBuilder(plan),
+            acceptance=Acceptance(*streams, topics, *known),
+            columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
-            topics=topics,
             now_us=_now_us,
             pace=pace,
         )

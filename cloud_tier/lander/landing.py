@@ -1,24 +1,31 @@
-"""Landing: the rows of a log segment go into the lake, in one commit that happens once.
+"""Landing: a log segment becomes rows of `landing`, in one commit that happens once.
 
 The commit carries an app transaction (lander, segment number), so a segment that was landed before
 a crash is recognised and not landed again. Data, promises and the tick are in the same commit:
-whoever reads a promise reads the panes that it is about. What was refused goes to `rejects` before.
+whoever reads a promise reads what it speaks of.
+
+What the lander refused (`lasp_edge.protocol.acceptance` says what, and why) goes to `rejects` with
+the reason.
 """
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from cloud_tier.lake.query import rows
-from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, Lake, arrow_schema
 from crdts import Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal
 
 KEPT_BYTES: Final = 4096
-"""Bytes of a refused frame that `rejects` keeps: enough to see its envelope and first entries."""
+"""Bytes of a refused frame that are kept: enough to see what it was."""
+
+Refused = Mapping[tuple[str, str], Refusal]
+"""What was refused, by topic and reason."""
 
 
 class Landing:
@@ -42,34 +49,26 @@ class Landing:
         self._landing.update_incremental()
         return self._landing.transaction_version(self._lander) or 0
 
-    def land(
-        self, number: int, table: pa.Table, refused: Mapping[tuple[str, str], Refusal]
-    ) -> None:
-        """Commit a segment's rows, after what was refused in it.
-
-        Args:
-            number: of the segment.
-            table: rows of `landing`.
-            refused: by topic and reason.
-        """
+    def land(self, number: int, table: pa.Table, refused: Refused) -> None:
+        """Commit a segment's rows, after what was refused in it."""
         if refused:
             self._reject(number, refused)
         self._write(self._landing, table, number)
 
     def incarnations(self) -> dict[str, int]:
-        """Return the greatest incarnation of each device that has landed."""
+        """Return the greatest incarnation that was heard of each device."""
         query = (
-            "SELECT device, max(incarnation) AS incarnation FROM source "  # noqa: S608 - quoted
-            f"WHERE kind = {standard_literal(PROMISE)} GROUP BY device"
+            "SELECT device, max(incarnation) AS incarnation FROM source "  # noqa: S608 - our word
+            f"WHERE kind = '{PROMISE}' GROUP BY device"
         )
         found = rows(self._lake, self._lake.landing, query)
         return {row["device"]: row["incarnation"] for row in found}
 
     def membership(self) -> Membership:
-        """Return the join of all member commands that have landed."""
+        """Return who was retired, as far as it has landed."""
         query = (
-            "SELECT DISTINCT device, control, retired, incarnation, nonce, seq FROM source "  # noqa: S608 - quoted
-            f"WHERE kind = {standard_literal(MEMBER)}"
+            "SELECT DISTINCT device, control, retired, incarnation, nonce, seq FROM source "  # noqa: S608 - our word
+            f"WHERE kind = '{MEMBER}'"
         )
         found = Membership()
         for row in rows(self._lake, self._lake.landing, query):
@@ -77,7 +76,7 @@ class Landing:
             found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found
 
-    def _reject(self, number: int, refused: Mapping[tuple[str, str], Refusal]) -> None:
+    def _reject(self, number: int, refused: Refused) -> None:
         self._rejects.update_incremental()
         if (self._rejects.transaction_version(self._lander) or 0) >= number:
             return
@@ -92,3 +91,15 @@ class Landing:
         once = CommitProperties(app_transactions=[Transaction(self._lander, number)])
         # Merging schemas lets a lander go on whose program lacks a column that the lake has.
         write_deltalake(table, added, mode="append", schema_mode="merge", commit_properties=once)
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Decode without the garbage collector: it would walk every new tuple, and none is garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -31,8 +31,8 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, step
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
 from cloud_tier.lake.tables import ABSENT, Lake, landed_schema
-from cloud_tier.lander.landing import Landing
-from cloud_tier.lander.rows import RowBuilder, collector_off
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.landing import Landing, collector_off
 from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
@@ -135,11 +135,11 @@ def measure_landing(made: Plan, lake: Lake, rows: int, devices: int) -> None:
         records.append(
             Record(2 * BEGIN_US, topics.pane(replica.device), retained=False, payload=payload)
         )
-    acceptance = Acceptance(made.windows.values(), (), topics)
-    builder, landing = RowBuilder(made), Landing(lake, "benchmark")
+    acceptance = Acceptance(made.windows.values(), made.published_folds.values(), topics)
+    columns, landing = LandedColumns(made), Landing(lake, "benchmark")
     with measured(time.process_time) as figures, collector_off():
         accepted = acceptance.take(records)
-        table = builder.table(accepted, "benchmark", Tick(1, Listening(1, 0)))
+        table = columns.table(accepted, "benchmark", Tick(1, Listening(1, 0)))
     assert table.num_rows >= rows // FRAME_ROWS * FRAME_ROWS, accepted.refused
     _say(f"land    {table.num_rows / figures[1]:>12,.0f} rows decoded per CPU-second")
     with measured(time.process_time) as figures:

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from cloud_tier.lander.rows import RowBuilder
+from cloud_tier.lander.columns import LandedColumns
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
 from lasp_edge.protocol.acceptance import Acceptance, Record
@@ -86,10 +86,9 @@ class Run:
         self.random = Random(seed)
         self.fleet = LandedFleet(size=size, seed=seed, faults=ROUGH)
         self.lake = LakeUnderTest(spark, PROGRAM, root)
-        self.acceptance = Acceptance(
-            PROGRAM.windows.values(), PROGRAM.published_folds.values(), Topics(PROGRAM.name)
-        )
-        self.rows = RowBuilder(PROGRAM)
+        streams = (PROGRAM.windows.values(), PROGRAM.published_folds.values())
+        self.acceptance = Acceptance(*streams, Topics(PROGRAM.name))
+        self.columns = LandedColumns(PROGRAM)
         self.segments = 0
         self.readings = defaultdict(list)
 
@@ -117,7 +116,7 @@ class Run:
         accepted = self.acceptance.take(records)
         assert {reason for _, reason in accepted.refused} <= {"of a retired device"}
         tick = Tick(self.segments, Listening(self.fleet.now_us, 0))
-        rows = self.rows.table(accepted, "lander", tick).to_pylist()
+        rows = self.columns.table(accepted, "lander", tick).to_pylist()
         self.lake.step(self.random.sample(rows, len(rows)) + rows[: len(rows) // 3])
 
     def settled(self):

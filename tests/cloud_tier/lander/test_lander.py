@@ -5,14 +5,15 @@ from deltalake import DeltaTable
 
 from cloud_tier.lake.definitions import record as record_definitions
 from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.lander import Lander, Pace
 from cloud_tier.lander.landing import Landing
-from cloud_tier.lander.rows import RowBuilder
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected
-from tests.cloud_tier.frames import LANDER, ME, TOPICS, FakeLink, acceptance, beat, message, panes
+from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
+from tests.lasp_edge.protocol.support_frames import LANDER, ME, TOPICS, acceptance, beat, panes
 
 PROGRAM = rooms()
 CONNECTED = Connected("5", session_present=False)
@@ -45,10 +46,9 @@ class Station:
             link=self.link,
             log_=self.log,
             landing=self.landing,
-            acceptance=acceptance(PROGRAM, self.landing.incarnations()),
-            rows=RowBuilder(PROGRAM),
+            acceptance=acceptance(PROGRAM, incarnations=self.landing.incarnations()),
+            columns=LandedColumns(PROGRAM),
             sender=LANDER,
-            topics=TOPICS,
             now_us=lambda: self.now_us,
             pace=Pace(),
         )

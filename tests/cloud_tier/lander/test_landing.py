@@ -1,0 +1,51 @@
+"""Landing: what a lander that starts again reads back; decoding without the garbage collector."""
+
+import gc
+
+import pytest
+
+from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.landing import Landing, collector_off
+from crdts import Membership, Version
+from lasp_edge.protocol.frontier import Listening, Tick
+from tests.lasp_edge.protocol.support_frames import (
+    BEGIN_US,
+    NOW_US,
+    acceptance,
+    beat,
+    command,
+    record,
+    rooms,
+)
+
+PLAN = rooms()
+
+
+def test_a_lander_that_starts_again_knows_who_was_retired_and_every_incarnation(tmp_path):
+    lake = Lake(tmp_path)
+    lake.create(PLAN.columns)
+    landing = Landing(lake, "one")
+    assert (landing.membership(), landing.incarnations()) == (Membership(), {})
+    commands = [command(1, seq=5), command(2, retired=False, seq=5), command(3, seq=9)]
+    records = [record(frame) for frame in (*commands, beat(1, 10))]
+    accepted = acceptance(PLAN).take(records)
+    table = LandedColumns(PLAN).table(accepted, "one", Tick(1, Listening(NOW_US, BEGIN_US)))
+    landing.land(1, table, accepted.refused)
+    membership = Landing(lake, "two").membership()
+    assert membership.retired == {"pi-0": Version(3, 7, 9)}
+    assert Landing(lake, "two").incarnations() == {"pi-0": 3}
+    again = acceptance(PLAN, membership).take(records[:3])
+    assert (again.rows, again.refused) == ([], {}), "they are known"
+
+
+def test_collector_is_off_while_decoding_and_on_again_whatever_happens():
+    def fail():
+        with collector_off():
+            assert not gc.isenabled()
+            raise RuntimeError
+
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError):
+        fail()
+    assert gc.isenabled()
