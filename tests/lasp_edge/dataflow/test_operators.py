@@ -295,7 +295,7 @@ def test_a_variable_cannot_be_bound_to_itself():
     d = sets()
     with pytest.raises(ValueError, match="made from itself, as in left -> left"):
         d.bind_to("left", "left")
-    with pytest.raises(ValueError, match="'new' is no variable"):
+    with pytest.raises(ValueError, match="has no variable 'new'"):
         d.bind_to("new", "new")
 
 
