@@ -7,8 +7,8 @@ So whatever the broker has forgotten is on disk here, and whatever a device has 
 lake. A kill between any two arrows loses nothing and doubles nothing: the log is landed at the
 next start, and a segment that had landed already is known by its number.
 
-A segment is closed soon after data came, later if there are only promises in it, and seldom
-without any message: its tick tells Spark that time has passed, and each tick is a commit.
+A segment is closed soon after data came in, later if it holds promises only, and seldom if it is
+empty: its tick tells Spark that time has passed, and each tick costs a commit.
 """
 
 import logging
@@ -23,14 +23,16 @@ from typing import Final, Protocol
 
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import Lake
-from cloud_tier.lander.landing import Landing, Reader, Taken, collector_off
-from cloud_tier.lander.segments import Log, Record, Segment
-from crdts import Replica
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.landing import Landing, collector_off
+from cloud_tier.lander.segments import Log, Segment
+from crdts import Frontier, Replica
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
 from lasp_edge.protocol import kinds
+from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.frames import AckFrame
-from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
@@ -38,11 +40,15 @@ log = logging.getLogger(__name__)
 
 SECOND_US: Final = 1_000_000
 _SESSION_KEPT_S: Final = 3600
-
+"""In seconds: for how long the broker keeps messages for a lander that is away. An hour covers a
+restart of the machine; what devices sent before that they send again."""
 _NUMBERS_IN_AN_ACK: Final = 2_000
+"""Frame numbers in one acknowledgement: at most 10 bytes each, so a frame of at most 20 kB."""
 _TOLD_AGAIN_US: Final = 60 * SECOND_US
-"""A device that is heard and sends no panes is told so often into which lake they go."""
+"""In microseconds: how often a device that sends no panes is told which lake it sends to."""
 _REPLICAS_AWAITING: Final = 100_000
+"""Replicas whose acknowledgements wait for the broker at most: the greatest fleet, restarted ten
+times while the broker was away. Beyond that the oldest wait in vain and their devices resend."""
 
 
 class MessageLink(Protocol):
@@ -63,10 +69,10 @@ class Pace:
     """When a segment is closed.
 
     Attributes:
-        data_us: so long after the first pane or variable frame in it.
-        promises_us: so long after the first message, if there is only other traffic.
-        idle_us: so long after the last one was closed, if there is no message.
-        full_bytes: or when it holds so much.
+        data_us: the time from its first pane or variable frame.
+        promises_us: the time from its first message, if it holds only other frames.
+        idle_us: the time from the end of the segment before, if it holds no message.
+        full_bytes: the size at which it is closed in any case.
     """
 
     data_us: int = 1_000_000
@@ -82,9 +88,9 @@ class Lander:
         link: connected to the fleet's broker, with manual acknowledgement.
         log_: where messages are kept until they have landed.
         landing: the lake's tables.
-        reader: turns records into rows.
+        acceptance: what is taken from messages.
+        columns: makes tables of what was taken.
         sender: this process, as the devices see it in acknowledgements.
-        topics: the fleet's.
         now_us: the clock.
         pace: when a segment is closed.
     """
@@ -95,18 +101,18 @@ class Lander:
         link: MessageLink,
         log_: Log,
         landing: Landing,
-        reader: Reader,
+        acceptance: Acceptance,
+        columns: LandedColumns,
         sender: Replica,
-        topics: Topics,
         now_us: Callable[[], int],
         pace: Pace = Pace(),
     ) -> None:
         self._link = link
         self._log = log_
         self._landing = landing
-        self._reader = reader
+        self._acceptance = acceptance
+        self._columns = columns
         self._sender = sender
-        self._topics = topics
         self._now_us = now_us
         self._pace = pace
         self._since_us: int | None = None
@@ -129,7 +135,7 @@ class Lander:
             self._log.drop(number)
 
     def turn(self, timeout_s: float) -> None:
-        """Take what came in, close and land the segment if it is time, send acknowledgements."""
+        """Take the messages that came in, land a segment that is due, send acknowledgements."""
         now_us = self._now_us()
         due_us = self._due_us()
         if due_us is not None:
@@ -152,7 +158,7 @@ class Lander:
         self._log.drop(number)
 
     def stop(self) -> None:
-        """Land what is logged, send the last acknowledgements, and let the log go."""
+        """Land the open segment, send the last acknowledgements and release the log."""
         if self._log.is_open:
             self.close_segment()
         self._send_acks()
@@ -187,7 +193,7 @@ class Lander:
             self._data_us = now_us
 
     def _close_for_silence(self) -> None:
-        """Close with the clock of the listening that just ended: nobody is heard from now on."""
+        """Close the segment with the clock of the connection that was lost."""
         if self._log.is_open:
             self.close_segment()
         self._since_us = None
@@ -196,7 +202,7 @@ class Lander:
         return topic.count("/beat/") == 1
 
     def _due_us(self) -> int | None:
-        """Return when the segment is to be closed; None: not before something comes."""
+        """Return when the segment is to be closed; None: not before a message comes."""
         if self._bytes >= self._pace.full_bytes:
             return self._closed_us
         if self._data_us is not None:
@@ -207,26 +213,26 @@ class Lander:
 
     def _land(self, segment: Segment) -> None:
         with collector_off():
-            taken = self._reader.take(segment)
-            self._reader.add_tick(taken, self._log.lander, segment)
-            rows = self._reader.table(taken)
-        self._landing.land(segment.number, rows, taken)
-        for replica, numbers in taken.frames.items():
+            accepted = self._acceptance.take(segment.records)
+            tick = Tick(segment.number, segment.clock)
+            rows = self._columns.table(accepted, self._log.lander, tick)
+        self._landing.land(segment.number, rows, accepted.refused)
+        for replica, numbers in accepted.frames.items():
             self._acks.setdefault(replica, []).extend(numbers)
-        self._tell_the_lake(taken, segment.clock.now_us)
+        self._tell_lake_id(accepted.promises, segment.clock.now_us)
         while len(self._acks) > _REPLICAS_AWAITING:  # they send again, and are acknowledged then
             del self._acks[next(iter(self._acks))]
 
-    def _tell_the_lake(self, taken: Taken, now_us: int) -> None:
-        """Have an acknowledgement of nothing sent to devices that only promise.
+    def _tell_lake_id(self, promises: Frontier, now_us: int) -> None:
+        """Queue an empty acknowledgement for each device that sends beats and no panes.
 
-        Else a device to which nothing is new would never learn that the lake is another one, and
-        that all it ever sent is to be sent again.
+        Otherwise a device with nothing new to send would never learn that the lake is another one
+        and that everything has to be sent again.
         """
-        for _, _, beat in taken.promises.values():
-            told_us = self._told_us.get(beat.about)
+        for device, promise in promises.entries.items():
+            told_us = self._told_us.get(device)
             if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
-                self._acks.setdefault(beat.sender, [])
+                self._acks.setdefault(promise.version.replica(device), [])
         for replica in self._acks:
             self._told_us[replica.device] = now_us
 
@@ -234,7 +240,7 @@ class Lander:
         for replica, numbers in list(self._acks.items()):
             some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
             frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
-            topic = self._topics.acknowledgement(replica.device)
+            topic = kinds.topic_of(frame, self._acceptance.topics)
             if not self._link.publish(topic, frame.encode()):
                 return
             self._acks_sent += 1
@@ -247,7 +253,7 @@ class LanderProcess:
     """A lander over a real broker and clock, until it is told to stop.
 
     Args:
-        program: a validated program.
+        plan: of the program.
         broker: where the fleet is.
         lake: its tables are made where they are missing.
         log_dir: a local directory for the log.
@@ -258,7 +264,7 @@ class LanderProcess:
 
     def __init__(
         self,
-        program: Plan,
+        plan: Plan,
         broker: BrokerUrl,
         lake: Lake,
         log_dir: Path,
@@ -267,9 +273,9 @@ class LanderProcess:
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
     ) -> None:
-        lake.create(program.columns)
-        record(program, lake)
-        topics = Topics(fleet or program.name)
+        lake.create(plan.columns)
+        record(plan, lake)
+        topics = Topics(fleet or plan.name)
         log_ = Log(log_dir, secrets.token_hex(8))
         landing = Landing(lake, log_.lander)
         self._link = Link(
@@ -280,15 +286,16 @@ class LanderProcess:
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
         )
-        reader = Reader(program, topics, landing.incarnations(), landing.membership())
+        streams = (plan.windows.values(), plan.published_folds.values())
+        known = (landing.incarnations(), landing.membership())
         pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,
             log_=log_,
             landing=landing,
-            reader=reader,
+            acceptance=Acceptance(*streams, topics, *known),
+            columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
-            topics=topics,
             now_us=_now_us,
             pace=pace,
         )
@@ -296,7 +303,7 @@ class LanderProcess:
         self._stopping = False
 
     def run(self) -> None:
-        """Land until `stop` is called; then land what is logged."""
+        """Land segments until `stop` is called, then the last one."""
         self._lander.recover()
         self._link.start()
         try:

@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frontier import Listening
 
 _HEAD: Final = struct.Struct(">II")
@@ -34,15 +35,6 @@ _CLOCK: Final = struct.Struct(">Bqq")
 _IS_MESSAGE: Final = 0
 _IS_CLOCK: Final = 1
 _SUFFIX: Final = ".segment"
-
-
-class Record(NamedTuple):
-    """One message as it came in."""
-
-    received_us: int
-    topic: str
-    retained: bool
-    payload: bytes
 
 
 class Segment(NamedTuple):
@@ -93,7 +85,7 @@ class Log:
         return self._file is not None
 
     def start_after(self, number: int) -> None:
-        """Give no later segment a number up to this one: it has landed under it already."""
+        """Number later segments above this one, under which one has landed already."""
         self._number = max(self._number, number)
 
     def append(self, record: Record, since_us: int) -> None:

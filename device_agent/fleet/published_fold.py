@@ -11,7 +11,7 @@ from device_agent.fleet.peers import too_far_ahead
 from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
 from lasp_edge.protocol.shards import key_shard

@@ -16,7 +16,7 @@ from device_agent.fleet.derived import Derived
 from device_agent.fleet.samples import Samples
 from device_agent.parts import Part, Publication
 from device_agent.settings import Settings
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.inputs import inputs_digest

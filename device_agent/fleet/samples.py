@@ -15,8 +15,8 @@ from device_agent.state.changes import Changes
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
 from lasp_edge.aggregates.local import WindowFolds
-from lasp_edge.folds import fold_of
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
 
 TIME_LIMIT_US = 2**61
@@ -58,7 +58,7 @@ class Samples(Part):
             folds[made.source.name][name] = made.fold
         self._local = WindowFolds(folds)
         self._fallible = {
-            name: [fold for fold in targets.values() if fold_of(fold.description()) is None]
+            name: [fold for fold in targets.values() if not fold.is_built_in]
             for name, targets in folds.items()
         }
         keyed = {v.name: v.version for v in bounded if v.keyed}
