@@ -45,7 +45,7 @@ from crdts import Lattice
 from crdts.plain import encoded, need_element, need_text, need_tuple
 from lasp_edge.dataflow.leaves import view_of_shadow
 from lasp_edge.dataflow.relation import Pair, Term, Token
-from lasp_edge.language.arguments import NAME_BYTES
+from lasp_edge.variables import NAME_BYTES
 
 
 class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash

@@ -53,9 +53,7 @@ from lasp_edge.dataflow.relation import Change
 from lasp_edge.dataflow.thresholds import Threshold, threshold_of
 from lasp_edge.dataflow.watching import Follower, Watchers
 from lasp_edge.folds.fold import as_fold
-from lasp_edge.language.arguments import named
-from lasp_edge.language.declarations import Variable
-from lasp_edge.language.mutators import check_mutator
+from lasp_edge.variables import Variable, check_mutator, named
 
 Named = Variable | str
 """A variable, or its name."""
