@@ -9,8 +9,9 @@ comments and layout, in .lasp-edge-check.json of the current directory; commit t
 
   lasp-edge check greenhouse:program
 
-With --plan it tries nothing and prints one line for each window and fold: its stream id, pane, keys,
-columns and fingerprint. Programs with equal lines go on with each other's stores and lakes.
+With --plan it tries nothing and prints one line for each window and fold: its stream id, pane,
+keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
+and the lake that it had.
 
 Exit codes: 0 every law holds, 1 one is broken (or, with --strict, there is a warning), 2 or 3 the
 program cannot be loaded.
