@@ -15,10 +15,10 @@ from types import CellType, FunctionType
 from typing import Any
 
 from lasp_edge.checking.programs import folds_of
-from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Variable, Window
+from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.variables import Variable
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
@@ -74,7 +74,7 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
         for handler in handlers:
             yield from _handler(event, handler)
     for fold in [found.fold for found in folds_of(plan)]:
-        if fold_of(fold.description()) is None:
+        if not fold.is_built_in:
             name = f"fold {fold.name} {fold.parameters}".strip()
             yield name, str(fold.version), fold, f"the version of class {type(fold).__name__}"
 

@@ -1,17 +1,17 @@
-"""What a program is made of: events, variables, windows, folds, and sets derived from others.
+"""What a program is made of besides variables: events, windows, folds, and derived sets.
 
 All are plain, immutable values without functions. A `Program` makes them and a `Plan` holds them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import gcd
 from typing import Any, ClassVar, NamedTuple
 
-from crdts import Lattice
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.variables import Variable
 
 
 class Tier(StrEnum):
@@ -55,29 +55,6 @@ class EventType:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Variable:
-    """A named state.
-
-    Attributes:
-        name: unique in its program.
-        bottom: the state it starts with; None where only a fold or an operator makes it.
-        dynamic: each device keeps its own value; the fleet sees them side by side.
-        measures: the event whose resolution its values have, where the program says so.
-        keyed: each key has a state of its own; else the only key is "".
-        version: of the meaning of its key function.
-    """
-
-    name: str
-    bottom: Lattice | None
-    dynamic: bool
-    measures: EventType | None = None
-    keyed: bool = False
-    version: int = 1
-
-    runs_on: ClassVar = (Tier.DEVICE,)
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """A sliding window over an event's readings, by their own time.
@@ -101,6 +78,9 @@ class Window:
 
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
     """Devices make its panes, the cloud its rows."""
+
+    def __getstate__(self) -> list[Any]:
+        return _without_code(self)
 
     @property
     def span_us(self) -> int:
@@ -128,6 +108,9 @@ class LocalFold:
     stream: int
 
     runs_on: ClassVar = (Tier.DEVICE,)
+
+    def __getstate__(self) -> list[Any]:
+        return _without_code(self)
 
     @property
     def keyed(self) -> bool:
@@ -183,3 +166,9 @@ class Awaited(NamedTuple):
 
     variable: str
     threshold: Any
+
+
+def _without_code(entry: Window | LocalFold) -> list[Any]:
+    """Return the fields of an entry as they are pickled: a user's fold leaves its code behind."""
+    values = [getattr(entry, field.name) for field in fields(entry)]
+    return [value.without_code() if isinstance(value, Fold) else value for value in values]

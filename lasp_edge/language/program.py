@@ -26,15 +26,15 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.folds import as_fold
-from lasp_edge.folds.columns import need_alike
+from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.arguments import named, need_key, size_and_slide
-from lasp_edge.language.declarations import EventType, Handler, Key, Variable, Window
+from lasp_edge.language.arguments import need_key, size_and_slide
+from lasp_edge.language.declarations import EventType, Handler, Key, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
 from lasp_edge.protocol.streams import stream_id
+from lasp_edge.variables import Variable, named
 
 if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
@@ -144,9 +144,10 @@ class Program:
         event, variable = self._draft.event(source), self._draft.own(into)
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
             raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
-        if variable.measures is not None and variable.measures.resolution != event.resolution:
+        measured = self._draft.events.get(variable.measures or "")
+        if measured is not None and measured.resolution != event.resolution:
             raise ValueError(
-                f"collect: {variable.name!r} measures {variable.measures.name!r}, whose resolution "
+                f"collect: {variable.name!r} measures {measured.name!r}, whose resolution "
                 f"is not that of {event.name!r}"
             )
         known = self._draft.collections.setdefault(event.name, [])
@@ -181,7 +182,7 @@ class Program:
         source = self._draft.own(source)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
-        need_alike(self._draft.columns, made.columns)
+        self._draft.need_room(made)
         derived = self._draft.add_target(target, made)
         self._draft.local[derived.name] = (source, made)
         return derived
@@ -254,7 +255,7 @@ class Program:
         made = as_fold(fold).at(event.resolution)
         size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
         need_key(key, version, what)
-        need_alike(draft.columns, made.columns)
+        draft.need_room(made)
         fingerprint = made.fingerprint(event.resolution)
         meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint)
         stream = stream_id(draft.name, "window", *meaning)

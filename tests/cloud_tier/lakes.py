@@ -12,7 +12,7 @@ from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, Outcome, recalled, step
 from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import Lake
-from lasp_edge.folds.fold import Part, Partial
+from lasp_edge.folds.columns import Part, Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import NOTHING_HEARD
 from tests.cloud_tier.support_devices import Row, table
