@@ -13,7 +13,7 @@ from crdts import BoundedLWWSet, Replica
 from crdts.samples import HeldSample
 from device_agent.state.stored import Stored
 from lasp_edge.aggregates.local import SLIDE_FROM, Moved
-from lasp_edge.language.declarations import Variable
+from lasp_edge.variables import Variable
 
 
 class Sets:

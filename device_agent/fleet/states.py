@@ -12,9 +12,9 @@ from crdts.wire import encode
 from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
 from device_agent.state.stored import Stored, fitting
-from lasp_edge.language.declarations import Variable
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
 from lasp_edge.protocol.inputs import text_hash, variable_digest
+from lasp_edge.variables import Variable
 
 NO_STREAM = 0
 """The stream of a shared state's frames: no fold made it."""
