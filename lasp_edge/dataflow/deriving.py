@@ -15,8 +15,7 @@ from lasp_edge.dataflow.definition import Definition
 from lasp_edge.dataflow.nodes import Leaf, Mirror, Node, SetNode
 from lasp_edge.dataflow.written import Named, WrittenVariables
 from lasp_edge.folds.fold import as_fold
-from lasp_edge.language.arguments import named
-from lasp_edge.language.declarations import Variable
+from lasp_edge.variables import Variable, named
 
 
 class DerivedVariables(WrittenVariables):

@@ -15,9 +15,7 @@ from lasp_edge.dataflow.network import Network
 from lasp_edge.dataflow.nodes import Leaf, Node
 from lasp_edge.dataflow.relation import Change
 from lasp_edge.dataflow.watching import Watchers
-from lasp_edge.language.arguments import named
-from lasp_edge.language.declarations import Variable
-from lasp_edge.language.mutators import check_mutator
+from lasp_edge.variables import Variable, check_mutator, named
 
 Named = Variable | str
 """A variable, or its name."""
