@@ -219,7 +219,7 @@ def test_a_device_removes_what_another_one_added(tmp_path):
 def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_shared(seed):
     fleet, random = Fleet(house(), size=4, seed=seed, faults=ROUGH), Random(seed)
     for _ in range(25):
-        for device in fleet.agents:
+        for device in fleet.devices:
             number = random.choice([5, 101, 102, 201, 202, 301])
             fleet.read(device, "temperature", random.choice([number, number, -number]))
         fleet.step()
@@ -227,7 +227,7 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
     program = fleet.program
     definitions = {name: made.definition for name, made in program.derivations.items()}
     told = []
-    for agent in fleet.agents.values():
+    for agent in fleet.devices.values():
         variables = agent.core.variables
         oracle = Oracle(definitions, variables._fleet)
         told.append({name: agent.core.results()[name] for name in definitions})
