@@ -14,8 +14,9 @@
 - `membership`: which devices were retired, and up to which of their writes they count
 - `frontier`: how far every device has come
 - `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
-- `bounded_lww_set`: the last samples of one writer
+- `bounded_lww_set`, `samples`: the last samples of one writer
 - `mutator`: the mark of the methods by which programs write
+- `incremental`: what sets tell those who keep something up to date with them
 - `plain`, `wire`: plain data, and the bytes of every state
 """
 
@@ -28,6 +29,7 @@ from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier, Promise
 from crdts.gcounter import GCounter
 from crdts.gset import GSet
+from crdts.incremental import IncrementalSet, Shadow
 from crdts.ivar import IVar
 from crdts.lattice import Lattice
 from crdts.lwwregister import LWWRegister
@@ -40,6 +42,7 @@ from crdts.owned_map import Entry, OwnedMap
 from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.replica import NOBODY, Dot, Replica, Version
+from crdts.samples import Sample
 from crdts.twopset import TwoPSet
 from crdts.wire import decode, encode
 
@@ -59,6 +62,7 @@ __all__ = [
     "GCounter",
     "GSet",
     "IVar",
+    "IncrementalSet",
     "LWWRegister",
     "Lattice",
     "MVRegister",
@@ -74,6 +78,8 @@ __all__ = [
     "Product",
     "Promise",
     "Replica",
+    "Sample",
+    "Shadow",
     "TwoPSet",
     "Version",
     "decode",

@@ -86,6 +86,10 @@ class Lattice(ABC):
         """Return the least state of this kind; it keeps configuration, such as a bound."""
         return type(self)()
 
+    def is_like(self, other: "Lattice") -> bool:
+        """Return whether the two can be joined: of one type, and with one configuration."""
+        return type(other) is type(self) and other.bottom() == self.bottom()
+
     def copy(self) -> Self:
         """Return an equal state that shares nothing with this one."""
         copied = self.bottom()

@@ -10,7 +10,8 @@
 """
 
 from lasp_edge import folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Event, EventType, Variable, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program

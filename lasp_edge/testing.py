@@ -11,8 +11,7 @@ pytest is not needed; a failure is an AssertionError that shows the smallest cou
 from typing import Any
 
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
-from lasp_edge.folds import as_fold
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.program import Program
 

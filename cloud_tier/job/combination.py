@@ -21,11 +21,11 @@ table.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pyspark.sql import Column
+from pyspark.sql import Column as SqlColumn
 from pyspark.sql import functions as sql
 
-from cloud_tier.plan import Part
-from lasp_edge.folds.fold import Op
+from cloud_tier.lake.sqltext import identifier
+from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT
 
 # An AT column's value, moved to be positive, stands in the lower half of its decimal.
@@ -39,59 +39,56 @@ _TABLES: Final = range(5, 15)
 """Logarithms of the hash tables that a set of coupons may have filled."""
 
 
-def combined(parts: Iterable[Part]) -> list[Column]:
+def combined(columns: Iterable[Column]) -> list[SqlColumn]:
     """Return the aggregates that combine partials, each under its column's name."""
-    return aggregates(*(f"{combination(part)} AS {quoted(part.name)}" for part in parts))
+    return aggregates(
+        *(f"{combination(column)} AS {identifier(column.name)}" for column in columns)
+    )
 
 
-def pooled(parts: Iterable[Part]) -> list[Column]:
+def pooled(columns: Iterable[Column]) -> list[SqlColumn]:
     """Return the same, short of what only `combined` over it must do: images are not canonical."""
-    return aggregates(*(f"{_pool(part)} AS {quoted(part.name)}" for part in parts))
+    return aggregates(*(f"{_pool(column)} AS {identifier(column.name)}" for column in columns))
 
 
-def aggregates(*expressions: str) -> list[Column]:
+def aggregates(*expressions: str) -> list[SqlColumn]:
     """Return SQL text as the arguments of `agg`."""
     return [sql.expr(expression) for expression in expressions]
 
 
-def quoted(name: str) -> str:
-    """Return the name of a column as SQL text; `tables` lets no backquote in."""
-    return f"`{name}`"
-
-
-def combination(part: Part) -> str:
+def combination(column: Column) -> str:
     """Return the aggregate that combines one column."""
-    return _COMBINATIONS[part.op](part)
+    return _COMBINATIONS[column.op](column)
 
 
-def _pool(part: Part) -> str:
-    return _where_any(part, _union(part)) if part.op is Op.HLL else combination(part)
+def _pool(column: Column) -> str:
+    return _where_any(column, _union(column)) if column.op is Op.HLL else combination(column)
 
 
-def _sum(part: Part) -> str:
-    return f"sum(CAST({quoted(part.name)} AS DECIMAL(38, 0)))"
+def _sum(column: Column) -> str:
+    return f"sum(CAST({identifier(column.name)} AS DECIMAL(38, 0)))"
 
 
-def _extreme(part: Part) -> str:
-    return f"{part.op}({quoted(part.name)})"
+def _extreme(column: Column) -> str:
+    return f"{column.op}({identifier(column.name)})"
 
 
-def _beside(part: Part) -> str:
-    extreme = "min" if part.op is Op.AT_MIN else "max"
-    decides = f"CAST({quoted(part.by)} AS DECIMAL(38, 0))"
-    found = f"{extreme}({decides} * {_WHOLE}L + ({quoted(part.name)} + {_HALF}L))"
+def _beside(column: Column) -> str:
+    extreme = "min" if column.op is Op.AT_MIN else "max"
+    decides = f"CAST({identifier(column.by)} AS DECIMAL(38, 0))"
+    found = f"{extreme}({decides} * {_WHOLE}L + ({identifier(column.name)} + {_HALF}L))"
     return f"CAST(pmod({found}, {_WHOLE}L) AS BIGINT) - {_HALF}L"
 
 
-def _counts(part: Part) -> str:
+def _counts(column: Column) -> str:
     bucket, number = "substring(entry, 1, 2)", f"{_number('substring(entry, 3, 6)')}"
     begin = f"'bucket', {bucket}, 'count', {number}"
     closed = (
         f"if(done.count < {PACKED_COUNT_LIMIT}L, "
         "concat(done.packed, done.bucket, unhex(lpad(hex(done.count), 12, '0'))), "
-        f"raise_error('a count of column {part.name} reaches 2**47'))"
+        f"raise_error('a count of column {column.name} reaches 2**47'))"
     )
-    entries = f"sort_array({_elements(part, 8)})"
+    entries = f"sort_array({_elements(column, 8)})"
     run = (
         f"aggregate({entries}, named_struct('bucket', X'', 'count', 0L, 'packed', X''), "
         f"(done, entry) -> CASE WHEN done.bucket = {bucket} THEN named_struct("
@@ -100,16 +97,16 @@ def _counts(part: Part) -> str:
         f"ELSE named_struct({begin}, 'packed', {closed}) END, "
         f"done -> if(done.count = 0, X'', {closed}))"
     )
-    return _where_any(part, run)
+    return _where_any(column, run)
 
 
-def _top(part: Part) -> str:
-    greatest = f"slice(sort_array({_elements(part, 4)}, false), 1, {part.size})"
-    return _where_any(part, f"unhex(array_join(transform({greatest}, value -> hex(value)), ''))")
+def _top(column: Column) -> str:
+    greatest = f"slice(sort_array({_elements(column, 4)}, false), 1, {column.size})"
+    return _where_any(column, f"unhex(array_join(transform({greatest}, value -> hex(value)), ''))")
 
 
-def _hll(part: Part) -> str:
-    return _where_any(part, canonical(_union(part), part.size))
+def _hll(column: Column) -> str:
+    return _where_any(column, canonical(_union(column), column.size))
 
 
 def canonical(image: str, lg_k: int) -> str:
@@ -155,27 +152,27 @@ def _number(packed: str) -> str:
     return f"CAST(conv(hex({packed}), 16, 10) AS BIGINT)"
 
 
-def _union(part: Part) -> str:
-    return f"hll_union_agg({_not_empty(part)})"
+def _union(column: Column) -> str:
+    return f"hll_union_agg({_not_empty(column)})"
 
 
-def _not_empty(part: Part) -> str:
-    column = quoted(part.name)
-    return f"if(length({column}) > 0, {column}, NULL)"
+def _not_empty(column: Column) -> str:
+    name = identifier(column.name)
+    return f"if(length({name}) > 0, {name}, NULL)"
 
 
-def _elements(part: Part, width: int) -> str:
+def _elements(column: Column, width: int) -> str:
     """Return the elements of all values of a column as one array; all have the same width."""
     element = f"substring(packed, at, {width})"
     each = f"transform(sequence(1, length(packed), {width}), at -> {element})"
-    return f"flatten(transform(collect_list({_not_empty(part)}), packed -> {each}))"
+    return f"flatten(transform(collect_list({_not_empty(column)}), packed -> {each}))"
 
 
-def _where_any(part: Part, expression: str) -> str:
-    return f"if(count({quoted(part.name)}) = 0, NULL, {expression})"
+def _where_any(column: Column, expression: str) -> str:
+    return f"if(count({identifier(column.name)}) = 0, NULL, {expression})"
 
 
-_COMBINATIONS: Final[dict[Op, Callable[[Part], str]]] = {
+_COMBINATIONS: Final[dict[Op, Callable[[Column], str]]] = {
     Op.SUM: _sum,
     Op.MIN: _extreme,
     Op.MAX: _extreme,

@@ -9,9 +9,9 @@ who had it was retired, the newest row says so: the fold's zero, and 0 in `devic
 has no further row until an entry of it counts again, except that "", the only key of a fold
 without keys, follows the membership like a value that is there.
 
-All folds are one aggregate over the entries, however many folds and keys there are. What was said
-before is compared by its `inputs` alone, which the driver keeps: `globals` grows with every change
-and is read at a start only.
+All folds are one aggregate over the entries, however many folds and keys there are. The rows of
+before are compared by their `inputs` alone, which the driver keeps: `globals` grows with every
+change and is read only at a start.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from cloud_tier.job.combination import aggregates, combined, quoted
-from cloud_tier.job.merge import any_of, text
-from cloud_tier.plan import FoldPlan, Part
+from cloud_tier.job.combination import aggregates, combined
+from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of
 from crdts import Membership
-from lasp_edge.folds.fold import Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
 
 _IDENTITY = ("name", "key")
@@ -40,8 +40,8 @@ _SCHEMA = pa.schema(
 )
 
 
-class Said(NamedTuple):
-    """What the newest row of a fold and key says, beside its parts."""
+class CurrentRow(NamedTuple):
+    """The newest row of a fold and key, without its parts."""
 
     revision: int
     inputs: str
@@ -49,11 +49,11 @@ class Said(NamedTuple):
     devices_in: int
 
 
-Current = Mapping[tuple[str, str], Said]
+CurrentRows = Mapping[tuple[str, str], CurrentRow]
 """The newest rows by name and key."""
 
 
-def values(entries: DataFrame, folds: Sequence[FoldPlan], membership: Membership) -> DataFrame:
+def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Membership) -> DataFrame:
     """Return each fold's value over the entries that count.
 
     Columns: name, key, inputs (a decimal), devices_in, stream, and the parts of all these folds.
@@ -63,19 +63,20 @@ def values(entries: DataFrame, folds: Sequence[FoldPlan], membership: Membership
         folds: the program's dynamic folds.
         membership: who was retired.
     """
-    sources = {fold.source_stream: fold for fold in folds}
+    sources = {fold.source.stream: fold for fold in folds}
     streams = ", ".join(f"{stream}L" for stream in sources)
-    retired = ", ".join(map(text, membership.retired))
     counting = entries.where(f"stream IN ({streams}) AND key IS NOT NULL")
-    if retired:
-        counting = counting.where(f"device NOT IN ({retired})")
-    hashes = " ".join(f"WHEN {at}L THEN {_entry(fold.parts)}" for at, fold in sources.items())
+    if membership.retired:
+        counting = counting.where(f"NOT ({one_of('device', membership.retired)})")
+    hashes = " ".join(
+        f"WHEN {at}L THEN {_entry(fold.fold.columns)}" for at, fold in sources.items()
+    )
     record = aggregates(
         f"sum({_hash(f'CASE stream {hashes} END')}) AS digest",
         "CAST(count(1) AS INT) AS devices_in",
     )
-    parts = _every_part(folds)
-    grouped = counting.groupBy("stream", "key").agg(*record, *combined(parts))
+    columns = _every_column(folds)
+    grouped = counting.groupBy("stream", "key").agg(*record, *combined(columns))
     named = grouped.selectExpr("*", f"explode({_folds_of(folds, membership)}) AS fold")
     return named.selectExpr(
         "fold.name AS name",
@@ -83,34 +84,34 @@ def values(entries: DataFrame, folds: Sequence[FoldPlan], membership: Membership
         f"CAST(pmod(digest + fold.constant, {_decimal(MODULUS)}) AS DECIMAL(20, 0)) AS inputs",
         "devices_in",
         "fold.stream AS stream",
-        *(quoted(part.name) for part in parts),
+        *(identifier(column.name) for column in columns),
     )
 
 
-def current(rows: DataFrame, folds: Iterable[FoldPlan]) -> Current:
+def current(rows: DataFrame, folds: Iterable[DynamicFold]) -> CurrentRows:
     """Return what the newest rows of these folds say.
 
     Args:
         rows: rows of `globals`.
         folds: the program's dynamic folds.
     """
-    wanted = any_of(f"name = {text(fold.name)}" for fold in folds)
-    fields = [field for field in Said._fields if field != "revision"]
+    wanted = one_of("name", (fold.name for fold in folds))
+    fields = [field for field in CurrentRow._fields if field != "revision"]
     newest = aggregates(
         "max(revision) AS revision",
         *(f"max_by({field}, revision) AS {field}" for field in fields),
     )
-    return said(rows.where(wanted).groupBy(*_IDENTITY).agg(*newest))
+    return current_rows(rows.where(wanted).groupBy(*_IDENTITY).agg(*newest))
 
 
-def said(rows: DataFrame) -> Current:
-    """Return what rows of `globals` say, one for each name and key."""
-    found = rows.select(*_IDENTITY, *Said._fields).collect()
-    return {(name, key): Said(*record) for name, key, *record in found}
+def current_rows(rows: DataFrame) -> CurrentRows:
+    """Return rows of `globals` by name and key, of which each has one."""
+    found = rows.select(*_IDENTITY, *CurrentRow._fields).collect()
+    return {(name, key): CurrentRow(*record) for name, key, *record in found}
 
 
-def frame_of(spark: SparkSession, current: Current) -> DataFrame:
-    """Return what the newest rows say as a DataFrame."""
+def frame_of(spark: SparkSession, current: CurrentRows) -> DataFrame:
+    """Return the current rows as a DataFrame."""
     columns = zip(*((*at, *record) for at, record in current.items()), strict=True)
     arrays = [list(column) for column in columns] or [[]] * len(_SCHEMA)
     table = pa.table(dict(zip(_SCHEMA.names, arrays, strict=True)), schema=_SCHEMA)
@@ -118,7 +119,7 @@ def frame_of(spark: SparkSession, current: Current) -> DataFrame:
 
 
 def revisions(
-    values: DataFrame, current: DataFrame, folds: Sequence[FoldPlan], membership: Membership
+    values: DataFrame, current: DataFrame, folds: Sequence[DynamicFold], membership: Membership
 ) -> DataFrame:
     """Return the rows to append: values with other inputs than the current row's, and who is gone.
 
@@ -141,7 +142,7 @@ def revisions(
     inputs = f"coalesce(new.inputs, {nothing})"
     return both.where(f"(new.name IS NOT NULL AND {differs}) OR ({gone})").selectExpr(
         *_IDENTITY,
-        *(_part_or_zero(part, folds) for part in _every_part(folds)),
+        *(_part_or_zero(column, folds) for column in _every_column(folds)),
         f"lower(lpad(conv(CAST({inputs} AS STRING), 10, 16), 16, '0')) AS inputs",
         "coalesce(new.devices_in, 0) AS devices_in",
         "coalesce(old.revision + 1, 0) AS revision",
@@ -149,51 +150,51 @@ def revisions(
     )
 
 
-def _every_part(folds: Iterable[FoldPlan]) -> list[Part]:
-    """Return the parts of all folds, each once."""
-    return list({part.name: part for fold in folds for part in fold.parts}.values())
+def _every_column(folds: Iterable[DynamicFold]) -> list[Column]:
+    """Return the columns of all folds, each once."""
+    return list({column.name: column for fold in folds for column in fold.fold.columns}.values())
 
 
-def _folds_of(folds: Sequence[FoldPlan], membership: Membership) -> str:
+def _folds_of(folds: Sequence[DynamicFold], membership: Membership) -> str:
     """Return the dynamic folds of a row's stream, as an array."""
     cases = []
-    for stream in sorted({fold.source_stream for fold in folds}):
+    for stream in sorted({fold.source.stream for fold in folds}):
         reading = ", ".join(
-            f"named_struct('name', {text(fold.name)}, 'stream', {fold.stream}L, "
+            f"named_struct('name', {literal(fold.name)}, 'stream', {fold.stream}L, "
             f"'constant', {_decimal(_constant(fold, membership))})"
             for fold in folds
-            if fold.source_stream == stream
+            if fold.source.stream == stream
         )
         cases.append(f"WHEN {stream}L THEN array({reading})")
     return f"CASE stream {' '.join(cases)} END"
 
 
-def _constant(fold: FoldPlan, membership: Membership) -> int:
+def _constant(fold: DynamicFold, membership: Membership) -> int:
     """Return the `inputs` of a fold over no entry at all."""
     return (text_hash(membership_text(membership)) + text_hash(str(fold.stream))) % MODULUS
 
 
-def _part_or_zero(part: Part, folds: Iterable[FoldPlan]) -> str:
-    """Return a part of the new row; where there is none, the zero if the fold has that part."""
-    column = quoted(part.name)
-    if part.op is not Op.SUM and not part.binary:
-        return f"new.{column}"
-    zero = "X''" if part.binary else "CAST(0 AS DECIMAL(38, 0))"
-    having = ", ".join(text(fold.name) for fold in folds if part in fold.parts)
-    missing = f"new.name IS NULL AND name IN ({having})"
-    return f"if({missing}, {zero}, new.{column}) AS {column}"
+def _part_or_zero(column: Column, folds: Iterable[DynamicFold]) -> str:
+    """Return a column of the new row; without one, the zero if the fold has that column."""
+    name = identifier(column.name)
+    if column.op is not Op.SUM and not column.binary:
+        return f"new.{name}"
+    zero = "X''" if column.binary else "CAST(0 AS DECIMAL(38, 0))"
+    having = [fold.name for fold in folds if column.name in fold.fold.columns_named]
+    missing = f"new.name IS NULL AND {one_of('name', having)}"
+    return f"if({missing}, {zero}, new.{name}) AS {name}"
 
 
-def _entry(parts: Iterable[Part]) -> str:
+def _entry(columns: Iterable[Column]) -> str:
     """Return the text of a row whose hash `lasp_edge.protocol.inputs.entry_hash` is."""
     fields = [f"CAST({field} AS STRING)" for field in ("incarnation", "nonce", "changed")]
-    fields += [_shown(part) for part in parts]
+    fields += [_shown(column) for column in columns]
     return f"concat_ws('\\u001f', key, device, {', '.join(fields)})"
 
 
-def _shown(part: Part) -> str:
-    column = quoted(part.name)
-    shown = f"lower(hex({column}))" if part.binary else f"CAST({column} AS STRING)"
+def _shown(column: Column) -> str:
+    name = identifier(column.name)
+    shown = f"lower(hex({name}))" if column.binary else f"CAST({name} AS STRING)"
     return f"coalesce({shown}, '')"
 
 
@@ -203,9 +204,9 @@ def _hash(entry: str) -> str:
     return f"CAST(conv({digits}, 16, 10) AS DECIMAL(20, 0))"
 
 
-def _by_name(folds: Iterable[FoldPlan], value: Callable[[FoldPlan], str]) -> str:
+def _by_name(folds: Iterable[DynamicFold], value: Callable[[DynamicFold], str]) -> str:
     """Return a value by the row's name, which is one of the folds'."""
-    cases = " ".join(f"WHEN {text(fold.name)} THEN {value(fold)}" for fold in folds)
+    cases = " ".join(f"WHEN {literal(fold.name)} THEN {value(fold)}" for fold in folds)
     return f"CASE name {cases} END"
 
 

@@ -8,8 +8,8 @@ A payload must never be torn, that is, its columns taken from two rows. So no tw
 may tie for the greatest version. Within one (entry, replica) `seq` orders the rows, and 23 bits of
 a hash of the payload order two that claim one seq, which only a cloned device can make. Over
 replicas, what adds up is combined (`combination`); what replaces goes by (incarnation, nonce),
-which no two replicas of a device share. Words on members are few and no payload: they are kept
-side by side, and joined by `crdts.Membership` itself.
+which no two replicas of a device share. Member commands and ticks are few and have no payload:
+they are kept side by side, and joined by `crdts.Membership` and the frontier themselves.
 
 Binary columns cannot be replaced within a row of Spark's hash tables, so a program that has some
 pays for a sort.
@@ -20,55 +20,50 @@ Source: Almeida, Shoker and Baquero, "Delta State Replicated Data Types", JPDC 2
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from cloud_tier.job.combination import aggregates, quoted
-from cloud_tier.lake.tables import ENTRY, MEMBER, PANE_DATE, PROMISE
+from cloud_tier.job.combination import aggregates
+from cloud_tier.lake.sqltext import day, identifier, one_of
+from cloud_tier.lake.tables import PANE, VARIABLE
+from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
 from lasp_edge.protocol.limits import DAY_US
-from lasp_edge.protocol.spans import Span
 
-_REPLICA = ("kind", "stream", "shard", "key", "pane_us", "device", "incarnation", "nonce")
-_OWNER = ("kind", "stream", "key", "device")
+_OWNER = ("kind", "stream", "key", "device", "lander")
 _SHARD = ("stream", "device", "shard")
 _LIFE = "shiftleft(incarnation, 32) | nonce"
-_HASH_BITS = 23  # with a seq below 2**40 they fill a bigint
+_HASH_BITS = 23
+"""Bits of a payload's hash below its seq: with a seq below 2**40 they fill a signed 64-bit long."""
 
 
 def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     """Return one row for each (entry, replica): its greatest.
 
     A promise keeps a row for each version, so that `received_us` stays the time at which that
-    version was first heard: repeats do not make a device look alive. Every word on a member keeps
-    its row.
+    version was first heard: repeats do not make a device look alive. Every member command and
+    every tick keeps its row.
 
     Args:
         rows: rows of `landing` or `lattice`; they may repeat.
-        names: the part columns.
+        names: the fold columns.
     """
-    payload = ("low_us", "since_us", "done", "changed", *names)
-    word = "xxhash64(seq, changed, done)"
-    at_seq = (
-        f"CASE kind WHEN '{PROMISE}' THEN seq WHEN '{MEMBER}' THEN {word} ELSE 0 END AS _at_seq"
-    )
+    payload = (*REPLACED, *names)
     ordered = rows.selectExpr(
-        *(column for column in _REPLICA if column != "shard"),
-        "coalesce(shard, 0) AS shard",  # rows that were landed before there were shards
+        *KEPT_APART,
         "seq",
         "received_us",
-        *map(quoted, payload),
+        *map(identifier, payload),
         f"{_order(payload)} AS _order",
-        at_seq,
+        f"if({one_of('kind', (PANE, VARIABLE))}, 0, seq) AS _at_seq",
     )
     newest = aggregates(
         "max(seq) AS seq",
         "min(received_us) AS received_us",
-        *(f"max_by({quoted(name)}, _order) AS {quoted(name)}" for name in payload),
+        *(f"max_by({name}, _order) AS {name}" for name in map(identifier, payload)),
     )
-    grouped = ordered.groupBy(*_REPLICA, "_at_seq").agg(*newest)
-    return grouped.select(*ENTRY, *map(quoted, names))
+    grouped = ordered.groupBy(*KEPT_APART, "_at_seq").agg(*newest)
+    return grouped.select(*LANDED, *map(identifier, names))
 
 
 def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -76,17 +71,17 @@ def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:
 
     Args:
         rows: what `joined` gives, of kinds that replace each other.
-        names: the part columns.
+        names: the fold columns.
     """
-    beside = ("low_us", "since_us", "received_us", "done", "shard", "changed")
-    fields = ("pane_us", "seq", *beside, *names)
-    in_replica = (f"max_by({quoted(name)}, seq) AS {quoted(name)}" for name in fields)
+    beside = [column for column in LANDED if column not in {*_OWNER, "incarnation", "nonce"}]
+    fields = [identifier(name) for name in (*beside, *names)]
+    in_replica = (f"max_by({field}, seq) AS {field}" for field in fields)
     replicas = rows.groupBy(*_OWNER, "incarnation", "nonce").agg(*aggregates(*in_replica))
     greatest = (
-        f"max_by({quoted(name)}, {_LIFE}) AS {quoted(name)}"
-        for name in ("incarnation", "nonce", *fields)
+        f"max_by({field}, {_LIFE}) AS {field}" for field in ("incarnation", "nonce", *fields)
     )
-    return replicas.groupBy(*_OWNER).agg(*aggregates(*greatest)).select(*ENTRY, *map(quoted, names))
+    newest = replicas.groupBy(*_OWNER).agg(*aggregates(*greatest))
+    return newest.select(*LANDED, *map(identifier, names))
 
 
 def standing(rows: DataFrame) -> DataFrame:
@@ -113,29 +108,9 @@ def with_date(rows: DataFrame) -> DataFrame:
     return rows.withColumn(PANE_DATE, sql.expr(f"date_add({day(0)}, {days})"))
 
 
-def day(number: int) -> str:
-    """Return a day, counted from the epoch, as an SQL date."""
-    return f"DATE'{date(1970, 1, 1) + timedelta(days=number)}'"
-
-
-def within(column: str, spans: Iterable[Span]) -> str:
-    """Return whether the column lies in one of the spans."""
-    return any_of(f"{column} BETWEEN {span.first} AND {span.last}" for span in spans)
-
-
-def any_of(conditions: Iterable[str]) -> str:
-    """Return whether one of the conditions holds."""
-    return "(" + " OR ".join(conditions) + ")"
-
-
-def text(value: str) -> str:
-    """Return a text as an SQL literal."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def _order(payload: Iterable[str]) -> str:
+    """Return what orders the rows of one (entry, replica): the seq, then a hash of the payload."""
     # Hash functions pass over NULL, and (NULL, 1) must differ from (1, NULL).
-    shown = (f"{quoted(name)}, {quoted(name)} IS NULL" for name in payload)
+    shown = (f"{name}, {name} IS NULL" for name in map(identifier, payload))
     tie = f"xxhash64({', '.join(shown)}) & {2**_HASH_BITS - 1}"
     return f"shiftleft(seq, {_HASH_BITS}) | ({tie})"

@@ -7,23 +7,23 @@ sure. What comes out the same is not appended.
 
 from pyspark.sql import SparkSession
 
+from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, append_globals, append_windows
-from cloud_tier.plan import Plan
 from lasp_edge.protocol.frontier import advance
 from lasp_edge.protocol.spans import EVERYTHING, above
 
 
-def repair(spark: SparkSession, plan: Plan, known: Known) -> int:
+def repair(spark: SparkSession, job: Job, known: Known) -> int:
     """Append what differs, and return how many window rows that was.
 
     Args:
         spark: a session.
-        plan: the program over the lake.
+        job: the program over the lake.
         known: what `step.recalled` returns.
     """
-    floor_us = None if known.frontier is None else known.frontier - plan.retain_us
-    starts = {window.name: above([EVERYTHING], floor_us) for window in plan.windows}
-    coverage = advance(known.frontier, known.heard, plan.roster, plan.dead_after_us)
+    floor_us = None if known.frontier is None else known.frontier - job.retain_us
+    starts = {window.name: above([EVERYTHING], floor_us) for window in job.plan.windows.values()}
+    coverage = advance(known.frontier, known.heard, job.roster, job.dead_after_us)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
-    append_globals(spark, plan, known.heard.membership, known.said)
-    return append_windows(spark, plan, starts, coverage._replace(frontier=known.frontier))
+    append_globals(spark, job, known.heard.membership, known.current_rows)
+    return append_windows(spark, job, starts, coverage._replace(frontier=known.frontier))

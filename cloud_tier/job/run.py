@@ -1,4 +1,4 @@
-"""Running the job until it is told to stop, or until nothing new comes.
+"""Running the job until it is stopped, or until nothing new comes.
 
 Idle means: for a while no data has landed, no result has changed, and no batch is under way. Ticks
 and promises land for ever while devices are alive, and count only by what they change.
@@ -16,17 +16,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cloud_tier.job import streaming
+from cloud_tier.job.job import Job
 from cloud_tier.job.step import Outcome
-from cloud_tier.plan import Plan
 from lasp_edge.errors import CommandError
 
 log = logging.getLogger(__name__)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_FAILURES: Final = 5
-_LOOKS_EVERY_S: Final = 0.2
-_SAYS_EVERY_S: Final = 2.0
+"""Failures in a row, without a batch between them, after which the run gives up."""
+_LOOK_EVERY_S: Final = 0.2
+"""How often the query's state is looked at, in seconds: a delay that nobody sees at the end."""
+_SPEAK_EVERY_S: Final = 2.0
+"""The least time between two lines of progress, in seconds: as long as a batch at least takes."""
 _BATCH_ENDS_WITHIN_S: Final = 30.0
+"""How long a running batch is waited for at the end, in seconds: ten times what one takes."""
 
 
 class Feeder(Protocol):
@@ -34,17 +38,17 @@ class Feeder(Protocol):
 
     @property
     def runs(self) -> bool:
-        """Whether it can land what it has when it is stopped."""
+        """Whether it runs, so that it lands what it holds when it is stopped."""
 
     def watch(self, now_s: float) -> None:
-        """See to it that it runs."""
+        """Start it if it does not run."""
 
     def stop(self) -> None:
-        """Have it land what it has."""
+        """Have it land what it holds, and end."""
 
 
 class Progress:
-    """What the steps did so far, in one plain line.
+    """What the steps have done up to now, as one line for people.
 
     Args:
         now_s: a monotonic clock.
@@ -55,11 +59,11 @@ class Progress:
         self.active_s = now_s()
         self.batches = 0
         self._panes = 0
-        self._said = ""
+        self._last_line = ""
         self._last: Outcome | None = None
 
     def __call__(self, outcome: Outcome) -> None:
-        """Take note of a step."""
+        """Count a step."""
         self.batches += 1
         self._panes += outcome.panes
         self._last = outcome
@@ -69,9 +73,9 @@ class Progress:
     def news(self) -> str | None:
         """Return the line if it has changed since it was last returned."""
         line = self._line()
-        if line == self._said:
+        if line == self._last_line:
             return None
-        self._said = line
+        self._last_line = line
         return line
 
     def _line(self) -> str:
@@ -89,21 +93,21 @@ class Progress:
 
 
 class Run:
-    """The job and its lander, until they are told to stop or nothing new comes.
+    """The job and its lander, until they are stopped or nothing new comes.
 
     Args:
         spark: a session.
-        plan: the program over a lake whose tables exist.
+        job: the program over a lake whose tables exist.
         feeder: fills `landing`; None where somebody else does.
-        trigger_s: a batch begins so often.
-        until_idle_s: end after so long without anything new; None for never.
+        trigger_s: the least time between the beginnings of two batches.
+        until_idle_s: end when nothing new came for this long; None for never.
         say: prints a line.
     """
 
     def __init__(
         self,
         spark: SparkSession,
-        plan: Plan,
+        job: Job,
         feeder: Feeder | None,
         *,
         trigger_s: float = 2.0,
@@ -111,7 +115,7 @@ class Run:
         say: Callable[[str], None] = print,
     ) -> None:
         self._spark = spark
-        self._plan = plan
+        self._job = job
         self._feeder = feeder
         self._trigger_s = trigger_s
         self._until_idle_s = until_idle_s
@@ -134,15 +138,15 @@ class Run:
             _stop(query)
         except (Py4JError, ConnectionError, EOFError) as error:
             raise CommandError(f"Spark has gone away ({type(error).__name__})") from error
-        self._speak()
+        self._report_progress()
 
     def stop(self) -> None:
         """Make `run` return; allowed in a signal handler."""
         self._stopping = True
 
     def _watched(self, query: StreamingQuery) -> StreamingQuery:
-        """Return the query that runs when it is time to end."""
-        said_s = 0.0
+        """Watch over query and lander; return the query that runs when it is time to end."""
+        spoke_s = 0.0
         while not self._stopping:
             if self._feeder is not None:
                 self._feeder.watch(_now_s())
@@ -150,13 +154,13 @@ class Run:
                 query = self._start_again(query)
             if self._is_idle(query):
                 return self._merge_all(query)
-            if _now_s() - said_s >= _SAYS_EVERY_S and self._speak():
-                said_s = _now_s()
-            time.sleep(_LOOKS_EVERY_S)
+            if _now_s() - spoke_s >= _SPEAK_EVERY_S and self._report_progress():
+                spoke_s = _now_s()
+            time.sleep(_LOOK_EVERY_S)
         return query
 
     def _start(self) -> StreamingQuery:
-        return streaming.start(self._spark, self._plan, self._progress, trigger_s=self._trigger_s)
+        return streaming.start(self._spark, self._job, self._progress, trigger_s=self._trigger_s)
 
     def _start_again(self, query: StreamingQuery) -> StreamingQuery:
         why = streaming.reason(query)
@@ -191,7 +195,7 @@ class Run:
             else:
                 return query
 
-    def _speak(self) -> bool:
+    def _report_progress(self) -> bool:
         line = self._progress.news()
         if line:
             self._say(line)
@@ -202,7 +206,7 @@ def _stop(query: StreamingQuery) -> None:
     """Stop a query, at the end of its batch if that is near: half of one would be done again."""
     ends_s = _now_s() + _BATCH_ENDS_WITHIN_S
     while query.isActive and query.status["isTriggerActive"] and _now_s() < ends_s:
-        time.sleep(_LOOKS_EVERY_S)
+        time.sleep(_LOOK_EVERY_S)
     query.stop()
 
 

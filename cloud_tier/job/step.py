@@ -1,11 +1,11 @@
 """One micro-batch: join, frontier, windows, globals. Each part is a join or appends what differs.
 
     1 join the batch in itself and append it to `lattice`           one commit
-    2 the frontier, from all promises, ticks and words on members
+    2 the frontier, from all promises, ticks and member commands
       that were merged
     3 windows: touched ones and those that F has passed; what
       differs is appended, with F in the same commit                at most one commit
-    4 globals, where variables or words on members came in          at most one commit
+    4 globals, where variables or member commands came in          at most one commit
 
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
 joins to the same, touched are the panes of all input rows, new or not, and F is recorded by the
@@ -22,11 +22,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import dynamic, merge, windows
-from cloud_tier.lake.tables import MEMBER, PANE, PANE_DATE, PROMISE, TENTATIVE, TICK, VARIABLE
-from cloud_tier.plan import Plan
+from cloud_tier.job.job import Job
+from cloud_tier.lake.sqltext import day, identifier, one_of
+from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TENTATIVE, TICK, VARIABLE
 from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
+from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 
 
 class Known(NamedTuple):
@@ -35,12 +37,12 @@ class Known(NamedTuple):
     Attributes:
         frontier: F; None is bottom.
         heard: every promise and tick, and who was retired.
-        said: what the newest rows of `globals` say.
+        current_rows: the newest rows of `globals`.
     """
 
     frontier: int | None
     heard: Liveness
-    said: dynamic.Current = MappingProxyType({})
+    current_rows: dynamic.CurrentRows = MappingProxyType({})
 
 
 class Outcome(NamedTuple):
@@ -51,7 +53,7 @@ class Outcome(NamedTuple):
         coverage: the frontier now, and over whom.
         rows: how many rows came in, after the join inside the batch.
         panes: how many of them are pane rows.
-        variables: how many of them are rows of variables or words on members.
+        variables: how many of them are rows of variables or member commands.
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
     """
@@ -65,113 +67,113 @@ class Outcome(NamedTuple):
     globals: int = 0
 
 
-class Brought(NamedTuple):
-    """What a batch brought: panes by stream, rows by kind, and what they say of devices."""
+class BatchSummary(NamedTuple):
+    """What a batch holds: its panes by stream, its rows by kind, and what it tells of devices."""
 
     panes_us: dict[int, set[int]]
     rows: dict[str, int]
     heard: Liveness
 
 
-def step(batch: DataFrame, batch_id: int, plan: Plan, known: Known) -> Outcome:
+def step(batch: DataFrame, batch_id: int, job: Job, known: Known) -> Outcome:
     """Merge a batch of landing rows into the lake.
 
     Args:
         batch: rows of `landing`, perhaps none, perhaps rows that were merged before.
         batch_id: the streaming query's number for it; it changes nothing.
-        plan: the program over the lake.
+        job: the program over the lake.
         known: what the last step returned, or `recalled` at a start.
     """
     del batch_id
-    brought = append_joined(batch, plan)
-    heard = known.heard.joined(brought.heard)
-    coverage = advance(known.frontier, heard, plan.roster, plan.dead_after_us)
+    summary = append_joined(batch, job)
+    heard = known.heard.joined(summary.heard)
+    coverage = advance(known.frontier, heard, job.roster, job.dead_after_us)
     starts = windows.affected(
-        plan.windows, brought.panes_us, known.frontier, coverage.frontier, plan.retain_us
+        job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
     )
-    spark, said = batch.sparkSession, known.said
-    appended = append_windows(spark, plan, starts, coverage)
-    variables = brought.rows.get(VARIABLE, 0) + brought.rows.get(MEMBER, 0)
-    news = append_globals(spark, plan, heard.membership, said) if variables else {}
+    spark, rows = batch.sparkSession, known.current_rows
+    appended = append_windows(spark, job, starts, coverage)
+    variables = summary.rows.get(VARIABLE, 0) + summary.rows.get(MEMBER, 0)
+    news = append_globals(spark, job, heard.membership, rows) if variables else {}
     return Outcome(
-        Known(coverage.frontier, heard, {**said, **news} if news else said),
+        Known(coverage.frontier, heard, {**rows, **news} if news else rows),
         coverage,
-        sum(brought.rows.values()),
-        brought.rows.get(PANE, 0),
+        sum(summary.rows.values()),
+        summary.rows.get(PANE, 0),
         variables,
         appended,
         len(news),
     )
 
 
-def append_joined(batch: DataFrame, plan: Plan) -> Brought:
-    """Join a batch in itself, append it to `lattice`, and return what it brought."""
-    joined = merge.joined(batch, [part.name for part in plan.parts]).persist()
+def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
+    """Join a batch in itself, append it to `lattice`, and return what it holds."""
+    joined = merge.joined(batch, job.names).persist()
     try:
-        brought = _brought(joined)
-        if brought.rows:
-            _append(merge.with_date(joined), plan.lake.lattice)
+        summary = _summary(joined)
+        if summary.rows:
+            _append(merge.with_date(joined), job.lake.lattice)
     finally:
         joined.unpersist()
-    return brought
+    return summary
 
 
 def append_windows(
-    spark: SparkSession, plan: Plan, starts: windows.Starts, coverage: Coverage
+    spark: SparkSession, job: Job, starts: windows.Starts, coverage: Coverage
 ) -> int:
     """Recompute the windows with these starts, append what differs, and return how many did."""
     if not starts:
         return 0
-    lattice, written = read(spark, plan.lake.lattice), read(spark, plan.lake.windows)
-    computed = windows.computed(lattice, plan.windows, plan.parts, starts)
-    current = windows.current(written, plan.parts, starts)
-    rows = windows.revisions(computed, current, plan.parts, coverage)
-    return _append(rows, plan.lake.windows, json.dumps({"frontier": coverage.frontier}))
+    lattice, written = read(spark, job.lake.lattice), read(spark, job.lake.windows)
+    computed = windows.computed(lattice, job.windows, job.columns, starts)
+    current = windows.current(written, job.columns, starts)
+    rows = windows.revisions(computed, current, job.columns, coverage)
+    return _append(rows, job.lake.windows, json.dumps({"frontier": coverage.frontier}))
 
 
 def append_globals(
-    spark: SparkSession, plan: Plan, membership: Membership, said: dynamic.Current
-) -> dynamic.Current:
+    spark: SparkSession, job: Job, membership: Membership, before: dynamic.CurrentRows
+) -> dynamic.CurrentRows:
     """Recompute the dynamic folds, append what differs, and return what was appended.
 
     Args:
         spark: a session.
-        plan: the program over the lake.
+        job: the program over the lake.
         membership: who was retired.
-        said: what the newest rows say.
+        before: the newest rows of `globals` so far.
     """
-    if not plan.folds:
+    if not job.folds:
         return {}
-    standing = merge.standing(_stored(spark, plan, VARIABLE))
-    entries = merge.joined(standing, [part.name for part in plan.parts])
-    values = dynamic.values(entries, plan.folds, membership)
-    current = dynamic.frame_of(spark, said)
-    rows = dynamic.revisions(values, current, plan.folds, membership).persist()
+    standing = merge.standing(_stored(spark, job, VARIABLE))
+    entries = merge.joined(standing, job.names)
+    values = dynamic.values(entries, job.folds, membership)
+    current = dynamic.frame_of(spark, before)
+    rows = dynamic.revisions(values, current, job.folds, membership).persist()
     try:
-        return dynamic.said(rows) if _append(rows, plan.lake.globals) else {}
+        return dynamic.current_rows(rows) if _append(rows, job.lake.globals) else {}
     finally:
         rows.unpersist()
 
 
-def recalled(spark: SparkSession, plan: Plan) -> Known:
+def recalled(spark: SparkSession, job: Job) -> Known:
     """Return what the tables know: what a query starts with."""
-    names = [part.name for part in plan.parts]
-    words = merge.joined(_stored(spark, plan, PROMISE, TICK), names)
-    heard = _heard(merge.latest(words, names)).joined(_heard(_stored(spark, plan, MEMBER)))
-    said = dynamic.current(read(spark, plan.lake.globals), plan.folds) if plan.folds else {}
-    return Known(recorded_frontier(spark, plan), heard, said)
+    clocks = merge.joined(_stored(spark, job, PROMISE, TICK), job.names)
+    newest = _heard(merge.latest(clocks, job.names))
+    heard = newest.joined(_heard(_stored(spark, job, MEMBER)))
+    rows = dynamic.current(read(spark, job.lake.globals), job.folds) if job.folds else {}
+    return Known(recorded_frontier(spark, job), heard, rows)
 
 
-def recorded_frontier(spark: SparkSession, plan: Plan) -> int | None:
+def recorded_frontier(spark: SparkSession, job: Job) -> int | None:
     """Return the frontier that the windows table records; None is bottom.
 
     It is the greater of that in the newest commit that carries one and that in the rows which it
     made final.
     """
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{plan.lake.windows}`")
+    history = spark.sql(f"DESCRIBE HISTORY delta.{identifier(job.lake.windows)}")
     told = history.where("userMetadata LIKE '{\"frontier\"%'").orderBy(sql.desc("version"))
     newest = told.select("userMetadata").first()
-    final = read(spark, plan.lake.windows).where(f"status != '{TENTATIVE}'")
+    final = read(spark, job.lake.windows).where(f"NOT ({one_of('status', [TENTATIVE])})")
     greatest = final.agg(sql.max("frontier")).first()
     found = [json.loads(newest[0])["frontier"]] if newest else []
     found += [greatest[0]] if greatest else []
@@ -183,7 +185,7 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
 
 
-def _brought(joined: DataFrame) -> Brought:
+def _summary(joined: DataFrame) -> BatchSummary:
     panes_us: dict[int, set[int]] = {}
     rows: dict[str, int] = {}
     counted = joined.groupBy("kind", "stream", "pane_us").count()
@@ -191,47 +193,33 @@ def _brought(joined: DataFrame) -> Brought:
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
             panes_us.setdefault(stream, set()).add(pane_us)
-    return Brought(panes_us, rows, _heard(joined))
+    return BatchSummary(panes_us, rows, _heard(joined))
 
 
 def _heard(rows: DataFrame) -> Liveness:
-    """Return the promises, ticks and words on members among rows."""
+    """Return the promises, ticks and member commands among rows."""
     promises = Frontier()
     ticks: dict[str, Tick] = {}
     membership = Membership()
-    for row in rows.where(f"kind IN ('{PROMISE}', '{TICK}', '{MEMBER}')").select(*_SAID).collect():
+    telling = rows.where(one_of("kind", (PROMISE, TICK, MEMBER)))
+    for row in telling.select(*LANDED).collect():
         version = Version(row.incarnation, row.nonce, row.seq)
         if row.kind == TICK:
-            tick = Tick(row.seq, Listening(row.low_us, row.since_us))
-            ticks[row.device] = max(tick, ticks.get(row.device, tick))
+            tick = Tick(row.seq, Listening(row.now_us, row.since_us))
+            ticks[row.lander] = max(tick, ticks.get(row.lander, tick))
         elif row.kind == MEMBER:
-            membership |= Membership({row.device: Member(row.changed, row.done, version)})
+            membership |= Membership({row.device: Member(row.control, row.retired, version)})
         else:
             promise = Promise(version, row.low_us, bool(row.done), row.received_us)
             promises |= Frontier({row.device: promise})
     return Liveness(promises, ticks, membership)
 
 
-_SAID = (
-    "kind",
-    "device",
-    "incarnation",
-    "nonce",
-    "seq",
-    "low_us",
-    "since_us",
-    "received_us",
-    "done",
-    "changed",
-)
-
-
-def _stored(spark: SparkSession, plan: Plan, *kinds: str) -> DataFrame:
+def _stored(spark: SparkSession, job: Job, *kinds: str) -> DataFrame:
     """Return the rows of kinds that are not panes: they are in one partition of `lattice`."""
-    wanted = ", ".join(f"'{kind}'" for kind in kinds)
-    stored = read(spark, plan.lake.lattice).where(f"{PANE_DATE} = {merge.day(0)}")
+    stored = read(spark, job.lake.lattice).where(f"{PANE_DATE} = {day(0)}")
     # Everything that follows groups by the device and more, so the rows move once.
-    return stored.where(f"kind IN ({wanted})").repartition("device")
+    return stored.where(one_of("kind", kinds)).repartition("device")
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

@@ -12,14 +12,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, vacuum
 from cloud_tier.job.step import Known, Outcome, recalled, step
-from cloud_tier.plan import Plan
 
 log = logging.getLogger(__name__)
 
 CONF: Final = {
-    # A lake in many small commits: what `VACUUM` did is told by what is there, not by commits.
+    # Each VACUUM would add two commits to the table's log, which nobody reads.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
 LOCAL_CONF: Final = {
@@ -46,18 +46,16 @@ USUAL: Final = Upkeep()
 
 
 class Batches:
-    """What `foreachBatch` calls: a step, then perhaps maintenance, in one thread.
+    """The function of `foreachBatch`: a step, now and then maintenance, in one thread.
 
     Args:
-        plan: the program over the lake.
-        report: told each step's outcome.
+        job: the program over the lake.
+        report: is given the outcome of each step.
         upkeep: how often the lake is kept small.
     """
 
-    def __init__(
-        self, plan: Plan, report: Callable[[Outcome], None], upkeep: Upkeep = USUAL
-    ) -> None:
-        self._plan = plan
+    def __init__(self, job: Job, report: Callable[[Outcome], None], upkeep: Upkeep = USUAL) -> None:
+        self._job = job
         self._report = report
         self._upkeep = upkeep
         self._known: Known | None = None
@@ -67,8 +65,8 @@ class Batches:
         """Merge one batch."""
         spark = batch.sparkSession
         if self._known is None:
-            self._known = recalled(spark, self._plan)
-        outcome = step(batch, batch_id, self._plan, self._known)
+            self._known = recalled(spark, self._job)
+        outcome = step(batch, batch_id, self._job, self._known)
         # Only now: a step that died before is done again with what was known before it.
         self._known = outcome.known
         # What maintenance commits to `landing` comes back as a batch of no rows.
@@ -79,14 +77,14 @@ class Batches:
 
     def _maintain(self, spark: SparkSession, frontier: int | None) -> None:
         if self._count % self._upkeep.maintain_every == 0:
-            maintain(spark, self._plan, frontier)
+            maintain(spark, self._job, frontier)
         if self._count % self._upkeep.vacuum_every == 0:
-            vacuum(spark, self._plan)
+            vacuum(spark, self._job)
 
 
 def start(
     spark: SparkSession,
-    plan: Plan,
+    job: Job,
     report: Callable[[Outcome], None],
     *,
     trigger_s: float = 2.0,
@@ -96,14 +94,14 @@ def start(
 
     Args:
         spark: a session.
-        plan: the program over a lake whose tables exist.
-        report: told each step's outcome, in the query's thread.
-        trigger_s: a batch begins so often, if something has landed.
+        job: the program over a lake whose tables exist.
+        report: is given the outcome of each step, in the query's thread.
+        trigger_s: the least time between the beginnings of two batches.
         upkeep: how often the lake is kept small.
     """
-    lake = plan.lake
+    lake = job.lake
     landed = spark.readStream.format("delta").load(lake.landing)
-    writer = landed.writeStream.foreachBatch(Batches(plan, report, upkeep))
+    writer = landed.writeStream.foreachBatch(Batches(job, report, upkeep))
     writer = writer.option("checkpointLocation", lake.checkpoint)
     return writer.trigger(processingTime=f"{round(trigger_s * 1000)} milliseconds").start()
 

@@ -51,7 +51,7 @@ class Definition(NamedTuple):
     slide_us: int
 
 
-def record(program: Plan, lake: Lake) -> list[str]:
+def record(plan: Plan, lake: Lake) -> list[str]:
     """Write the program's definitions where they are new or differ from the newest.
 
     Returns:
@@ -59,7 +59,7 @@ def record(program: Plan, lake: Lake) -> list[str]:
     """
     known = _newest(lake)
     fresh, changed = [], []
-    for kind, name, description in _described(program):
+    for kind, name, description in _described(plan):
         revision, before = known.get((kind, name), (-1, ""))
         text = json.dumps(description, ensure_ascii=False)
         if text == before:
@@ -96,17 +96,17 @@ def _newest(lake: Lake) -> dict[tuple[str, str], tuple[int, str]]:
     return newest
 
 
-def _described(program: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
-    for window in program.windows.values():
+def _described(plan: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
+    for window in plan.windows.values():
         sizes = {"size_us": window.size_us, "slide_us": window.slide_us}
-        yield WINDOW, window.name, _description(program, window) | sizes
-    for fold in program.dynamic_folds.values():
-        yield FOLD, fold.name, _description(program, fold) | {"size_us": 0, "slide_us": 0}
+        yield WINDOW, window.name, _description(plan, window) | sizes
+    for fold in plan.dynamic_folds.values():
+        yield FOLD, fold.name, _description(plan, fold) | {"size_us": 0, "slide_us": 0}
 
 
-def _description(program: Plan, result: Window | DynamicFold) -> dict[str, object]:
+def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:
     described = {
-        "program": program.name,
+        "program": plan.name,
         "stream": result.stream,
         "columns": list(result.fold.columns_named),
         "parts": list(result.fold.parts),

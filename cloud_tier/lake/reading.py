@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from cloud_tier.lake.definitions import FOLD, WINDOW, Definition, definitions
 from cloud_tier.lake.query import rows
+from cloud_tier.lake.sqltext import standard_identifier, standard_literal
 from cloud_tier.lake.tables import Lake
 from lasp_edge.errors import NotFound
 
@@ -33,7 +34,7 @@ def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
     record = ["devices_in", "devices_expected", "status", "revision"]
     query = _select(
         [*identity, *meaning.columns, *record],
-        f'"window" = {_quoted(name)} AND stream = {meaning.stream}',
+        f'"window" = {standard_literal(name)} AND stream = {meaning.stream}',
         "key, start_us",
         all_revisions=all_revisions,
     )
@@ -61,7 +62,7 @@ def fleet_values(lake: Lake, name: str | None = None, *, all_revisions: bool = F
         columns += [column for column in _columns(meaning) if column not in columns]
         query = _select(
             ["name", "key", *meaning.columns, *record],
-            f"name = {_quoted(fold)} AND stream = {meaning.stream}",
+            f"name = {standard_literal(fold)} AND stream = {meaning.stream}",
             "name, key",
             all_revisions=all_revisions,
         )
@@ -83,14 +84,10 @@ def _columns(meaning: Definition) -> list[str]:
     return [*meaning.parts, *(column for column in meaning.columns if column not in hidden)]
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _select(fields: Sequence[str], where: str, entry: str, *, all_revisions: bool) -> str:
     """Return a query for the rows of each entry, its newest or all."""
     newest = f"row_number() OVER (PARTITION BY {entry} ORDER BY revision DESC)"
-    listed = ", ".join(f'"{field}"' for field in fields)
+    listed = ", ".join(map(standard_identifier, fields))
     only = "" if all_revisions else "WHERE newest = 1"
     return (
         f"SELECT {listed} FROM (SELECT *, {newest} AS newest FROM source "  # noqa: S608 - quoted

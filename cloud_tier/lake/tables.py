@@ -8,24 +8,32 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Five kinds of row share the columns:
+`max_by` and `sum` are the join. Five kinds of row share the columns. (incarnation, nonce, seq) is
+a version, and all rows have `received_us`, the time at which the lander took them in:
 
-    pane       one replica's partial of one pane of one key; the greatest `seq` of a replica wins
+    pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
+               greatest `seq` of a replica wins
     variable   one key of a device's entry of a dynamic variable, that is, of one `shard` of it. It
                counts while its version is the greatest of (stream, device, shard); `changed` is
                the seq at which the key itself last changed. An entry without keys is one row whose
                `key` is NULL, and only says that all others are gone
-    promise    one device's low watermark, and when its version was first heard
-    tick       a lander's clock: it has listened from `since_us` until `low_us`
-    member     an operator's word on a device: numbered by `changed`, retired if `done`, and then
-               (incarnation, nonce, seq) is up to where its panes count
+    promise    a device's low watermark `low_us`, or that it is `done`, as of its version;
+               `received_us` is when that version first came
+    tick       the clock of a `lander` at the end of its segment `seq`: it has listened from
+               `since_us` until `now_us`
+    member     an operator's command on a device, the one numbered `control`: `retired` or not; if
+               it is, panes up to the version still count
+
+A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
+(`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
+add one takes a line there, its meaning here, and the code that fills it.
 
 Tables are plain (reader version 1, writer version 2): any Delta reader opens them.
 """
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
@@ -33,7 +41,17 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from lasp_edge.errors import NotFound, UsageError
-from lasp_edge.folds.fold import Column, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.protocol.lake_columns import (
+    KEPT_APART,
+    LAKE_COLUMNS,
+    LANDED,
+    PANE_DATE,
+    VALUE_IDENTITY,
+    VALUE_RECORD,
+    WINDOW_IDENTITY,
+    WINDOW_RECORD,
+)
 
 PANE: Final = "pane"
 VARIABLE: Final = "variable"
@@ -45,45 +63,6 @@ TENTATIVE: Final = "tentative"
 FINAL: Final = "final"
 REVISED: Final = "revised"
 
-ENTRY: Final = {
-    "kind": "string",
-    "stream": "long",
-    "key": "string",
-    "pane_us": "long",
-    "device": "string",
-    "incarnation": "long",
-    "nonce": "long",
-    "seq": "long",
-    "low_us": "long",
-    "since_us": "long",
-    "received_us": "long",
-    "done": "boolean",
-    "shard": "long",
-    "changed": "long",
-}
-PANE_DATE: Final = "pane_date"
-
-_WINDOW_IDENTITY: Final = {
-    "window": "string",
-    "key": "string",
-    "start_us": "long",
-    "end_us": "long",
-}
-_WINDOW_RECORD: Final = {
-    "devices_in": "integer",
-    "devices_expected": "integer",
-    "excluded": "string",
-    "status": "string",
-    "revision": "integer",
-    "frontier": "long",
-    "stream": "long",
-}
-_GLOBAL_RECORD: Final = {
-    "inputs": "string",
-    "devices_in": "integer",
-    "revision": "integer",
-    "stream": "long",
-}
 REJECTS: Final = {
     "received_us": "long",
     "topic": "string",
@@ -98,6 +77,18 @@ PROGRAMS: Final = {
     "description": "string",
 }
 
+_NULLABLE: Final = frozenset({"control", "retired", "now_us", "since_us"})
+_OF_NOTHING: Final[Mapping[str, Any]] = {"string": "", "long": 0}
+ABSENT: Final[Mapping[str, Any]] = {
+    "seq": 0,
+    **{name: _OF_NOTHING[kind] for name, kind in KEPT_APART.items() if name not in _NULLABLE},
+}
+"""What a column holds in a kind of row that has no use for it; NULL if it is not here."""
+
+FORMAT: Final = 2
+"""Of the tables' columns and of their meaning. A lake of another format is left as it is."""
+_DESCRIPTION: Final = "lasp-edge lake, format "
+
 # Totals over devices and panes may exceed 64 bits; a single entry's never do.
 _COMBINED: Final = {Op.SUM: "decimal(38,0)"}
 _ARROW: Final = {
@@ -109,8 +100,8 @@ _ARROW: Final = {
 }
 _NOT_IN_A_NAME: Final = frozenset(" ,;{}()\n\t=.`")
 _APPENDED_ONLY: Final = {"delta.appendOnly": "true"}
-# A reader of a table's log opens at most so many commits; a checkpoint costs an append 0.3 s.
 _PROPERTIES: Final = {"delta.checkpointInterval": "100"}
+"""In commits: how many of them a reader of a table opens at most. A checkpoint costs 0.3 s."""
 
 
 class Lake:
@@ -192,29 +183,43 @@ class Lake:
             columns: the program's columns by name.
 
         Raises:
-            UsageError: a column's name cannot stand beside the lake's own.
+            UsageError: a column's name cannot stand beside the lake's own, or the lake is there
+                and has another format.
         """
         _check_names(columns)
+        self._check_format()
         parts = _part_types(columns)
         combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
-        windows = {**_WINDOW_IDENTITY, **combined, **_WINDOW_RECORD}
-        values = {"name": "string", "key": "string", **combined, **_GLOBAL_RECORD}
-        _ensure(self.landing, {**ENTRY, **parts}, _APPENDED_ONLY)
-        _ensure(self.lattice, {**ENTRY, PANE_DATE: "date", **parts}, {}, PANE_DATE)
+        windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}
+        values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
+        _ensure(self.landing, {**LANDED, **parts}, _APPENDED_ONLY)
+        _ensure(self.lattice, {**LANDED, PANE_DATE: "date", **parts}, {}, PANE_DATE)
         _ensure(self.windows, windows, _APPENDED_ONLY)
         _ensure(self.globals, values, _APPENDED_ONLY)
         _ensure(self.rejects, REJECTS, _APPENDED_ONLY)
         _ensure(self.programs, PROGRAMS, _APPENDED_ONLY)
 
+    def _check_format(self) -> None:
+        """Check that the lake is new or has this format; `landing` is its oldest table."""
+        if not DeltaTable.is_deltatable(self.landing):
+            return
+        described = DeltaTable(self.landing).metadata().description or ""
+        number = described.removeprefix(_DESCRIPTION) if described else "1"
+        if number != str(FORMAT):
+            raise UsageError(
+                f"{self.root} has the lake format {number}, and this lasp-edge writes {FORMAT}: "
+                "name another directory with --lake, and the devices will send everything again"
+            )
+
 
 def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
-    """Return the Arrow schema of columns by Delta type; an entry's are `ENTRY` and its parts."""
+    """Return the Arrow schema of columns that are given by Delta type."""
     return pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
 
 
-def entry_schema(columns: Mapping[str, Column]) -> pa.Schema:
+def landed_schema(columns: Mapping[str, Column]) -> pa.Schema:
     """Return the Arrow schema of landing rows with these part columns."""
-    return arrow_schema({**ENTRY, **_part_types(columns)})
+    return arrow_schema({**LANDED, **_part_types(columns)})
 
 
 def _part_types(columns: Mapping[str, Column]) -> dict[str, str]:
@@ -223,11 +228,10 @@ def _part_types(columns: Mapping[str, Column]) -> dict[str, str]:
 
 
 def _check_names(columns: Iterable[str]) -> None:
-    own = {*ENTRY, PANE_DATE, *_WINDOW_IDENTITY, *_WINDOW_RECORD, *_GLOBAL_RECORD, "name"}
-    seen = {name.casefold(): name for name in own}
+    seen = {name: name for name in LAKE_COLUMNS}
     for name in columns:
         other = seen.setdefault(name.casefold(), name)
-        if other in own or other != name:
+        if other in LAKE_COLUMNS or other != name:
             raise UsageError(f"a fold's column {name!r} clashes with the lake's column {other!r}")
         if not name or set(name) & _NOT_IN_A_NAME:
             raise UsageError(f"a fold's column {name!r} cannot be a column of a Delta table")
@@ -253,6 +257,7 @@ def _make(path: str, fields: list[Field], properties: dict[str, str], partition:
             schema=Schema(fields),
             partition_by=[partition] if partition else None,
             configuration=properties,
+            description=f"{_DESCRIPTION}{FORMAT}",
         )
     except DeltaError:
         # The lander and the job start together, and one of them makes the table.

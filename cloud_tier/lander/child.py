@@ -11,9 +11,13 @@ from typing import Final
 log = logging.getLogger(__name__)
 
 _SHORTEST_WAIT_S: Final = 0.5
+"""In seconds: the wait before the first restart. It doubles with every death in a row."""
 _LONGEST_WAIT_S: Final = 30.0
+"""In seconds: where the doubling ends, so that a repaired broker is found within half a minute."""
 _STEADY_S: Final = 30.0
+"""In seconds: a lander that ran for this long died of something new; the wait starts over."""
 _STOPS_WITHIN_S: Final = 20.0
+"""In seconds: how long a stopped lander may take to land its segment, ten times what one takes."""
 
 
 class LanderChild:
@@ -23,11 +27,11 @@ class LanderChild:
     ends by itself when the job is gone.
 
     Args:
-        words: what follows `lasp-edge lander`.
+        arguments: what follows `lasp-edge lander` on the command line.
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self._command = [sys.executable, "-m", "cloud_tier.command.lander", *words]
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._command = [sys.executable, "-m", "cloud_tier.command.lander", *arguments]
         self._command += ["--parent", str(os.getpid())]
         self._process: subprocess.Popen[bytes] | None = None
         self._wait_s = _SHORTEST_WAIT_S
@@ -36,11 +40,11 @@ class LanderChild:
 
     @property
     def runs(self) -> bool:
-        """Whether it can land what it has when it is stopped."""
+        """Whether the process runs, so that it lands its segment when it is stopped."""
         return self._process is not None and self._process.poll() is None
 
     def watch(self, now_s: float) -> None:
-        """Start the lander if it does not run, at growing intervals if it keeps dying."""
+        """Start the lander if it does not run; wait longer each time if it keeps dying."""
         if self.runs:
             return
         if self._process is not None:
@@ -52,7 +56,7 @@ class LanderChild:
             self._started_s = now_s
 
     def stop(self) -> None:
-        """Have the lander land what it has, and wait until it did."""
+        """Have the lander land its segment, and wait until it has ended."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.send_signal(signal.SIGTERM)

@@ -7,8 +7,8 @@ So whatever the broker has forgotten is on disk here, and whatever a device has 
 lake. A kill between any two arrows loses nothing and doubles nothing: the log is landed at the
 next start, and a segment that had landed already is known by its number.
 
-A segment is closed soon after data came, later if there are only promises in it, and seldom
-without any message: its tick tells Spark that time has passed, and each tick is a commit.
+A segment is closed soon after data came in, later if it holds promises only, and seldom if it is
+empty: its tick tells Spark that time has passed, and each tick costs a commit.
 """
 
 import logging
@@ -38,11 +38,15 @@ log = logging.getLogger(__name__)
 
 SECOND_US: Final = 1_000_000
 _SESSION_KEPT_S: Final = 3600
-
+"""In seconds: for how long the broker keeps messages for a lander that is away. An hour covers a
+restart of the machine; what devices sent before that they send again."""
 _NUMBERS_IN_AN_ACK: Final = 2_000
+"""Frame numbers in one acknowledgement: at most 10 bytes each, so a frame of at most 20 kB."""
 _TOLD_AGAIN_US: Final = 60 * SECOND_US
-"""A device that is heard and sends no panes is told so often into which lake they go."""
+"""In microseconds: how often a device that sends no panes is told which lake it sends to."""
 _REPLICAS_AWAITING: Final = 100_000
+"""Replicas whose acknowledgements wait for the broker at most: the greatest fleet, restarted ten
+times while the broker was away. Beyond that the oldest wait in vain and their devices resend."""
 
 
 class MessageLink(Protocol):
@@ -63,10 +67,10 @@ class Pace:
     """When a segment is closed.
 
     Attributes:
-        data_us: so long after the first pane or variable frame in it.
-        promises_us: so long after the first message, if there is only other traffic.
-        idle_us: so long after the last one was closed, if there is no message.
-        full_bytes: or when it holds so much.
+        data_us: the time from its first pane or variable frame.
+        promises_us: the time from its first message, if it holds only other frames.
+        idle_us: the time from the end of the segment before, if it holds no message.
+        full_bytes: the size at which it is closed in any case.
     """
 
     data_us: int = 1_000_000
@@ -129,7 +133,7 @@ class Lander:
             self._log.drop(number)
 
     def turn(self, timeout_s: float) -> None:
-        """Take what came in, close and land the segment if it is time, send acknowledgements."""
+        """Take the messages that came in, land a segment that is due, send acknowledgements."""
         now_us = self._now_us()
         due_us = self._due_us()
         if due_us is not None:
@@ -152,7 +156,7 @@ class Lander:
         self._log.drop(number)
 
     def stop(self) -> None:
-        """Land what is logged, send the last acknowledgements, and let the log go."""
+        """Land the open segment, send the last acknowledgements and release the log."""
         if self._log.is_open:
             self.close_segment()
         self._send_acks()
@@ -187,7 +191,7 @@ class Lander:
             self._data_us = now_us
 
     def _close_for_silence(self) -> None:
-        """Close with the clock of the listening that just ended: nobody is heard from now on."""
+        """Close the segment with the clock of the connection that was lost."""
         if self._log.is_open:
             self.close_segment()
         self._since_us = None
@@ -196,7 +200,7 @@ class Lander:
         return topic.count("/beat/") == 1
 
     def _due_us(self) -> int | None:
-        """Return when the segment is to be closed; None: not before something comes."""
+        """Return when the segment is to be closed; None: not before a message comes."""
         if self._bytes >= self._pace.full_bytes:
             return self._closed_us
         if self._data_us is not None:
@@ -213,15 +217,15 @@ class Lander:
         self._landing.land(segment.number, rows, taken)
         for replica, numbers in taken.frames.items():
             self._acks.setdefault(replica, []).extend(numbers)
-        self._tell_the_lake(taken, segment.clock.now_us)
+        self._tell_lake_id(taken, segment.clock.now_us)
         while len(self._acks) > _REPLICAS_AWAITING:  # they send again, and are acknowledged then
             del self._acks[next(iter(self._acks))]
 
-    def _tell_the_lake(self, taken: Taken, now_us: int) -> None:
-        """Have an acknowledgement of nothing sent to devices that only promise.
+    def _tell_lake_id(self, taken: Taken, now_us: int) -> None:
+        """Queue an empty acknowledgement for each device that sends beats and no panes.
 
-        Else a device to which nothing is new would never learn that the lake is another one, and
-        that all it ever sent is to be sent again.
+        Otherwise a device with nothing new to send would never learn that the lake is another one
+        and that everything has to be sent again.
         """
         for _, _, beat in taken.promises.values():
             told_us = self._told_us.get(beat.about)
@@ -247,7 +251,7 @@ class LanderProcess:
     """A lander over a real broker and clock, until it is told to stop.
 
     Args:
-        program: a validated program.
+        plan: of the program.
         broker: where the fleet is.
         lake: its tables are made where they are missing.
         log_dir: a local directory for the log.
@@ -258,7 +262,7 @@ class LanderProcess:
 
     def __init__(
         self,
-        program: Plan,
+        plan: Plan,
         broker: BrokerUrl,
         lake: Lake,
         log_dir: Path,
@@ -267,9 +271,9 @@ class LanderProcess:
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
     ) -> None:
-        lake.create(program.columns)
-        record(program, lake)
-        topics = Topics(fleet or program.name)
+        lake.create(plan.columns)
+        record(plan, lake)
+        topics = Topics(fleet or plan.name)
         log_ = Log(log_dir, secrets.token_hex(8))
         landing = Landing(lake, log_.lander)
         self._link = Link(
@@ -280,7 +284,7 @@ class LanderProcess:
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
         )
-        reader = Reader(program, topics, landing.incarnations(), landing.membership())
+        reader = Reader(plan, topics, landing.incarnations(), landing.membership())
         pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,
@@ -296,7 +300,7 @@ class LanderProcess:
         self._stopping = False
 
     def run(self) -> None:
-        """Land until `stop` is called; then land what is logged."""
+        """Land segments until `stop` is called, then the last one."""
         self._lander.recover()
         self._link.start()
         try:

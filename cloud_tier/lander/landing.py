@@ -23,7 +23,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from cloud_tier.lake.query import rows
 from cloud_tier.lake.tables import (
-    ENTRY,
+    ABSENT,
     MEMBER,
     PANE,
     PROMISE,
@@ -32,11 +32,12 @@ from cloud_tier.lake.tables import (
     VARIABLE,
     Lake,
     arrow_schema,
-    entry_schema,
+    landed_schema,
 )
 from cloud_tier.lander.segments import Record, Segment
 from crdts import Member, Membership, Replica, Version
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import kinds
 from lasp_edge.protocol.blocks import PaneEntries
@@ -44,6 +45,7 @@ from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode
+from lasp_edge.protocol.lake_columns import LANDED
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.topics import Topics
@@ -97,7 +99,7 @@ class Reader:
     """Turns records into rows, for one program.
 
     Args:
-        program: whose streams are taken.
+        plan: of the program whose streams are taken.
         topics: the fleet's.
         incarnations: the greatest incarnation that was heard of each device.
         membership: who was retired.
@@ -105,29 +107,29 @@ class Reader:
 
     def __init__(
         self,
-        program: Plan,
+        plan: Plan,
         topics: Topics,
         incarnations: Mapping[str, int] | None = None,
         membership: Membership | None = None,
     ) -> None:
         self._topics = topics
-        self._columns = program.columns
+        self._columns = plan.columns
         self._incarnations = dict(incarnations or {})
         self._membership = membership or Membership()
         self._streams = {
             window.stream: Stream(window.fold, window.span_us, window.keyed)
-            for window in program.windows.values()
+            for window in plan.windows.values()
         }
         self._variables = {
             local.stream: Stream(local.fold, 0, local.keyed)
-            for local in program.published_folds.values()
+            for local in plan.published_folds.values()
         }
-        longest_us = max((window.size_us for window in program.windows.values()), default=0)
+        longest_us = max((window.size_us for window in plan.windows.values()), default=0)
         self._ahead_us = FAR_US + longest_us
 
     def take(self, segment: Segment) -> Taken:
         """Return the rows of a segment."""
-        taken = Taken({name: [] for name in (*ENTRY, *self._columns)})
+        taken = Taken({name: [] for name in (*LANDED, *self._columns)})
         for record in segment.records:
             try:
                 self._take_frame(taken, record, self._frame(record))
@@ -143,12 +145,12 @@ class Reader:
     def add_tick(self, taken: Taken, lander: str, segment: Segment) -> None:
         """Add the lander's clock at the end of a segment to its rows."""
         now_us, since_us = segment.clock
-        clock = {"low_us": now_us, "since_us": since_us, "received_us": now_us}
-        self._extend(taken, 1, kind=TICK, device=lander, seq=segment.number, **clock)
+        clock = {"now_us": now_us, "since_us": since_us, "received_us": now_us}
+        self._extend(taken, 1, kind=TICK, lander=lander, seq=segment.number, **clock)
 
     def table(self, taken: Taken) -> pa.Table:
         """Return the rows as Arrow."""
-        return pa.table(taken.columns, schema=entry_schema(self._columns))
+        return pa.table(taken.columns, schema=landed_schema(self._columns))
 
     def _frame(self, record: Record) -> Frame:
         try:
@@ -269,8 +271,8 @@ class Reader:
             1,
             kind=MEMBER,
             device=frame.about,
-            changed=frame.control,
-            done=frame.retired,
+            control=frame.control,
+            retired=frame.retired,
             received_us=record.received_us,
             **frame.version._asdict(),
         )
@@ -286,21 +288,8 @@ class Reader:
 
     def _extend(self, taken: Taken, rows: int, **columns: Any) -> None:
         for name, column in taken.columns.items():
-            value = columns.get(name, _ABSENT.get(name))
+            value = columns.get(name, ABSENT.get(name))
             column.extend(value if isinstance(value, tuple) else [value] * rows)
-
-
-# Columns that are not NULL where a kind of row has no use for them.
-_ABSENT: Final[Mapping[str, Any]] = {
-    "stream": 0,
-    "key": "",
-    "pane_us": 0,
-    "incarnation": 0,
-    "nonce": 0,
-    "seq": 0,
-    "shard": 0,
-    "changed": 0,
-}
 
 
 class Landing:
@@ -342,13 +331,13 @@ class Landing:
     def membership(self) -> Membership:
         """Return who was retired, as far as it has landed."""
         query = (
-            "SELECT DISTINCT device, changed, done, incarnation, nonce, seq FROM source "  # noqa: S608 - our word
+            "SELECT DISTINCT device, control, retired, incarnation, nonce, seq FROM source "  # noqa: S608 - our word
             f"WHERE kind = '{MEMBER}'"
         )
         found = Membership()
         for row in rows(self._lake, self._lake.landing, query):
             version = Version(row["incarnation"], row["nonce"], row["seq"])
-            found |= Membership({row["device"]: Member(row["changed"], row["done"], version)})
+            found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found
 
     def _reject(self, number: int, taken: Taken) -> None:

@@ -37,7 +37,7 @@ _SUFFIX: Final = ".segment"
 
 
 class Record(NamedTuple):
-    """One message as it came in."""
+    """One message of the broker, and when it was received."""
 
     received_us: int
     topic: str
@@ -93,7 +93,7 @@ class Log:
         return self._file is not None
 
     def start_after(self, number: int) -> None:
-        """Give no later segment a number up to this one: it has landed under it already."""
+        """Number later segments above this one, under which one has landed already."""
         self._number = max(self._number, number)
 
     def append(self, record: Record, since_us: int) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from device_agent.fleet.variables import Agreement, Result, Variables
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from crdts import BoundedLWWSet, Replica
-from crdts.bounded_lww_set import Sample
+from crdts.samples import HeldSample
 from device_agent.state.changes import Changes
 from device_agent.state.stored import Stored
 from lasp_edge.aggregates.local import SLIDE_FROM, Moved
@@ -141,7 +141,7 @@ class Sets:
         assert isinstance(bottom, BoundedLWWSet)
         return bottom.bottom()
 
-    def _move(self, name: str, key: str, come: list[Sample], gone: list[Sample]) -> None:
+    def _move(self, name: str, key: str, come: list[HeldSample], gone: list[HeldSample]) -> None:
         moved = self.moved[name]
         size = len(self.held[name][key])
         known = moved.get(key, ([], []))

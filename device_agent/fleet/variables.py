@@ -25,8 +25,8 @@ from device_agent.state.changes import Changes, Restored
 from device_agent.state.stored import Stored, fitting
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
 from lasp_edge.aggregates.local import WindowFolds
-from lasp_edge.folds import fold_of
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import DynamicFold, LocalFold, Variable
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Change
@@ -109,7 +109,7 @@ class Variables:
         self._local_folds = {name: folds[name] for name in sorted(folds)}
         self._local = WindowFolds(_by_source(self._local_folds))
         self._careful: dict[str, list[Fold]] = {
-            v.name: [f.fold for f in folds.values() if f.source is v and _may_fail(f.fold)]
+            v.name: [f.fold for f in folds.values() if f.source is v and not f.fold.is_built_in]
             for v in bounded
         }
         self._rooms = {name: self._room(name) for name in sorted(self._keyed)}
@@ -467,11 +467,6 @@ def _by_source(folds: Mapping[str, LocalFold]) -> dict[str, dict[str, Fold]]:
     for name, fold in folds.items():
         found.setdefault(fold.source.name, {})[name] = fold.fold
     return found
-
-
-def _may_fail(fold: Fold) -> bool:
-    """Return whether a fold is a user's own."""
-    return fold_of(fold.description()) is None
 
 
 def _has_shape(frame: VariableFrame, *, keyed: bool) -> bool:

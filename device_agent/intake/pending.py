@@ -12,7 +12,8 @@ from functools import lru_cache
 from device_agent.fleet.pending_updates import PendingUpdates
 from device_agent.intake.progress import NO_TIME
 from device_agent.state.changes import ReadingRow
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 
 BATCH_READINGS = 2**20

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from lasp_edge.folds import fold_of
-from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
 
@@ -45,18 +43,13 @@ class Route:
         self.quantise = event.resolution.quantise
         windows = [w for w in program.windows.values() if w.source.name == event.name]
         self.targets = tuple(
-            WindowTarget(w, w.span_us, w.stream, is_built_in(w.fold))
+            WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
             for w in sorted(windows, key=lambda w: w.stream)
         )
         self.collecting = program.collections.get(event.name, ())
         keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
         self.needs_event = keyed or event.name in program.functions.handlers
-        fallible = {f.source.name for f in program.local_folds.values() if not is_built_in(f.fold)}
+        fallible = {f.source.name for f in program.local_folds.values() if not f.fold.is_built_in}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)
         self.by_column = infallible and not self.needs_event and not self.validate_each
-
-
-def is_built_in(fold: Fold) -> bool:
-    """Return whether a fold is one of ours, which cannot fail."""
-    return fold_of(fold.description()) is not None

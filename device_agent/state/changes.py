@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from crdts import Replica
 from device_agent.state.facts import Facts
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 
 VariableId = tuple[str, str]
 """A variable's name, and a key of it; "" where it has no keys."""

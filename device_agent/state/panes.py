@@ -19,7 +19,7 @@ from typing import Any
 from crdts import Replica
 from device_agent.clock import is_time
 from device_agent.state.changes import Changes, PaneId, PaneRow
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
 
 PATIENCE_US = 10_000_000

@@ -31,7 +31,8 @@ from typing import Any, NamedTuple
 
 from crdts import Entry, Membership, OwnedMap, Replica, Version
 from lasp_edge.aggregates.sliding import Keyed, keyed
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, text_hash
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 

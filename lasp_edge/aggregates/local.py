@@ -25,14 +25,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from crdts import BoundedLWWSet
-from crdts.bounded_lww_set import Sample
+from crdts.samples import HeldSample
 from lasp_edge.aggregates.sliding import Queue, keyed, queue
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 
 SLIDE_FROM = 256
 """The least number of samples of a window that slides; folding fewer anew takes some 20 us."""
 
-Moved = tuple[list[Sample], list[Sample]]
+Moved = tuple[list[HeldSample], list[HeldSample]]
 """The samples that came to a window and those that left it, oldest first."""
 
 Lifted = int | tuple[int, int]
@@ -105,7 +106,7 @@ class WindowFold:
         return self._queue.total
 
 
-def _folded(fold: Fold, samples: Sequence[Sample]) -> Partial:
+def _folded(fold: Fold, samples: Sequence[HeldSample]) -> Partial:
     return fold.lift_column([value for _, value, _ in samples], [at_us for at_us, _, _ in samples])
 
 

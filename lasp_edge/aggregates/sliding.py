@@ -32,7 +32,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable
 
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 
 
 class Keyed(ABC):

@@ -15,7 +15,6 @@ from types import CellType, FunctionType
 from typing import Any
 
 from lasp_edge.checking.programs import folds_of
-from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Variable, Window
 from lasp_edge.language.plan import Plan
@@ -74,7 +73,7 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
         for handler in handlers:
             yield from _handler(event, handler)
     for fold in [found.fold for found in folds_of(plan)]:
-        if fold_of(fold.description()) is None:
+        if not fold.is_built_in:
             name = f"fold {fold.name} {fold.parameters}".strip()
             yield name, str(fold.version), fold, f"the version of class {type(fold).__name__}"
 

@@ -8,13 +8,14 @@ same.
 from collections.abc import Callable
 from typing import Any
 
-from crdts import BoundedLWWSet, Entry, Lattice, Membership, OwnedMap, Replica
+from crdts import BoundedLWWSet, Entry, Lattice, Membership, OwnedMap, Replica, Sample
+from crdts.samples import HeldSample
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.aggregates.local import ElementsFold, FoldError, Lifted, WindowFold
-from lasp_edge.dataflow.definition import Sample
 from lasp_edge.dataflow.nodes import Changes, Node
 from lasp_edge.dataflow.relation import Change
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 
 
 def sample_of(element: Any) -> Lifted:
@@ -191,5 +192,5 @@ class DynamicFolded(Assigned):
         return Change()
 
 
-def _samples(elements: list[Sample]) -> list[tuple[int, Any, int]]:
+def _samples(elements: list[Sample]) -> list[HeldSample]:
     return [(sample.time_us, sample.value, sample.time_us) for sample in sorted(elements)]

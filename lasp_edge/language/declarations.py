@@ -4,7 +4,7 @@ All are plain, immutable values without functions. A `Program` makes them and a 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import gcd
 from typing import Any, ClassVar, NamedTuple
@@ -102,6 +102,9 @@ class Window:
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
     """Devices make its panes, the cloud its rows."""
 
+    def __getstate__(self) -> list[Any]:
+        return _without_code(self)
+
     @property
     def span_us(self) -> int:
         """Length of a pane, the greatest that no window boundary cuts."""
@@ -128,6 +131,9 @@ class LocalFold:
     stream: int
 
     runs_on: ClassVar = (Tier.DEVICE,)
+
+    def __getstate__(self) -> list[Any]:
+        return _without_code(self)
 
     @property
     def keyed(self) -> bool:
@@ -183,3 +189,9 @@ class Awaited(NamedTuple):
 
     variable: str
     threshold: Any
+
+
+def _without_code(entry: Window | LocalFold) -> list[Any]:
+    """Return the fields of an entry as they are pickled: a user's fold leaves its code behind."""
+    values = [getattr(entry, field.name) for field in fields(entry)]
+    return [value.without_code() if isinstance(value, Fold) else value for value in values]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from crdts import Lattice
-from lasp_edge.folds.columns import Column
+from lasp_edge.folds.columns import Column, need_alike
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.arguments import named
 from lasp_edge.language.declarations import (
@@ -21,6 +21,7 @@ from lasp_edge.language.declarations import (
     Window,
 )
 from lasp_edge.language.mutators import shape
+from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 
 
 class Draft:
@@ -120,6 +121,17 @@ class Draft:
                 f"{target.bottom!r} does not; a Counter holds one sum, Pair and Product several"
             )
         return self.variables[name]
+
+    def need_room(self, fold: Fold) -> None:
+        """Check that a fold's columns and parts can stand in the lake, beside all others.
+
+        Raises:
+            ValueError: one has the name of a column of the lake, or of another kind of column.
+        """
+        for name in (*fold.columns_named, *fold.parts):
+            if name.casefold() in LAKE_COLUMNS:
+                raise ValueError(f"fold {fold.name}: the lake has a column {name!r}; rename yours")
+        need_alike(self.columns, fold.columns)
 
     def is_folded(self, name: str) -> bool:
         """Return whether a fold makes this variable."""

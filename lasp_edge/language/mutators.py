@@ -9,7 +9,7 @@ from inspect import signature
 
 from crdts import GCounter, Lattice, PNCounter, Product
 from crdts.mutator import is_mutator
-from lasp_edge.folds.fold import Op
+from lasp_edge.folds.columns import Op
 
 
 def shape(bottom: Lattice) -> list[Op] | None:

@@ -26,8 +26,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.folds import as_fold
-from lasp_edge.folds.columns import need_alike
+from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import named, need_key, size_and_slide
 from lasp_edge.language.declarations import EventType, Handler, Key, Variable, Window
@@ -181,7 +180,7 @@ class Program:
         source = self._draft.own(source)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
-        need_alike(self._draft.columns, made.columns)
+        self._draft.need_room(made)
         derived = self._draft.add_target(target, made)
         self._draft.local[derived.name] = (source, made)
         return derived
@@ -254,7 +253,7 @@ class Program:
         made = as_fold(fold).at(event.resolution)
         size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
         need_key(key, version, what)
-        need_alike(draft.columns, made.columns)
+        draft.need_room(made)
         fingerprint = made.fingerprint(event.resolution)
         meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint)
         stream = stream_id(draft.name, "window", *meaning)

@@ -77,4 +77,4 @@ VALUE_RECORD: Final[Mapping[str, str]] = {
 LAKE_COLUMNS: Final = frozenset(
     {PANE_DATE}.union(LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD)
 )
-"""Names that no column and no part of a fold may have, in whatever case."""
+"""All of them, in lower case: no column and no part of a fold has such a name, in any case."""

@@ -27,16 +27,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import merge
+from cloud_tier.job.job import Job
 from cloud_tier.job.step import Known, step
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
-from cloud_tier.lake.tables import Lake, entry_schema
+from cloud_tier.lake.tables import ABSENT, Lake, landed_schema
 from cloud_tier.lander.landing import Landing, Reader, collector_off
 from cloud_tier.lander.segments import Record, Segment
-from cloud_tier.plan import Plan, plan_of
 from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
-from lasp_edge.language import plan as language
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening
@@ -57,7 +57,7 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def program() -> language.Plan:
+def program() -> Plan:
     """Return the program that is measured: a mean per room over a minute, every ten seconds."""
     made = Program("benchmark")
     event = made.event("temperature", resolution="0.01")
@@ -80,12 +80,12 @@ def entries(window: Window, rows: int, devices: int, seed: int) -> dict[str, lis
     }
 
 
-def landed(made: language.Plan, columns: dict[str, list[Any]]) -> pa.Table:
+def landed(made: Plan, columns: dict[str, list[Any]]) -> pa.Table:
     """Return entries as rows of `landing`."""
     rows = len(columns["seq"])
     same = {"kind": "pane", "incarnation": 1, "nonce": 7, "received_us": BEGIN_US}
-    schema = entry_schema(made.columns)
-    filled = {name: [same.get(name)] * rows for name in schema.names}
+    schema = landed_schema(made.columns)
+    filled = {name: [same.get(name, ABSENT.get(name))] * rows for name in schema.names}
     return pa.table(filled | columns, schema=schema)
 
 
@@ -112,7 +112,7 @@ def measured(cpu: Callable[[], float]) -> Iterator[list[float]]:
     figures += [time.perf_counter() - began_s, cpu() - began_cpu_s]
 
 
-def measure_landing(made: language.Plan, lake: Lake, rows: int, devices: int) -> None:
+def measure_landing(made: Plan, lake: Lake, rows: int, devices: int) -> None:
     """Print what it costs to decode frames and commit them."""
     window = made.windows["by_room"]
     topics = Topics(made.name)
@@ -145,9 +145,7 @@ def measure_landing(made: language.Plan, lake: Lake, rows: int, devices: int) ->
     _say(f"        {figures[0] * 1000:>12,.0f} ms to commit {table.num_rows:,} rows")
 
 
-def measure_join(
-    spark: SparkSession, made: language.Plan, rows: int, devices: int, folder: Path
-) -> None:
+def measure_join(spark: SparkSession, made: Plan, rows: int, devices: int, folder: Path) -> None:
     """Print what the join costs, and bare machinery beside it."""
     window = made.windows["by_room"]
     once = landed(made, entries(window, rows // 3, devices, seed=1))
@@ -191,9 +189,7 @@ def _duckdb(path: Path, identity: tuple[str, ...], names: list[str], rows: int) 
     _say(f"DuckDB  {rows / best:>12,.0f} rows per CPU-second, the same maxima")
 
 
-def measure_steps(
-    spark: SparkSession, plan: Plan, made: language.Plan, steps: int, devices: int
-) -> None:
+def measure_steps(spark: SparkSession, job: Job, made: Plan, steps: int, devices: int) -> None:
     """Print what a step costs at the begin and at the end of so many."""
     window, cpu = made.windows["by_room"], Cpu(spark)
     known, walls, cpus = Known(None, NOTHING_HEARD), [], []
@@ -207,7 +203,7 @@ def measure_steps(
         columns["seq"] = [seq + number * STEP_ROWS for seq in columns["seq"]]
         batch = spark.createDataFrame(landed(made, columns))
         with measured(cpu) as figures:
-            known = step(batch, number, plan, known).known
+            known = step(batch, number, job, known).known
         walls.append(figures[0])
         cpus.append(figures[1])
     for name, part in (("first", slice(WARM, WARM + SHOWN)), ("last ", slice(-SHOWN, None))):
@@ -231,7 +227,7 @@ def main() -> None:
         measure_landing(made, lake, 200_000, arguments.devices)
         spark = spark_session(app_name="benchmark", conf={**CONF, **LOCAL_CONF})
         measure_join(spark, made, arguments.rows, arguments.devices, Path(folder))
-        measure_steps(spark, plan_of(made, lake), made, arguments.steps, arguments.devices)
+        measure_steps(spark, Job(made, lake), made, arguments.steps, arguments.devices)
         spark.stop()
 
 

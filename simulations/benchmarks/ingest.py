@@ -37,7 +37,7 @@ from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes, Restored
 from device_agent.state.store import Store
 from lasp_edge import Event, Plan, Program, Update, folds
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
 
 BOUND = 100

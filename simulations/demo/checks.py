@@ -10,7 +10,8 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import DynamicFold, LocalFold, Window
 from lasp_edge.language.plan import Plan
 from simulations.demo.devices import KeyValue, Value

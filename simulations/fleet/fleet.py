@@ -10,7 +10,7 @@ from crdts import Membership, Version
 from device_agent.fleet.variables import Result
 from device_agent.intake.batch import Batch
 from device_agent.settings import Settings
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet.devices import SimulatedDevice

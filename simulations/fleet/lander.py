@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from crdts import Frontier, Membership, Replica
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
 from lasp_edge.protocol.frames import AckFrame, BeatFrame

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from crdts import Version
-from lasp_edge.folds.fold import Part, Partial
+from lasp_edge.folds.columns import Part, Partial
 from lasp_edge.language.plan import Plan
 
 

@@ -6,8 +6,8 @@ from functools import reduce
 from typing import Any
 
 from lasp_edge.folds import hll
-from lasp_edge.folds.columns import Column, Op
-from lasp_edge.folds.fold import Fold, Part, Partial
+from lasp_edge.folds.columns import Column, Op, Part, Partial
+from lasp_edge.folds.fold import Fold
 
 
 def folded(fold: Fold, samples: Iterable[tuple[int, int]]) -> Partial:

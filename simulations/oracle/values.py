@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Variable
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lasp_edge.folds.fold import Fold, Partial
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.plan import Plan
 from simulations.oracle.partials import folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted

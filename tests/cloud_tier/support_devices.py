@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from cloud_tier.lake.tables import ENTRY, entry_schema
+from cloud_tier.lake.tables import ABSENT, landed_schema
 from crdts import BoundedLWWSet, Version
 from lasp_edge import Program, folds
 from lasp_edge.language.declarations import Event
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest, variable_digest
 from simulations.oracle import Reading, dynamic_partials, local_partials, windows
 
@@ -21,7 +22,7 @@ BEGIN_US = 1_700_000_000 * SECOND_US - 20 * SECOND_US
 Row = dict[str, Any]
 
 
-def rooms() -> Program:
+def rooms() -> Plan:
     """A program with keys, several windows on one event, an odd window, and a dynamic fold."""
     program = Program("rooms")
     temperature = program.event("temperature", resolution="0.01", unit="°C")
@@ -76,7 +77,7 @@ class Device:
         name: its name.
     """
 
-    def __init__(self, program: Program, name: str) -> None:
+    def __init__(self, program: Plan, name: str) -> None:
         self.program = program
         self.name = name
         self.readings: list[Reading] = []
@@ -133,16 +134,26 @@ class Device:
 def row(kind: str, device: str, incarnation: int, nonce: int, seq: int, **columns: Any) -> Row:
     """Return a landing row."""
     named = {"kind": kind, "device": device, "incarnation": incarnation, "nonce": nonce, "seq": seq}
-    filled = dict.fromkeys(ENTRY) | {"stream": 0, "key": "", "pane_us": 0, "received_us": BEGIN_US}
-    return filled | {"shard": 0, "changed": seq if kind == "variable" else 0} | named | columns
+    filled = {**ABSENT, "received_us": BEGIN_US}
+    return filled | {"changed": seq if kind == "variable" else None} | named | columns
 
 
 def tick(number: int, now_us: int, since_us: int = BEGIN_US) -> Row:
     """Return the row of a lander's clock."""
-    return row("tick", "lander", 0, 0, number, low_us=now_us, since_us=since_us, received_us=now_us)
+    return row(
+        "tick",
+        "",
+        0,
+        0,
+        number,
+        lander="lander",
+        now_us=now_us,
+        since_us=since_us,
+        received_us=now_us,
+    )
 
 
-def history(program: Program, readings: Iterable[Reading], seed: int = 0) -> list[Row]:
+def history(program: Plan, readings: Iterable[Reading], seed: int = 0) -> list[Row]:
     """Return all rows that a fleet sends: every device restarts once, in the middle."""
     of_device: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings:
@@ -160,13 +171,13 @@ def history(program: Program, readings: Iterable[Reading], seed: int = 0) -> lis
     return rows
 
 
-def table(program: Program, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+def table(program: Plan, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as Arrow, as the lander writes them."""
-    return pa.Table.from_pylist(list(rows), schema=entry_schema(program.columns))
+    return pa.Table.from_pylist(list(rows), schema=landed_schema(program.columns))
 
 
 def true_windows(
-    program: Program, readings: list[Reading]
+    program: Plan, readings: list[Reading]
 ) -> dict[tuple[str, str, int], tuple[Any, ...]]:
     """Return (window, key, start) -> (integers of the partial, devices in)."""
     return {
@@ -176,7 +187,7 @@ def true_windows(
     }
 
 
-def true_global(program: Program, devices: Iterable[Device]) -> tuple[Any, str]:
+def true_global(program: Plan, devices: Iterable[Device]) -> tuple[Any, str]:
     """Return the global average's integers and its `inputs`, from the devices' own entries."""
     fold = program.dynamic_folds["global_average"]
     entries = [device.entry for device in devices]

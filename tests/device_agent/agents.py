@@ -13,7 +13,7 @@ from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store, _pane
 from lasp_edge import Plan, Program, folds
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of

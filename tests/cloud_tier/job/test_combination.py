@@ -8,7 +8,6 @@ import pytest
 from pyspark.errors import PySparkException
 
 from cloud_tier.job.combination import combined, pooled
-from cloud_tier.plan import Part
 from lasp_edge.folds import hll
 from lasp_edge.folds.columns import Algebra, Column, Op
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, packed_counts, packed_top
@@ -29,7 +28,6 @@ COLUMNS = (
     Column("seen14", Op.HLL, size=14),
 )
 ALGEBRA = Algebra(COLUMNS)
-PARTS = [Part(column.name, column.op, column.by, column.size) for column in COLUMNS]
 LEAST, GREATEST = -(2**31) + 1, 2**31 - 1
 
 
@@ -102,7 +100,7 @@ def test_partials_combine_to_the_very_bytes_of_the_edge(spark):
         groups = groups_of(seed)
         frame = rows_of(spark, groups)
         truth = {key: reduce(ALGEBRA.combine, partials) for key, partials in groups.items()}
-        found = by_key(frame.groupBy("key").agg(*combined(PARTS)))
+        found = by_key(frame.groupBy("key").agg(*combined(COLUMNS)))
         for key, expected in truth.items():
             for name, one, other in zip(ALGEBRA_NAMES, found[key], expected, strict=True):
                 assert one == other, f"{name} of group {key!r}, seed={seed}"
@@ -111,9 +109,9 @@ def test_partials_combine_to_the_very_bytes_of_the_edge(spark):
 def test_combined_over_pooled_is_combined(spark):
     groups = groups_of(5)
     frame = rows_of(spark, groups).selectExpr("*", "pmod(xxhash64(total_q), 3) AS device")
-    devices = frame.groupBy("key", "device").agg(*pooled(PARTS))
+    devices = frame.groupBy("key", "device").agg(*pooled(COLUMNS))
     truth = {key: reduce(ALGEBRA.combine, partials) for key, partials in groups.items()}
-    assert by_key(devices.groupBy("key").agg(*combined(PARTS))) == truth
+    assert by_key(devices.groupBy("key").agg(*combined(COLUMNS))) == truth
 
 
 def test_columns_that_no_row_has_stay_null(spark):
@@ -122,7 +120,9 @@ def test_columns_that_no_row_has_stay_null(spark):
         "key", *(f"nullif({name}, {name}) AS {name}" for name in ALGEBRA_NAMES)
     )
     for aggregates in (combined, pooled):
-        assert by_key(nulls.groupBy("key").agg(*aggregates(PARTS))) == {"": (None,) * len(PARTS)}
+        assert by_key(nulls.groupBy("key").agg(*aggregates(COLUMNS))) == {
+            "": (None,) * len(COLUMNS)
+        }
 
 
 def test_count_that_would_not_fit_is_an_error_and_never_wraps(spark):
@@ -130,4 +130,4 @@ def test_count_that_would_not_fit_is_an_error_and_never_wraps(spark):
     rows = [dict.fromkeys(ALGEBRA_NAMES) | half | {"key": ""}] * 2
     frame = spark.createDataFrame(rows, rows_of(spark, {"": [ALGEBRA.zero]}).schema)
     with pytest.raises(PySparkException, match=r"counts reaches 2\*\*47"):
-        frame.groupBy("key").agg(*combined(PARTS)).collect()
+        frame.groupBy("key").agg(*combined(COLUMNS)).collect()

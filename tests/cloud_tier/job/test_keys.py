@@ -85,8 +85,8 @@ class Owner:
 
 
 def member_row(membership, device):
-    word = membership.entries[device]
-    return row("member", device, *word.version, changed=word.control, done=word.retired)
+    member = membership.entries[device]
+    return row("member", device, *member.version, control=member.control, retired=member.retired)
 
 
 def truth(owners, membership=None):
@@ -269,7 +269,7 @@ def test_batch_that_died_before_the_globals_is_done_again(lake, monkeypatch, kin
     assert lake.there() == truth([one, other], membership)
     before = lake.rows(lake.lake.globals)
     assert lake.step(rows).globals == 0
-    assert repair(lake.spark, lake.plan, lake.known) == 0
+    assert repair(lake.spark, lake.job, lake.known) == 0
     assert lake.rows(lake.lake.globals) == before
 
 
@@ -280,7 +280,7 @@ def test_globals_are_read_at_a_start_only(lake, monkeypatch):
     known = lake.known
     lake.restart()
     assert lake.known == known
-    assert lake.known.said.keys() == {("fleet", "attic"), ("fleet again", "attic")}
+    assert lake.known.current_rows.keys() == {("fleet", "attic"), ("fleet again", "attic")}
 
     def read(spark, path):
         assert path != lake.lake.globals
@@ -304,7 +304,7 @@ def test_compaction_drops_what_newer_entries_replace_and_keeps_the_view(lake):
     for batch in batches(rows, 3, count=4):
         lake.step([*batch, *words])
     assert lake.there() == truth(owners, membership)
-    compact(lake.spark, lake.plan, "1970-01-01")
+    compact(lake.spark, lake.job, "1970-01-01")
     stored = lake.rows(lake.lake.lattice)
     kept = [r for r in stored if r["kind"] == "variable"]
     standing = {

@@ -7,8 +7,8 @@ from pyspark.errors import PySparkException
 from cloud_tier.job import merge, windows
 from cloud_tier.job.combination import combined
 from cloud_tier.job.step import read
-from cloud_tier.plan import Part
-from lasp_edge import Op
+from cloud_tier.lake.sqltext import literal
+from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.spans import Span
 from tests.cloud_tier.lakes import LakeUnderTest
@@ -97,12 +97,12 @@ def test_promise_was_heard_when_its_version_first_came(latest):
 def test_total_beyond_38_digits_is_an_error_and_never_wraps(spark):
     frame = spark.createDataFrame([(Decimal(9 * 10**37),)] * 2, "total decimal(38,0)")
     with pytest.raises(PySparkException, match=r"(?i)overflow|out.of.range"):
-        frame.agg(*combined([Part("total", Op.SUM)])).collect()
+        frame.agg(*combined([Column("total", Op.SUM)])).collect()
 
 
 def test_total_of_many_devices_may_exceed_64_bits(spark):
     frame = spark.createDataFrame([(2**62 - 1,)] * 5, "total bigint")
-    (found,) = frame.agg(*combined([Part("total", Op.SUM)])).collect()
+    (found,) = frame.agg(*combined([Column("total", Op.SUM)])).collect()
     assert int(found["total"]) == 5 * (2**62 - 1)
 
 
@@ -111,9 +111,9 @@ def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path):
     lake.step(Device(PROGRAM, "pi-0").accept([]))
     lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
     starts = {name: [Span(BEGIN_US, BEGIN_US + 60 * SECOND_US)] for name in PROGRAM.windows}
-    computed = windows.computed(lattice, lake.plan.windows, lake.plan.parts, starts)
-    current = windows.current(written, lake.plan.parts, starts)
-    changed = windows.revisions(computed, current, lake.plan.parts, Coverage(5, ("a",), ()))
+    computed = windows.computed(lattice, lake.job.windows, lake.job.columns, starts)
+    current = windows.current(written, lake.job.columns, starts)
+    changed = windows.revisions(computed, current, lake.job.columns, Coverage(5, ("a",), ()))
     for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
         plan = frame._jdf.queryExecution().executedPlan().toString()
         assert "HashAggregate" in plan
@@ -123,7 +123,7 @@ def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "it's", "a\\b", 'say "x"', "`", "ümläut", "a\nb", "%_"])
 def test_text_becomes_an_sql_literal(spark, text):
-    assert spark.sql(f"SELECT {merge.text(text)}").first()[0] == text
+    assert spark.sql(f"SELECT {literal(text)}").first()[0] == text
 
 
 def test_panes_fall_on_their_day_also_before_the_epoch(spark):

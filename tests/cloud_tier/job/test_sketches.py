@@ -225,9 +225,9 @@ def test_compaction_and_repair_keep_windows_with_binary_columns(spark, tmp_path)
     for batch in batches(rows, 2, count=2):
         lake.step([*batch, tick(len(batch), BEGIN_US)])
     for date in sorted({str(each["pane_date"]) for each in lake.rows(lake.lake.lattice)}):
-        compact(lake.spark, lake.plan, date)
+        compact(lake.spark, lake.job, date)
     lake.restart()
-    assert repair(lake.spark, lake.plan, lake.known) == 0
+    assert repair(lake.spark, lake.job, lake.known) == 0
     assert lake.step(rows).windows == 0
     assert lake.current() == truth(readings)
 
@@ -268,8 +268,8 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
         lake = LakeUnderTest(spark, program, root)
         lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
         starts = {name: [Span(BEGIN_US, BEGIN_US + MINUTE_US)] for name in program.windows}
-        parts = lake.plan.parts
-        computed = windows.computed(lattice, lake.plan.windows, parts, starts)
+        parts = lake.job.columns
+        computed = windows.computed(lattice, lake.job.windows, parts, starts)
         current = windows.current(written, parts, starts)
         changed = windows.revisions(computed, current, parts, Coverage(5, ("a",), ()))
         joined = merge.joined(lattice, [part.name for part in parts])

@@ -141,7 +141,7 @@ def test_floor_lets_old_windows_be(spark, tmp_path):
     assert {row["status"] for row in before} == {"final"}, "what F passes at once is made final"
     lake.step(read(device, 30.0, 2))
     assert lake.rows(lake.lake.windows) == before
-    assert repair(lake.spark, lake.plan, lake.known) == 0
+    assert repair(lake.spark, lake.job, lake.known) == 0
 
 
 @pytest.mark.parametrize("dies_in", ["append_windows", "append_globals"])
@@ -182,7 +182,7 @@ def test_frontier_is_recorded_also_when_it_made_nothing_final(lake):
     early_us = START_US - MINUTE_US
     lake.step([*read(device, 20.0, 1), device.promise(early_us, BEGIN_US), tick(1, BEGIN_US)])
     assert {row["status"] for row in lake.rows(lake.lake.windows)} == {"tentative"}
-    assert steps.recorded_frontier(lake.spark, lake.plan) == early_us
+    assert steps.recorded_frontier(lake.spark, lake.job) == early_us
 
 
 def test_frontier_survives_the_loss_of_the_tables_history(lake):
@@ -195,7 +195,7 @@ def test_frontier_survives_the_loss_of_the_tables_history(lake):
     table.create_checkpoint()
     for commit in sorted(Path(lake.lake.windows, "_delta_log").glob("*.json"))[:-1]:
         commit.unlink()
-    assert steps.recorded_frontier(lake.spark, lake.plan) == START_US + MINUTE_US
+    assert steps.recorded_frontier(lake.spark, lake.job) == START_US + MINUTE_US
 
 
 def test_nothing_new_makes_no_commit_on_windows_and_globals(lake):
@@ -226,11 +226,11 @@ def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
     before = lake.rows(lake.lake.lattice)
     dates = {str(row["pane_date"]) for row in before}
     for date in sorted(dates):
-        compact(lake.spark, lake.plan, date)
+        compact(lake.spark, lake.job, date)
     after = lake.rows(lake.lake.lattice)
     assert len(after) < len(before)
     assert len({tuple(row[name] for name in ENTRY) for row in after}) == len(after)
-    assert repair(lake.spark, lake.plan, lake.known) == 0
+    assert repair(lake.spark, lake.job, lake.known) == 0
     known = lake.known
     lake.restart()
     assert lake.known == known
@@ -259,7 +259,7 @@ def test_window_of_another_size_is_made_from_the_panes_that_are_there(spark, tmp
     assert lake.current() == true_windows(lake.program, readings)
     other = LakeUnderTest(spark, program(50), tmp_path, roster=[])
     other.restart()
-    assert repair(spark, other.plan, other.known) > 0
+    assert repair(spark, other.job, other.known) > 0
     assert other.current() == true_windows(other.program, readings)
 
 

@@ -6,10 +6,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from cloud_tier.job import streaming
+from cloud_tier.job.job import Job
 from cloud_tier.job.run import Progress, Run
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import Lake
-from cloud_tier.plan import plan_of
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError
 from simulations.oracle import Reading
@@ -44,7 +44,7 @@ class Merged:
     def __init__(self, lake, **options):
         self.outcomes = []
         self.query = streaming.start(
-            lake.spark, lake.plan, self.outcomes.append, trigger_s=0.05, **options
+            lake.spark, lake.job, self.outcomes.append, trigger_s=0.05, **options
         )
 
     def __enter__(self):
@@ -144,7 +144,7 @@ def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path)
         lake, [*rows, device.promise(BEGIN_US + SECOND_US, BEGIN_US), tick(1, BEGIN_US)]
     )
     said = []
-    Run(spark, lake.plan, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append).run()
+    Run(spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append).run()
     assert feeder.watched
     assert lake.current() == true_windows(PROGRAM, device.readings)
     panes = sum(row["kind"] == "pane" for row in rows)
@@ -154,7 +154,7 @@ def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path)
 
 def test_run_that_is_told_to_stop_ends(spark, tmp_path):
     lake = LakeUnderTest(spark, PROGRAM, tmp_path)
-    running = Run(spark, lake.plan, None, trigger_s=0.05, say=lambda _: running.stop())
+    running = Run(spark, lake.job, None, trigger_s=0.05, say=lambda _: running.stop())
     land(lake, [tick(1, BEGIN_US)])
     running.run()
 
@@ -169,7 +169,7 @@ def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypa
     monkeypatch.setattr(streaming, "step", fail)
     monkeypatch.setattr("cloud_tier.job.run.time.sleep", lambda _: None)
     with pytest.raises(CommandError, match="failed 6 times"):
-        Run(spark, lake.plan, None, trigger_s=0.05).run()
+        Run(spark, lake.job, None, trigger_s=0.05).run()
 
 
 def test_changed_definition_is_told_once(tmp_path):
@@ -187,7 +187,9 @@ def test_progress_is_told_only_when_it_changes():
     assert Progress(lambda: 0.0).news() is None
 
 
-def test_plan_is_plain_data():
-    plan = plan_of(PROGRAM, Lake("/lake"), roster=["b", "a", "b"])
-    assert plan.roster == ("a", "b")
-    assert pickle.loads(pickle.dumps(plan)) == plan
+def test_job_is_plain_data():
+    job = Job(PROGRAM, Lake("/lake"), roster=("a", "b"))
+    again = pickle.loads(pickle.dumps(job))
+    assert (again.roster, again.lake.root, again.names) == (job.roster, job.lake.root, job.names)
+    streams = [window.stream for window in job.windows]
+    assert [window.stream for window in again.windows] == streams

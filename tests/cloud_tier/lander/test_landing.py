@@ -74,8 +74,8 @@ def test_tick_carries_the_clock_of_the_segment():
     reader, found = taken()
     reader.add_tick(found, "lander", Segment(5, Listening(NOW_US, BEGIN_US), []))
     (row,) = reader.table(found).to_pylist()
-    assert (row["kind"], row["device"], row["seq"]) == ("tick", "lander", 5)
-    assert (row["low_us"], row["since_us"]) == (NOW_US, BEGIN_US)
+    assert (row["kind"], row["device"], row["lander"], row["seq"]) == ("tick", "", "lander", 5)
+    assert (row["now_us"], row["since_us"]) == (NOW_US, BEGIN_US)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_keys_where_there_are_none_and_keys_of_another_shard_are_rejected():
 def test_word_on_a_member_lands_once_and_says_nothing_of_the_devices_life():
     far = Replica(3_000, 7, "pi-0")
     rows, found = taken(PROGRAM, member(2, seq=5), member(2, seq=5), member(3, retired=False))
-    assert [(row["kind"], row["changed"], row["done"], row["seq"]) for row in rows] == [
+    assert [(row["kind"], row["control"], row["retired"], row["seq"]) for row in rows] == [
         ("member", 2, True, 5),
         ("member", 3, False, 0),
     ]

@@ -7,7 +7,8 @@ import pytest
 from crdts import Replica
 from device_agent.fleet.room import SHARD_BYTES, Room
 from lasp_edge import folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import MAX_BINARY_BYTES, packed_counts
 from lasp_edge.protocol.frames import VariableFrame

@@ -17,7 +17,8 @@ from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
 from device_agent.state.counters import KEPT_NAMES, Counters
 from lasp_edge import Program, folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 

@@ -10,7 +10,8 @@ from crdts import BoundedLWWSet, Replica
 from lasp_edge import folds
 from lasp_edge.aggregates import local
 from lasp_edge.aggregates.local import ElementsFold, FoldError, WindowFold, WindowFolds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 
 ME = Replica(1, 7, "me")
 FOLDS = [folds.mean(), folds.max(), folds.top(2), folds.last()]

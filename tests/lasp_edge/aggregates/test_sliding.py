@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from lasp_edge import folds
 from lasp_edge.aggregates import sliding
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 
 

@@ -7,7 +7,7 @@ import pytest
 from crdts import BoundedLWWSet, Counter, Pair
 from lasp_edge import Program, folds
 from lasp_edge.examples import greenhouse, talk
-from lasp_edge.folds.fold import Column, Op
+from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.numbers import Refused, Resolution
 from lasp_edge.language.updates import Change, Update, run_handlers
 from tests.lasp_edge.support_programs import Mean2, basics, event

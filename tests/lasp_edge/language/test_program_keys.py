@@ -4,7 +4,8 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Program, Update, folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import packed_top
 from lasp_edge.language.arguments import checked_key

@@ -4,7 +4,8 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
 from lasp_edge import Program, folds
-from lasp_edge.folds.fold import Column, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 from tests.lasp_edge.support_programs import Mean2, basics
 
 
@@ -257,3 +258,25 @@ def test_only_folds_that_a_dynamic_fold_reads_are_published():
     program.fold_dynamic(program.fold(samples, folds.mean(), "public"), "global")
     assert set(program.plan().published_folds) == {"public"}
     assert set(program.plan().local_folds) == {"private", "public"}
+
+
+@pytest.mark.parametrize("name", [*sorted(LAKE_COLUMNS), "Key"])
+def test_a_fold_has_no_column_or_part_of_the_lakes_own_names(name):
+    class OwnColumn(Mean2):
+        columns = (Column(name, Op.SUM), Column("total_q", Op.SUM))
+
+    class OwnPart(Mean2):
+        parts = (name,)
+
+        def lower(self, partial, resolution):
+            return {name: None}
+
+    program, temperature, samples = basics()
+    for own in (OwnColumn(), OwnPart()):
+        with pytest.raises(ValueError, match=f"the lake has a column '{name}'; rename yours"):
+            program.window("w", source=temperature, fold=own, size_s=60)
+        with pytest.raises(ValueError, match=f"the lake has a column '{name}'; rename yours"):
+            program.fold(samples, own, "own")
+    plan = program.plan()
+    assert not plan.windows
+    assert not plan.local_folds
