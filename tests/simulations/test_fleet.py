@@ -305,11 +305,11 @@ import hashlib
 from tests.simulations.test_fleet import ROUGH, Work
 work = Work(11, ROUGH)
 seen = []
-publish = work.fleet._publish
-work.fleet._publish = lambda publication: (seen.append(publication), publish(publication))
+hub, route = work.fleet.hub, work.fleet.hub.route
+hub.route = lambda parcel, devices: (seen.append(parcel), route(parcel, devices))
 work.steps(30)
 work.fleet.settle()
-print(len(seen), hashlib.sha256(repr(seen).encode()).hexdigest())
+print(len(seen), hub.published_bytes, hashlib.sha256(repr(seen).encode()).hexdigest())
 work.fleet.close()
 """
 
