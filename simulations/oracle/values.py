@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
 from lasp_edge.folds.columns import Partial
-from lasp_edge.language.declarations import Variable
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
+from lasp_edge.variables import Variable
 from simulations.oracle.partials import combined, folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted, quantised
 

@@ -15,7 +15,7 @@ LINES = 2_000
 LASTS_S = 8.0
 SEED = 5
 REASONS = {
-    "incarnation far ahead of the known one",
+    "incarnation too far ahead",
     "not an envelope",
     "not msgpack",
     "not the frame of its topic",

@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
-from cloud_tier.lander.landing import Reader
-from cloud_tier.lander.segments import Record, Segment
+from cloud_tier.lander.columns import LandedColumns
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.acceptance import Acceptance, Record
+from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.inputs import membership_text
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet import Faults, Fleet
@@ -88,7 +88,9 @@ class Run:
         self.random = Random(seed)
         self.fleet = LandedFleet(size=size, seed=seed, faults=ROUGH)
         self.lake = LakeUnderTest(spark, PROGRAM, root)
-        self.reader = Reader(PROGRAM, Topics(PROGRAM.name))
+        streams = (PROGRAM.windows.values(), PROGRAM.published_folds.values())
+        self.acceptance = Acceptance(*streams, Topics(PROGRAM.name))
+        self.columns = LandedColumns(PROGRAM)
         self.segments = 0
         self.readings = defaultdict(list)
 
@@ -113,11 +115,10 @@ class Run:
         """Merge what came in, in a batch that repeats a part of an earlier one."""
         self.segments += 1
         records, self.fleet.records = self.fleet.records, []
-        segment = Segment(self.segments, Listening(self.fleet.now_us, 0), records)
-        taken = self.reader.take(segment)
-        assert {reason for _, reason in taken.rejects} <= {"of a retired device"}
-        self.reader.add_tick(taken, "lander", segment)
-        rows = self.reader.table(taken).to_pylist()
+        accepted = self.acceptance.take(records)
+        assert {reason for _, reason in accepted.refused} <= {"of a retired device"}
+        tick = Tick(self.segments, Listening(self.fleet.now_us, 0))
+        rows = self.columns.table(accepted, "lander", tick).to_pylist()
         self.lake.step(self.random.sample(rows, len(rows)) + rows[: len(rows) // 3])
 
     def settled(self):
