@@ -10,7 +10,7 @@ from typing import Any
 from crdts import Membership
 from device_agent.core import Core
 from device_agent.durable import Durable
-from device_agent.fleet.variables import Result
+from device_agent.fleet.results import Result
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
@@ -44,7 +44,7 @@ class SimulatedDevice:
         """Start a process on the directory."""
         store = Store(self._directory)
         core = Core(self._program, self.name, nonce, store.restored(), self._settings)
-        core.cursor("simulated")
+        core.intake.sources.cursor("simulated")
         self.durable = Durable(core, store)
 
     def kill(self) -> None:
@@ -76,13 +76,11 @@ class SimulatedDevice:
 
     def results(self, name: str) -> dict[str, Result]:
         """Return key -> result of a dynamic fold; without `key=` the one key is ""."""
-        variables = self.core.variables
-        by_key = variables.fleet_by_key()
-        return by_key[name] if name in by_key else {"": variables.fleet()[name]}
+        return self.core.results.fleet()[name]
 
     def inputs(self, name: str) -> str:
         """Return what a dynamic fold's value was made from, all keys together."""
-        return self.core.variables.agreements()[name].inputs
+        return self.core.agreements.all()[name].inputs
 
     def membership(self) -> Membership:
         """Return the member commands that it knows."""
@@ -90,16 +88,16 @@ class SimulatedDevice:
 
     def digests(self) -> tuple[tuple[str, int], ...]:
         """Return what it holds of each variable that travels, as digests."""
-        reports = self.core.variables.reports()
+        reports = self.core.exchange.reports()
         return tuple((report.variable, report.digest) for report in reports)
 
     def is_at_rest(self, membership: Membership) -> bool:
         """Return whether it has landed all it may, and agrees with the others."""
-        agreements = self.core.variables.agreements().values()
+        agreements = self.core.agreements.all().values()
         return (
             (self.core.done or self.name in membership.retired)
             and self.membership() == membership
-            and not self.core.variables.derived.due
+            and not self.core.derived.due
             and all(each.settled and not each.offline for each in agreements)
         )
 
