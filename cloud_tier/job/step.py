@@ -24,11 +24,12 @@ from pyspark.sql import functions as sql
 from cloud_tier.job import dynamic, merge, windows
 from cloud_tier.job.job import Job
 from cloud_tier.lake.sqltext import day, identifier, one_of
-from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TENTATIVE, TICK, VARIABLE
+from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
+from lasp_edge.protocol.status import TENTATIVE
 
 
 class Known(NamedTuple):

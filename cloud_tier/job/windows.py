@@ -1,14 +1,11 @@
 """Sliding windows from panes: recompute what may have changed, append what did.
 
 A window's partial is the combination of its panes over replicas, devices and time, so computing it
-again is always right and never counts anything twice. A row is appended where the result differs
-from the current one:
+again is always right and never counts anything twice. A row is appended where the result or its
+status differs from the newest row of the same (window, key, start); `lasp_edge.protocol.status`
+says how its status and revision follow.
 
-    revision   0, 1, 2, ... for each (window, key, start); the current row has the greatest
-    status     tentative while F is before the end; final once, when F has passed it (at once, if
-               its first reading comes after that); revised whenever a later result differs
-
-Differs means: the status, a part of the partial, or how many devices are in. The last is not
+A result differs if a part of the partial does, or how many devices are in. The last is not
 implied: a further device may leave a minimum as it was.
 """
 
@@ -19,19 +16,18 @@ from pyspark.sql import DataFrame
 from cloud_tier.job import merge
 from cloud_tier.job.combination import aggregates, combined, pooled
 from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, within, within_days
-from cloud_tier.lake.tables import FINAL, PANE, REVISED, TENTATIVE
+from cloud_tier.lake.tables import PANE
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.spans import Span
+from lasp_edge.protocol.status import STATUSES, TRANSITIONS
 
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""
 
-# In the order in which a window goes through them.
-_STATUS = (TENTATIVE, FINAL, REVISED)
 _IDENTITY = ("window", "key", "start_us")
 
 
@@ -103,7 +99,7 @@ def current(windows: DataFrame, columns: Sequence[Column], starts: Starts) -> Da
         f"(window = {literal(name)} AND {within('start_us', spans_)})"
         for name, spans_ in starts.items()
     )
-    number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(_STATUS))
+    number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(STATUSES))
     newest = aggregates(
         "max(revision) AS revision",
         f"max_by(CASE status {number} END, revision) AS status",
@@ -126,9 +122,8 @@ def revisions(
     both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
     differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(columns))
     frontier = "CAST(NULL AS BIGINT)" if coverage.frontier is None else f"{coverage.frontier}L"
-    first = f"if(coalesce(new.end_us <= {frontier}, false), 1, 0)"
-    after = f"CASE WHEN old.status >= 1 THEN if({differs}, 2, old.status) ELSE {first} END"
-    statuses = ", ".join(map(literal, _STATUS))
+    after = _status_after(f"coalesce(new.end_us <= {frontier}, false)", differs)
+    statuses = ", ".join(map(literal, STATUSES))
     return both.where(f"{differs} OR NOT ({after} <=> old.status)").selectExpr(
         *_IDENTITY,
         "new.end_us",
@@ -141,6 +136,19 @@ def revisions(
         f"{frontier} AS frontier",
         "new.stream",
     )
+
+
+def _status_after(passed: str, differs: str) -> str:
+    """Return the status after `old.status`, both as numbers: `status.TRANSITIONS` as SQL."""
+    cases = []
+    for before, has_passed, has_changed, after in TRANSITIONS:
+        known = "IS NULL" if before is None else f"= {STATUSES.index(before)}"
+        cases.append(f"WHEN old.status {known}")
+        for wanted, condition in ((has_passed, passed), (has_changed, differs)):
+            if wanted is not None:
+                cases.append(f"AND {'' if wanted else 'NOT '}{condition}")
+        cases.append(f"THEN {STATUSES.index(after)}")
+    return f"CASE {' '.join(cases)} END"
 
 
 def _compared(columns: Iterable[Column]) -> list[str]:

@@ -59,10 +59,6 @@ PROMISE: Final = "promise"
 MEMBER: Final = "member"
 TICK: Final = "tick"
 
-TENTATIVE: Final = "tentative"
-FINAL: Final = "final"
-REVISED: Final = "revised"
-
 REJECTS: Final = {
     "received_us": "long",
     "topic": "string",
