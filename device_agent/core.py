@@ -122,7 +122,9 @@ class Core:
     def changes(self) -> Changes:
         """What must be committed before anything is published; `committed` says it is."""
         for part in (self.intake, self.panes):
-            self._changes.add(part.take_changes())
+            taken = part.take_changes()
+            if taken is not None:
+                self._changes.add(taken)
         return self._changes
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:

@@ -12,10 +12,11 @@
 from lasp_edge import folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Event, EventType, Variable, Window
+from lasp_edge.language.declarations import Event, EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 from lasp_edge.language.updates import Update
+from lasp_edge.variables import Variable
 
 __all__ = [
     "Column",

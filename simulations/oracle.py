@@ -35,9 +35,10 @@ from lasp_edge.folds import hll
 from lasp_edge.folds.columns import Column, Op, Part, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT, Resolution
-from lasp_edge.language.declarations import Event, Variable
+from lasp_edge.language.declarations import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
+from lasp_edge.variables import Variable
 
 NO_TAGS: Mapping[str, str] = {}
 

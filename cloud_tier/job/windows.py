@@ -1,11 +1,13 @@
 """Sliding windows from panes: recompute what may have changed, append what did.
 
 A window's partial is the combination of its panes over replicas, devices and time, so computing it
-again is always right and never counts anything twice. A row is appended where the result or its
-status differs from the newest row of the same (window, key, start); `lasp_edge.protocol.status`
-says how its status and revision follow.
+again is always right and never counts anything twice. A row is appended where the result differs
+from the current one:
 
-A result differs if a part of the partial does, or how many devices are in. The last is not
+    revision   0, 1, 2, ... for each (window, key, start); the current row has the greatest
+    status     tentative, final or revised (`lasp_edge.protocol.status`)
+
+Differs means: the status, a column of the partial, or how many devices are in. The last is not
 implied: a further device may leave a minimum as it was.
 """
 
@@ -23,7 +25,7 @@ from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.spans import Span
-from lasp_edge.protocol.status import STATUSES, TRANSITIONS
+from lasp_edge.protocol.status import STATUSES, TRANSITIONS, Transition
 
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""
@@ -122,7 +124,7 @@ def revisions(
     both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
     differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(columns))
     frontier = "CAST(NULL AS BIGINT)" if coverage.frontier is None else f"{coverage.frontier}L"
-    after = _status_after(f"coalesce(new.end_us <= {frontier}, false)", differs)
+    after = status_after(passed=f"coalesce(new.end_us <= {frontier}, false)", differs=differs)
     statuses = ", ".join(map(literal, STATUSES))
     return both.where(f"{differs} OR NOT ({after} <=> old.status)").selectExpr(
         *_IDENTITY,
@@ -138,17 +140,30 @@ def revisions(
     )
 
 
-def _status_after(passed: str, differs: str) -> str:
-    """Return the status after `old.status`, both as numbers: `status.TRANSITIONS` as SQL."""
-    cases = []
-    for before, has_passed, has_changed, after in TRANSITIONS:
-        known = "IS NULL" if before is None else f"= {STATUSES.index(before)}"
-        cases.append(f"WHEN old.status {known}")
-        for wanted, condition in ((has_passed, passed), (has_changed, differs)):
-            if wanted is not None:
-                cases.append(f"AND {'' if wanted else 'NOT '}{condition}")
-        cases.append(f"THEN {STATUSES.index(after)}")
-    return f"CASE {' '.join(cases)} END"
+def status_after(*, passed: str, differs: str) -> str:
+    """Return the status that follows, as SQL text over the newest row's `old.status`.
+
+    A status is its place in `STATUSES`: numbers stay in a HashAggregate. The cases are those of
+    `lasp_edge.protocol.status`, which also says when a row is appended.
+
+    Args:
+        passed: whether the frontier has passed the window's end, as SQL text.
+        differs: whether the result differs from the newest row's, as SQL text.
+    """
+    cases = " ".join(
+        f"WHEN {_applies(case, passed, differs)} THEN {STATUSES.index(case.after)}"
+        for case in TRANSITIONS
+    )
+    return f"(CASE {cases} END)"
+
+
+def _applies(case: Transition, passed: str, differs: str) -> str:
+    before = "IS NULL" if case.before is None else f"= {STATUSES.index(case.before)}"
+    conditions = [f"old.status {before}"]
+    for holds, condition in ((case.passed, passed), (case.differs, differs)):
+        if holds is not None:
+            conditions.append(condition if holds else f"NOT {condition}")
+    return " AND ".join(conditions)
 
 
 def _compared(columns: Iterable[Column]) -> list[str]:

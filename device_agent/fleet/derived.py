@@ -8,14 +8,15 @@ it on its next tick, in a transaction like any other.
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crdts import Lattice, Replica
 from crdts.plain import encoded
-from lasp_edge.dataflow import News
 from lasp_edge.language.declarations import Handler
-from lasp_edge.language.derivations import dataflow_of
 from lasp_edge.language.plan import Plan
+
+if TYPE_CHECKING:
+    from lasp_edge.dataflow import Dataflow, News
 
 MOST_ELEMENTS = 1_000
 """Results list at most so many elements of a set, the first in their order; all are counted."""
@@ -43,19 +44,26 @@ class Derived:
     __slots__ = ("_failures", "_flow", "_followed", "_reached", "moved")
 
     def __init__(self, program: Plan, replica: Replica) -> None:
-        self._flow = dataflow_of(program, replica)
         self._followed = frozenset(program.followed)
         self._failures: dict[str, int] = {}
         self._reached: list[Reached] = []
         self.moved = dict.fromkeys(program.derivations, 0)
+        self._flow: Dataflow | None = None
+        if self._followed:  # other programs do without the engine and its memory
+            from lasp_edge.language.derivations import dataflow_of  # noqa: PLC0415
+
+            self._flow = dataflow_of(program, replica)
+            self._watch(self._flow, program)
+
+    def _watch(self, flow: "Dataflow", program: Plan) -> None:
         for name in self.moved:
-            self._flow.stream(name, self._note)
+            flow.stream(name, self._note)
         for (name, threshold), handler in zip(
             program.awaited, program.functions.reached, strict=True
         ):
-            self._flow.read(name, threshold).then(partial(self._reach, name, handler))
+            flow.read(name, threshold).then(partial(self._reach, name, handler))
 
-    def _note(self, news: News) -> None:
+    def _note(self, news: "News") -> None:
         self.moved[news.variable] += 1
 
     def _reach(self, variable: str, handler: Handler, value: Any) -> None:
@@ -63,7 +71,7 @@ class Derived:
 
     def joined(self, name: str, state: Lattice) -> None:
         """Take what was joined into a shared variable."""
-        if name in self._followed:
+        if self._flow is not None and name in self._followed:
             self._flow.receive(name, state)
 
     @property
@@ -78,6 +86,8 @@ class Derived:
 
     def take_failures(self) -> list[str]:
         """Return what was left aside since the last time, by reason."""
+        if self._flow is None:
+            return []
         before, self._failures = self._failures, self._flow.left_aside
         return [
             f"{name}: a function of the program failed"
@@ -87,6 +97,7 @@ class Derived:
 
     def plain(self, name: str) -> dict[str, Any]:
         """Return a derived variable as plain data, for people."""
+        assert self._flow is not None, "a program without sets has no derived variable"
         value = self._flow.query(name)
         if isinstance(value, frozenset):
             elements = sorted(value, key=encoded)[:MOST_ELEMENTS]

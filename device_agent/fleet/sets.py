@@ -14,7 +14,7 @@ from crdts.samples import HeldSample
 from device_agent.state.changes import Changes
 from device_agent.state.stored import Stored
 from lasp_edge.aggregates.local import SLIDE_FROM, Moved
-from lasp_edge.language.declarations import Variable
+from lasp_edge.variables import Variable
 
 
 class Sets:

@@ -27,12 +27,13 @@ from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, r
 from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import DynamicFold, LocalFold, Variable
+from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Change
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
 from lasp_edge.protocol.inputs import inputs_digest, text_hash, variable_digest
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.variables import Variable
 
 TIME_LIMIT_US = 2**61
 NO_STREAM = 0

@@ -20,7 +20,6 @@ from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route
-from device_agent.intake.source_progress import Accepted
 from device_agent.settings import Settings
 from device_agent.state.changes import BLOCK_US, BlockId, PaneId, ReadingRow
 from device_agent.state.panes import Panes
@@ -99,12 +98,15 @@ class ByColumn:
         self._settings, self._routes, self._progress = settings, routes, progress
         self._identities, self._panes, self._text_of = identities, panes, identities.text_of
 
-    def accept(self, batch: Batch, pending: PendingBatch) -> Accepted | None:
-        """Accept what is acceptable of a batch; None: it goes one by one, and nothing changed.
+    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool] | None:
+        """Accept what is acceptable of a batch, or change nothing if it must go one by one.
 
         Args:
             batch: one or more readings.
             pending: no builder of a pane is in it; panes are folded into at once.
+
+        Returns:
+            What `OneByOne.accept` returns; None where nothing was changed.
 
         Raises:
             ValueError: the columns are not equally long.
@@ -132,7 +134,7 @@ class ByColumn:
         self._fold(accepted, pending.now_us)
         highs_us = [column.by_time[0][-1] for column, _ in accepted]
         high_us = None if stamped else max(highs_us, default=None)
-        return Accepted(high_us, stamped and bool(highs_us))
+        return high_us, stamped and bool(highs_us)
 
     def _columns(
         self, batch: Batch, now_us: int, counted: Counter[str], *, stamped: bool

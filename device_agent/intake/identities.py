@@ -204,7 +204,7 @@ class Identities:
     __slots__ = ("_blocks", "_changed", "_highs", "_latest", "text_of")
 
     def __init__(self, highs: Iterable[tuple[str, str, int]] = ()) -> None:
-        self.text_of = TagTexts()
+        self.text_of = TagTexts().text
         self._blocks: dict[BlockId, Block] = {}
         self._latest: dict[tuple[str, str], Block] = {}  # of each stream
         self._changed: list[Block] = []

@@ -162,7 +162,8 @@ class Intake(Part):
         accepted = self._by_column.accept(batch, pending) if by_column else None
         if accepted is None:
             accepted = self._one_by_one.accept(batch, pending)
-        self.sources.advance(batch, accepted)
+        high_us, stamped = accepted
+        self.sources.advance(batch, high_us, stamped)
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which no source has more; None while that is unknown."""
@@ -203,11 +204,13 @@ class Intake(Part):
         """Join, so that the parts after this one see every reading."""
         self.join()
 
-    def take_changes(self) -> Changes:
+    def take_changes(self) -> Changes | None:
         """Join, and return identities, readings, progress and sources; panes give their own."""
         self.join()
+        self._changes.sources = self.sources.take_changed()
+        if not self._changes:
+            return None
         taken, self._changes = self._changes, Changes()
-        taken.sources = self.sources.take_changed()
         return taken
 
     def take_notes(self) -> Changes | None:

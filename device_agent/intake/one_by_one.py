@@ -15,7 +15,6 @@ from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
-from device_agent.intake.source_progress import Accepted
 from device_agent.settings import Settings
 from device_agent.state.changes import ReadingRow
 from device_agent.state.panes import Panes
@@ -54,8 +53,12 @@ class OneByOne:
         self._panes, self._variables, self._text_of = panes, variables, identities.text_of
         self._max_skew_us, self._keep_readings = settings.max_skew_us, settings.keep_readings
 
-    def accept(self, batch: Batch, pending: PendingBatch) -> Accepted:
-        """Accept what is acceptable of a batch."""
+    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool]:
+        """Accept what is acceptable of a batch.
+
+        Returns:
+            The greatest own time that was accepted, and whether readings were stamped.
+        """
         high_us, stamped = None, False
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
@@ -75,7 +78,7 @@ class OneByOne:
                 at_us, text = self._progress.stamp_us, self._text_of(tags)
                 row = ReadingRow(at_us, name, time_us, value, quantised, text, batch.source)
                 pending.readings.append(row)
-        return Accepted(high_us, stamped)
+        return high_us, stamped
 
     def _accept_one(  # noqa: C901 - the path that every single reading takes
         self,

@@ -120,7 +120,10 @@ class Changes:
         self.panes = {pane: row._replace(dirty=True) for pane, row in self.panes.items()}
 
     def add(self, later: "Changes") -> None:
-        """Take over what `later` says; a key of both has what `later` says of it."""
+        """Take over what `later` says; a key of both has what `later` says of it.
+
+        Its dictionaries may become part of this one: `later` is not used again.
+        """
         self.replica = later.replica or self.replica
         if later.all_dirty:
             self.make_all_dirty()
@@ -129,7 +132,10 @@ class Changes:
         for where, parts in later.deltas.items():
             self.deltas.setdefault(where, []).extend(parts)
         self.identities.update(later.identities)
-        self.panes.update(later.panes)
+        if self.panes:
+            self.panes.update(later.panes)
+        else:
+            self.panes = later.panes
         self.states.update(later.states)
         self.sources.update(later.sources)
         self.counters.update(later.counters)

@@ -99,10 +99,12 @@ class PaneDelivery(Part):
         self._replica = replica
         self.memory.become(replica)
 
-    def take_changes(self) -> Changes:
+    def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the lake if it did."""
         changes = self.memory.take_changes()
-        changes.facts, self._facts = self._facts, Facts()
+        if self._facts:
+            changes = changes or Changes()
+            changes.facts, self._facts = self._facts, Facts()
         return changes
 
     def committed(self) -> None:

@@ -9,6 +9,10 @@ comments and layout, in .lasp-edge-check.json of the current directory; commit t
 
   lasp-edge check greenhouse:program
 
+With --plan it tries nothing and prints one line for each window and fold: its stream id, pane,
+keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
+and the lake that it had.
+
 Exit codes: 0 every law holds, 1 one is broken (or, with --strict, there is a warning), 2 or 3 the
 program cannot be loaded.
 """
@@ -17,6 +21,7 @@ import argparse
 from pathlib import Path
 
 from lasp_edge.checking import record
+from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.sources import sources_of
 from lasp_edge.errors import CommandError, Exit, UsageError
@@ -37,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--accept", action="store_true", help="remember changed texts: they mean the same as before"
     )
+    add("--plan", action="store_true", help="only print what identifies its windows and folds")
     add("--strict", action="store_true", help="exit with 1 where there is a warning, too")
 
 
@@ -45,6 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.examples < 0:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
     plan = load_plan(arguments.program)
+    if arguments.plan:
+        print("\n".join(identities(plan)))  # noqa: T201
+        return Exit.FINE
     broken = _check_folds(plan, arguments.examples, arguments.seed)
     warnings = 0
     if not arguments.no_record:

@@ -16,8 +16,9 @@ from typing import Any
 
 from lasp_edge.checking.programs import folds_of
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Variable, Window
+from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.variables import Variable
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
 

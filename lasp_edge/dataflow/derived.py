@@ -44,7 +44,7 @@ from typing import Any, Self
 from crdts import Lattice, Shadow
 from crdts.plain import encoded, need_element, need_text, need_tuple
 from lasp_edge.dataflow.relation import Pair, Term, Token
-from lasp_edge.language.arguments import NAME_BYTES
+from lasp_edge.variables import NAME_BYTES
 
 
 class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash

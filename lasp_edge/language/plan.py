@@ -28,9 +28,9 @@ from lasp_edge.language.declarations import (
     Handler,
     Key,
     LocalFold,
-    Variable,
     Window,
 )
+from lasp_edge.variables import Variable
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,13 @@ from typing import TYPE_CHECKING, Any
 from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.arguments import named, need_key, size_and_slide
-from lasp_edge.language.declarations import EventType, Handler, Key, Variable, Window
+from lasp_edge.language.arguments import need_key, size_and_slide
+from lasp_edge.language.declarations import EventType, Handler, Key, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
 from lasp_edge.protocol.streams import stream_id
+from lasp_edge.variables import Variable, named
 
 if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
@@ -143,9 +144,10 @@ class Program:
         event, variable = self._draft.event(source), self._draft.own(into)
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
             raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
-        if variable.measures is not None and variable.measures.resolution != event.resolution:
+        measured = self._draft.events.get(variable.measures or "")
+        if measured is not None and measured.resolution != event.resolution:
             raise ValueError(
-                f"collect: {variable.name!r} measures {variable.measures.name!r}, whose resolution "
+                f"collect: {variable.name!r} measures {measured.name!r}, whose resolution "
                 f"is not that of {event.name!r}"
             )
         known = self._draft.collections.setdefault(event.name, [])

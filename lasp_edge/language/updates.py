@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.language.declarations import Event, Variable
-from lasp_edge.language.mutators import check_mutator
+from lasp_edge.language.declarations import Event
 from lasp_edge.language.plan import Plan
+from lasp_edge.variables import Variable, check_mutator
 
 
 class Change(NamedTuple):

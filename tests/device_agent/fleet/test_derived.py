@@ -8,7 +8,7 @@ import pytest
 from crdts import GCounter, GSet, MVRegister, ORMap, ORSet
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
-from lasp_edge.dataflow import Oracle, at_least, cardinality
+from lasp_edge.dataflow import Definition, Oracle, at_least, cardinality
 from lasp_edge.protocol.frames import VariableFrame
 from simulations.fleet import ROUGH, Fleet
 from tests.device_agent.agents import Device
@@ -225,7 +225,10 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
         fleet.step()
     fleet.settle()
     program = fleet.program
-    definitions = {name: made.definition for name, made in program.derivations.items()}
+    definitions = {
+        name: Definition(made.operator, made.sources, program.functions.derived.get(name))
+        for name, made in program.derivations.items()
+    }
     told = []
     for agent in fleet.agents.values():
         variables = agent.core.variables
