@@ -1,7 +1,7 @@
 """Columns: the rows that were accepted from a segment become one Arrow table for `landing`.
 
-What each kind of row puts into which column is said here, and nowhere else; what the columns mean
-is said in `cloud_tier.lake.tables`. Pane and variable rows come packed by column and stay so.
+Here alone a kind of row fills its columns; `cloud_tier.lake.tables` says what they mean. Pane and
+variable rows come packed by column and stay so.
 """
 
 from collections.abc import Sequence
