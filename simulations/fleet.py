@@ -27,7 +27,7 @@ from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from device_agent.core import Core
 from device_agent.durable import Durable
-from device_agent.fleet.variables import Result
+from device_agent.fleet.results import Result
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
@@ -330,15 +330,15 @@ class Fleet:
 
     def values(self, name: str) -> dict[str, Partial]:
         """Return device -> partial of a dynamic fold without keys, as each device holds it."""
-        return {a.name: a.core.variables.fleet()[name].partial for a in self._running()}
+        return {a.name: a.core.results.fleet()[name][""].partial for a in self._running()}
 
     def results(self, name: str) -> dict[str, dict[str, Result]]:
         """Return device -> key -> result of a dynamic fold with keys."""
-        return {a.name: a.core.variables.fleet_by_key()[name] for a in self._running()}
+        return {a.name: a.core.results.fleet()[name] for a in self._running()}
 
     def inputs(self, name: str) -> set[str]:
         """Return the `inputs` of a dynamic fold on all devices."""
-        return {agent.core.variables.agreements()[name].inputs for agent in self._running()}
+        return {agent.core.agreements.all()[name].inputs for agent in self._running()}
 
     def words(self, name: str) -> dict[tuple[str, str], Word]:
         """Return (key, device) -> the newest word on a fold that the broker passed on."""
@@ -356,18 +356,18 @@ class Fleet:
     def _is_settled(self) -> bool:
         running = self._running()
         held = {
-            tuple((report.variable, report.digest) for report in agent.core.variables.reports())
+            tuple((report.variable, report.digest) for report in agent.core.exchange.reports())
             for agent in running
         }
         return len(held) <= 1 and all(map(self._is_at_rest, running))
 
     def _is_at_rest(self, agent: _Agent) -> bool:
         """Return whether a device has landed all it may, and agrees with the others."""
-        agreements = agent.core.variables.agreements().values()
+        agreements = agent.core.agreements.all().values()
         return (
             (agent.core.done or agent.name in self.membership.retired)
             and agent.core.members.membership == self.membership
-            and not agent.core.variables.derived.due
+            and not agent.core.derived.due
             and all(each.settled and not each.offline for each in agreements)
         )
 
@@ -391,7 +391,7 @@ class Fleet:
         store = Store(agent.directory)
         nonce = self._random.getrandbits(32)
         core = Core(self.program, agent.name, nonce, store.restored(), self._settings)
-        core.cursor("simulated")
+        core.intake.sources.cursor("simulated")
         agent.durable = Durable(core, store)
         if agent.cut_steps == 0:
             self._connect(agent)

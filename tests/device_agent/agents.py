@@ -117,7 +117,7 @@ class Device:
         self.store = Store(self.directory)
         nonce = next(_NONCES) if nonce is None else nonce
         self.core = Core(self.program, self.name, nonce, self.store.restored(), self.settings)
-        self.core.cursor("test")
+        self.core.intake.sources.cursor("test")
         self.durable = Durable(self.core, self.store)
         self.core.handle_connected(self.now_us)
 

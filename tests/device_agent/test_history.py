@@ -174,7 +174,7 @@ def test_a_history_ends_with_the_truth_in_the_lake(tmp_path, hardly_any_memory, 
     own = [(r.time_us, r.value, r.tags["room"]) for r in kept if r.value < 16.5]
     assert len(own) == len(set(own)), replay
     device.tick(0)
-    local = device.core.variables.local()["local_average"].partial
+    local = device.core.results.local()["local_average"][""].partial
     assert local == local_partial(device.program, "local_average", kept), replay
     assert device.core.variables.shared()["total"] == len(kept), replay
     device.kill()

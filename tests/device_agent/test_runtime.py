@@ -89,7 +89,7 @@ class Lander:
             self.retained[message.topic] = frame
         answer = self.landed.take(frame)
         if answer is not None:
-            topic = self.topics.acknowledgement(answer.sender.device)
+            topic = self.topics.acknowledgement(answer.about)
             self.link.publish(topic, answer.encode())
 
 

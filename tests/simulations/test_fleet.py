@@ -229,7 +229,7 @@ def test_a_device_that_is_offline_is_named_and_does_not_hold_the_others_up():
     work.steps(10)
     work.fleet.step(60)
     results = [
-        work.fleet.agents[name].core.variables.fleet()["everywhere"] for name in ("pi-0", "pi-1")
+        work.fleet.agents[name].core.results.fleet()["everywhere"][""] for name in ("pi-0", "pi-1")
     ]
     assert [(result.settled, result.offline) for result in results] == [(True, ("pi-2",))] * 2
     assert results[0].inputs == results[1].inputs
@@ -244,7 +244,7 @@ def test_a_retired_device_that_is_gone_holds_nobody_up_and_its_panes_count():
     work.steps(10)
     with pytest.raises(AssertionError, match="not settled"):
         work.fleet.settle(steps=60)
-    assert work.fleet.agents["pi-0"].core.variables.fleet()["everywhere"].offline == ("pi-2",)
+    assert work.fleet.agents["pi-0"].core.results.fleet()["everywhere"][""].offline == ("pi-2",)
     work.fleet.retire("pi-2")
     work.settle()
     work.check_windows()

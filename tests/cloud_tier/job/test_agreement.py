@@ -139,7 +139,7 @@ class Run:
         """Hold Spark against every device and the oracle; return what Spark has, by fold."""
         fleet, found = self.fleet, {}
         retired = fleet.membership.retired
-        assert self.lake.known.heard.membership == fleet.membership
+        assert self.lake.known.liveness.membership == fleet.membership
         for name in PROGRAM.dynamic_folds:
             found[name] = self.globals(name)
             there = {key: value for key, value in found[name].items() if value[2]}
