@@ -14,17 +14,15 @@ from typing import Any
 
 from crdts import Membership, Replica
 from device_agent.clock import is_time
-from device_agent.fleet.peers import LONGEST_JUMP
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
+from lasp_edge.protocol.admission import Known, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 
-MOST_MEMBERS = 10_000
-"""Devices that commands may name: some 1 MB of memory; a stranger cannot take more."""
 REPEAT_US = 60 * SECOND_US
 """Least time in which a command was not heard before it is repeated; at most twice that."""
 CORRECT_US = 2 * SECOND_US
@@ -73,10 +71,9 @@ class Members(Part):
         """Join a command."""
         command, device = frame.membership(), frame.about
         known = self.membership.entries.get(device)
-        if frame.control - (known.control if known else 0) > LONGEST_JUMP:
-            raise FrameRefusedError("member: control too far ahead")
-        if known is None and len(self.membership.entries) >= MOST_MEMBERS:
-            raise FrameRefusedError("member: too many members")
+        refusal = command_refusal(frame, Known(None, self.membership))
+        if refusal:
+            raise FrameRefusedError(f"member: {refusal}")
         if known is not None and command <= self.membership:
             same = known == command.entries[device]
             self._wait(device, now_us, REPEAT_US if same else CORRECT_US)

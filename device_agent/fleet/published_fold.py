@@ -7,12 +7,12 @@ device publishes of them, and what it takes from others.
 from collections.abc import Iterable
 
 from crdts import Entry, OwnedMap, Replica, Version
-from device_agent.fleet.peers import too_far_ahead
 from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold
+from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
 from lasp_edge.protocol.shards import key_shard
 
@@ -63,7 +63,7 @@ class PublishedFold(Replicated):
         if own:
             return  # the store has it, or had it when a later version was made
         known = self.entries.version(frame.sender.device)
-        if known and too_far_ahead(frame.sender.incarnation, known.incarnation):
+        if known and is_too_far_ahead(frame.sender.incarnation, known.incarnation):
             raise FrameRefusedError("variable: incarnation too far ahead")
         entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
         try:
