@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Version
 from lasp_edge.folds import hll
-from lasp_edge.folds.columns import Column, Op, Part, Partial
+from lasp_edge.folds.columns import Column, ColumnValue, Op, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.language.declarations import Event
@@ -141,7 +141,7 @@ def combined(fold: Fold, partials: Iterable[Partial]) -> Partial:
     """Return the combination of partials, column by column."""
     rows = list(partials)
     names = fold.columns_named
-    found: list[Part] = []
+    found: list[ColumnValue] = []
     for at, column in enumerate(fold.columns):
         present = [part for row in rows if (part := row[at]) is not None]
         if column.by:
@@ -368,7 +368,7 @@ def inputs(
     return f"{sum(hashes) % 2**64:016x}"
 
 
-def _in_text(part: Part) -> str:
+def _in_text(part: ColumnValue) -> str:
     if isinstance(part, bytes):
         return part.hex()
     return "" if part is None else str(part)

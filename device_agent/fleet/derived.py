@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crdts import Lattice, Replica
 from crdts.plain import encoded
-from lasp_edge.language.declarations import Handler
+from lasp_edge.language.declarations import UserHandler
 from lasp_edge.language.plan import Plan
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Reached(NamedTuple):
     """A handler whose threshold was reached, and with which value."""
 
     variable: str
-    handler: Handler
+    handler: UserHandler
     value: Any
 
 
@@ -66,7 +66,7 @@ class Derived:
     def _note(self, news: "News") -> None:
         self.moved[news.variable] += 1
 
-    def _reach(self, variable: str, handler: Handler, value: Any) -> None:
+    def _reach(self, variable: str, handler: UserHandler, value: Any) -> None:
         self._reached.append(Reached(variable, handler, value))
 
     def joined(self, name: str, state: Lattice) -> None:

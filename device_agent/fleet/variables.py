@@ -29,7 +29,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.updates import Change
+from lasp_edge.language.updates import Mutation
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
 from lasp_edge.protocol.inputs import inputs_digest, text_hash, variable_digest
 from lasp_edge.protocol.shards import key_shard
@@ -182,7 +182,7 @@ class Variables:
         if name in self._keyed:
             self._rooms[name].ask(key, self._sets.samples(name, key))
 
-    def apply(self, requested: Sequence[Change], asked: PendingUpdates) -> None:
+    def apply(self, requested: Sequence[Mutation], asked: PendingUpdates) -> None:
         """Take what handlers want for one reading, all of it or, on an error, nothing.
 
         Raises:
