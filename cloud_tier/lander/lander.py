@@ -65,7 +65,7 @@ class MessageLink(Protocol):
 
 
 @dataclass(frozen=True)
-class Pace:
+class SegmentPace:
     """When a segment is closed.
 
     Attributes:
@@ -105,7 +105,7 @@ class Lander:
         columns: LandedColumns,
         sender: Replica,
         now_us: Callable[[], int],
-        pace: Pace = Pace(),
+        pace: SegmentPace = SegmentPace(),
     ) -> None:
         self._link = link
         self._log = log_
@@ -288,7 +288,7 @@ class LanderProcess:
         )
         streams = (plan.windows.values(), plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())
-        pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
+        pace = SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,
             log_=log_,

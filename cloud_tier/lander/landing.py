@@ -2,10 +2,9 @@
 
 The commit carries an app transaction (lander, segment number), so a segment that was landed before
 a crash is recognised and not landed again. Data, promises and the tick are in the same commit:
-whoever reads a promise reads what it speaks of.
+whoever reads a promise reads the panes that it is about.
 
-What the lander refused (`lasp_edge.protocol.acceptance` says what, and why) goes to `rejects` with
-the reason.
+What the lander refused (`lasp_edge.protocol.acceptance`) goes to `rejects` with the reason.
 """
 
 import gc
@@ -22,9 +21,9 @@ from crdts import Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal
 
 KEPT_BYTES: Final = 4096
-"""Bytes of a refused frame that are kept: enough to see what it was."""
+"""Bytes of a refused frame that `rejects` keeps: its envelope and its first entries."""
 
-Refused = Mapping[tuple[str, str], Refusal]
+Refusals = Mapping[tuple[str, str], Refusal]
 """What was refused, by topic and reason."""
 
 
@@ -49,25 +48,25 @@ class Landing:
         self._landing.update_incremental()
         return self._landing.transaction_version(self._lander) or 0
 
-    def land(self, number: int, table: pa.Table, refused: Refused) -> None:
+    def land(self, number: int, table: pa.Table, refused: Refusals) -> None:
         """Commit a segment's rows, after what was refused in it."""
         if refused:
             self._reject(number, refused)
         self._write(self._landing, table, number)
 
     def incarnations(self) -> dict[str, int]:
-        """Return the greatest incarnation that was heard of each device."""
+        """Return the greatest incarnation of each device that has landed."""
         query = (
-            "SELECT device, max(incarnation) AS incarnation FROM source "  # noqa: S608 - our word
+            "SELECT device, max(incarnation) AS incarnation FROM source "  # noqa: S608 - our own constant
             f"WHERE kind = '{PROMISE}' GROUP BY device"
         )
         found = rows(self._lake, self._lake.landing, query)
         return {row["device"]: row["incarnation"] for row in found}
 
     def membership(self) -> Membership:
-        """Return who was retired, as far as it has landed."""
+        """Return the join of all member commands that have landed."""
         query = (
-            "SELECT DISTINCT device, control, retired, incarnation, nonce, seq FROM source "  # noqa: S608 - our word
+            "SELECT DISTINCT device, control, retired, incarnation, nonce, seq FROM source "  # noqa: S608 - our own constant
             f"WHERE kind = '{MEMBER}'"
         )
         found = Membership()
@@ -76,7 +75,7 @@ class Landing:
             found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found
 
-    def _reject(self, number: int, refused: Refused) -> None:
+    def _reject(self, number: int, refused: Refusals) -> None:
         self._rejects.update_incremental()
         if (self._rejects.transaction_version(self._lander) or 0) >= number:
             return

@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import merge
 from cloud_tier.job.job import Job
-from cloud_tier.job.step import Known, step
+from cloud_tier.job.step import MergedState, step
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
 from cloud_tier.lake.tables import ABSENT, Lake, landed_schema
 from cloud_tier.lander.columns import LandedColumns
@@ -194,7 +194,7 @@ def _duckdb(path: Path, identity: tuple[str, ...], names: list[str], rows: int) 
 def measure_steps(spark: SparkSession, job: Job, made: Plan, steps: int, devices: int) -> None:
     """Print what a step costs at the begin and at the end of so many."""
     window, cpu = made.windows["by_room"], Cpu(spark)
-    known, walls, cpus = Known(None, NOTHING_HEARD), [], []
+    known, walls, cpus = MergedState(None, NOTHING_HEARD), [], []
     for number in range(steps):
         columns = entries(window, STEP_ROWS, devices, seed=number)
         shift_us = number * SPAN_US

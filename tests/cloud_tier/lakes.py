@@ -9,7 +9,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from cloud_tier.job.job import Job
-from cloud_tier.job.step import Known, Outcome, recalled, step
+from cloud_tier.job.step import MergedState, Outcome, recalled, step
 from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import Lake
 from lasp_edge.folds.columns import ColumnValue, Partial
@@ -26,7 +26,7 @@ QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
-UNKNOWN = Known(None, NOTHING_HEARD)
+UNKNOWN = MergedState(None, NOTHING_HEARD)
 
 
 class LakeUnderTest:

@@ -6,7 +6,7 @@ from deltalake import DeltaTable
 from cloud_tier.lake.definitions import record as record_definitions
 from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.columns import LandedColumns
-from cloud_tier.lander.lander import Lander, Pace
+from cloud_tier.lander.lander import Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
@@ -50,7 +50,7 @@ class Station:
             columns=LandedColumns(PROGRAM),
             sender=LANDER,
             now_us=lambda: self.now_us,
-            pace=Pace(),
+            pace=SegmentPace(),
         )
         self.lander.recover()
 

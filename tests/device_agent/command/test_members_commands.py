@@ -40,7 +40,6 @@ class Fleet:
             jitter=Random(1),
         )
         self.link.start()
-        until_connected(self.link)
 
     def say(self, topic, frame, *, retain=True):
         confirmed = self.link.counts.confirmed
@@ -62,6 +61,7 @@ class Fleet:
 def fleet(tmp_path):
     with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
         made = Fleet(broker.url)
+        until_connected(made.link)
         yield made
         made.link.stop(0)
 
@@ -98,7 +98,8 @@ def test_the_word_is_retained_for_who_comes_later(fleet, capsys):
     assert run(retire, fleet.url, "attic") == Exit.FINE
     assert "all of its start 2 counts, nothing of a later one" in capsys.readouterr().out
     late = Fleet(fleet.url, "late")
-    (word,) = late.words(1)
+    word, *repeats = late.words(1)  # the embedded broker may bring it twice
+    assert set(repeats) <= {word}
     assert word.membership().retired == {"attic": Version.of(ATTIC, 2**40 - 1)}
     late.link.stop(0)
 
