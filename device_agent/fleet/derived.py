@@ -10,29 +10,10 @@ from typing import Any
 
 from crdts import Lattice, Replica
 from crdts.plain import encoded
-<<<<<<< HEAD
-from lasp_edge.language.declarations import UserHandler
-from lasp_edge.language.plan import Plan
-
-if TYPE_CHECKING:
-    from lasp_edge.dataflow import Dataflow, News
-
-MOST_ELEMENTS = 1_000
-"""Results list at most so many elements of a set, the first in their order; all are counted."""
-
-
-class Reached(NamedTuple):
-    """A handler whose threshold was reached, and with which value."""
-
-    variable: str
-    handler: UserHandler
-    value: Any
-=======
 from lasp_edge.language.plan import Plan
 
 LISTED_ELEMENTS = 1_000
 """Elements of a set that results list, at most, the first in their order; all are counted."""
->>>>>>> main
 
 
 class Derived:
@@ -66,13 +47,8 @@ class Derived:
     def _note(self, news: Any) -> None:
         self.moved[news.variable] += 1
 
-<<<<<<< HEAD
-    def _reach(self, variable: str, handler: UserHandler, value: Any) -> None:
-        self._reached.append(Reached(variable, handler, value))
-=======
     def _reach(self, index: int, value: Any) -> None:
         self._reached.append((index, value))
->>>>>>> main
 
     def follow(self, name: str, state: Lattice) -> None:
         """Take what was joined into a shared variable."""

@@ -16,19 +16,7 @@ from device_agent.parts import Part
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
 from lasp_edge.language.plan import Plan
-<<<<<<< HEAD
 from lasp_edge.language.updates import Mutation
-from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
-from lasp_edge.protocol.inputs import inputs_digest, text_hash, variable_digest
-from lasp_edge.protocol.shards import key_shard
-from lasp_edge.variables import Variable
-
-TIME_LIMIT_US = 2**61
-NO_STREAM = 0
-"""The stream of a shared state: it has no fold."""
-=======
-from lasp_edge.language.updates import Mutation
->>>>>>> main
 
 
 class Variables(Part):
@@ -79,40 +67,8 @@ class Variables(Part):
     def become(self, replica: Replica) -> None:
         self._replica = replica
 
-<<<<<<< HEAD
-    def set_membership(self, membership: Membership) -> None:
-        """Let the entries of retired devices count no more, and those of all others count."""
-        self._retired = frozenset(membership.retired)
-        for published in self._published.values():
-            published.set_membership(membership)
-
-    def is_careful(self, name: str) -> bool:
-        """Return whether `check` must be asked about each sample of a variable.
-
-        Only where a sample may be refused: there are keys, or folds of the user's own.
-        """
-        return name in self._keyed or bool(self._careful[name])
-
-    def check(self, name: str, key: str, value: int, time_us: int) -> None:
-        """Check that a sample can be added to a variable, and make room for it.
-
-        Raises:
-            ValueError: it cannot.
-        """
-        if type(time_us) is not int or not -TIME_LIMIT_US < time_us < TIME_LIMIT_US:
-            raise ValueError(f"add to {name!r}: a time in microseconds is needed")
-        for fold in self._careful[name]:
-            if not fold.within_limits(fold.lift(value, time_us)):
-                raise ValueError(f"add to {name!r}: the partial is out of range")
-        if name in self._keyed:
-            self._rooms[name].ask(key, self._sets.samples(name, key))
-
-    def apply(self, requested: Sequence[Mutation], asked: PendingUpdates) -> None:
-        """Take what handlers want for one reading, all of it or, on an error, nothing.
-=======
     def apply(self, requested: Sequence[Mutation], updates: PendingUpdates) -> None:
         """Take what was asked for one reading, all of it or, on an error, nothing.
->>>>>>> main
 
         Raises:
             ValueError: a change does not fit.

@@ -154,15 +154,9 @@ class OneByOne:
         """Return the changes that collections and handlers make for a reading."""
         changes = []
         for variable in route.collecting:
-<<<<<<< HEAD
-            key = self._program.functions.key(variable.name, event)
-            changes.append(Mutation(variable.name, "add", (quantised, time_us), key))
-        return changes + run_handlers(self._program, event) if route.needs_event else changes
-=======
             key = self._plan.functions.key(variable.name, event)
-            changes.append(Change(variable.name, "add", (quantised, time_us), key))
+            changes.append(Mutation(variable.name, "add", (quantised, time_us), key))
         return changes + run_handlers(self._plan, event) if route.needs_event else changes
->>>>>>> main
 
     def _builder(
         self, pending: PendingBatch, target: WindowTarget, event: Any, time_us: int
