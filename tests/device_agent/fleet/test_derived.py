@@ -219,7 +219,7 @@ def test_a_device_removes_what_another_one_added(tmp_path):
 def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_shared(seed):
     fleet, random = Fleet(house(), size=4, seed=seed, faults=ROUGH), Random(seed)
     for _ in range(25):
-        for device in fleet.agents:
+        for device in fleet.devices:
             number = random.choice([5, 101, 102, 201, 202, 301])
             fleet.read(device, "temperature", random.choice([number, number, -number]))
         fleet.step()
@@ -230,7 +230,7 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
         for name, made in program.derivations.items()
     }
     told = []
-    for agent in fleet.agents.values():
+    for agent in fleet.devices.values():
         variables = agent.core.variables
         shared = {name: state.fleet for name, state in variables.shared_states.items()}
         oracle = Oracle(definitions, shared)

@@ -13,7 +13,7 @@ from lasp_edge.aggregates import fleet as fleet_module
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from simulations.oracle import Reading, Word, dynamic_partials, inputs, local_partials
+from simulations.oracle import PublishedPartial, Reading, dynamic_partials, inputs, local_partials
 from tests.device_agent.agents import NOW_US, Device, greenhouse, rooms
 
 PEER = Replica(3, 33, "pi-2")
@@ -262,7 +262,7 @@ def test_a_key_takes_its_own_inputs_and_the_whole_takes_all(device):
         for key, seq, partial in zip(
             frame.keys, frame.seqs, zip(*frame.columns, strict=True), strict=False
         ):
-            words[key, "pi-1"] = Word(Version.of(frame.sender, seq), partial)
+            words[key, "pi-1"] = PublishedPartial(Version.of(frame.sender, seq), partial)
     assert stream
     for key in before:
         assert inputs(device.program, "everywhere", words, {}, key) == after[key]

@@ -14,7 +14,7 @@ from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, Report, VariableFrame
 from lasp_edge.protocol.inputs import membership_text
 from lasp_edge.protocol.shards import key_shard
-from simulations.oracle import Word, inputs
+from simulations.oracle import PublishedPartial, inputs
 from tests.device_agent.agents import NOW_US, Device, entry_of, rooms
 
 OPERATOR = Replica(1, 5, "operator")
@@ -89,9 +89,9 @@ def test_inputs_are_the_definitions(device):
     device.hear(word())
     me = device.core.replica
     words = {
-        ("", "pi-1"): Word(Version.of(me, 1), (1, 2000)),
-        ("", "pi-2"): Word(Version.of(PEER, 1), (1, 2200)),
-        ("", "pi-3"): Word(Version.of(OTHER, 1), (1, 2200)),
+        ("", "pi-1"): PublishedPartial(Version.of(me, 1), (1, 2000)),
+        ("", "pi-2"): PublishedPartial(Version.of(PEER, 1), (1, 2200)),
+        ("", "pi-3"): PublishedPartial(Version.of(OTHER, 1), (1, 2200)),
     }
     retired = {"pi-2": Version(3, 33, 60)}
     assert inputs(device.program, "global_average", words, retired) == fleet(device).inputs
