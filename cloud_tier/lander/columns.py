@@ -4,7 +4,8 @@ Here alone a kind of row fills its columns; `cloud_tier.lake.tables` says what t
 variable rows come packed by column and stay so.
 """
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -13,7 +14,18 @@ from crdts.frontier import Promise
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Accepted, EntryRows, MemberRow, PaneRows
 from lasp_edge.protocol.frontier import Tick
-from lasp_edge.protocol.lake_columns import LANDED
+
+
+class Block(NamedTuple):
+    """Rows of one kind that came together.
+
+    Attributes:
+        rows: how many.
+        columns: a tuple has a value for each row, any other value is the same in each.
+    """
+
+    rows: int
+    columns: dict[str, Any]
 
 
 class LandedColumns:
@@ -24,47 +36,47 @@ class LandedColumns:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._columns = plan.columns
+        self._schema = landed_schema(plan.columns)
         self._parts = {each.stream: each.fold.columns_named for each in plan.windows.values()}
         self._parts |= {each.stream: each.fold.columns_named for each in plan.local_folds.values()}
 
     def table(self, accepted: Accepted, lander: str, tick: Tick) -> pa.Table:
         """Return the rows of a segment, and the lander's clock at its end."""
-        columns: dict[str, list[Any]] = {name: [] for name in (*LANDED, *self._columns)}
+        blocks = [*self._blocks(accepted), _tick(lander, tick)]
+        total = sum(block.rows for block in blocks)
+        arrays = [_array(field, blocks, total) for field in self._schema]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+    def _blocks(self, accepted: Accepted) -> Iterator[Block]:
         for row in accepted.rows:
             if isinstance(row, PaneRows):
-                self._add_panes(columns, row)
+                yield self._panes(row)
             elif isinstance(row, EntryRows):
-                self._add_entries(columns, row)
+                yield self._entries(row)
             else:
-                _add_member(columns, row)
+                yield _member(row)
         for device, promise in accepted.promises.entries.items():
-            _add_promise(columns, device, promise)
-        (now_us, since_us), number = tick.clock, tick.number
-        clock = {"now_us": now_us, "since_us": since_us, "received_us": now_us}
-        _extend(columns, 1, kind=TICK, lander=lander, seq=number, **clock)
-        return pa.table(columns, schema=landed_schema(self._columns))
+            yield _promise(device, promise)
 
-    def _add_panes(self, columns: dict[str, list[Any]], row: PaneRows) -> None:
+    def _panes(self, row: PaneRows) -> Block:
         block = row.block
-        _extend(
-            columns,
-            len(block.seqs),
-            kind=PANE,
-            stream=block.stream,
-            key=block.keys,
-            pane_us=block.panes_us,
-            device=row.device,
-            incarnation=block.incarnation,
-            nonce=block.nonce,
-            seq=block.seqs,
-            received_us=row.received_us,
-            **dict(zip(self._parts[block.stream], block.columns, strict=True)),
-        )
+        columns = {
+            "kind": PANE,
+            "stream": block.stream,
+            "key": block.keys,
+            "pane_us": block.panes_us,
+            "device": row.device,
+            "incarnation": block.incarnation,
+            "nonce": block.nonce,
+            "seq": block.seqs,
+            "received_us": row.received_us,
+        }
+        columns |= zip(self._parts[block.stream], block.columns, strict=True)
+        return Block(len(block.seqs), columns)
 
-    def _add_entries(self, columns: dict[str, list[Any]], row: EntryRows) -> None:
+    def _entries(self, row: EntryRows) -> Block:
         frame = row.frame
-        entry = {
+        columns: dict[str, Any] = {
             "kind": VARIABLE,
             "stream": frame.stream,
             "shard": frame.shard,
@@ -73,43 +85,51 @@ class LandedColumns:
             **frame.version._asdict(),
         }
         if not frame.keys:
-            _extend(columns, 1, **entry, key=None, changed=frame.number)
-            return
-        parts = dict(zip(self._parts[frame.stream], frame.columns, strict=True))
-        count = len(frame.keys)
-        _extend(columns, count, **entry, key=frame.keys, changed=frame.seqs, **parts)
+            return Block(1, {**columns, "key": None, "changed": frame.number})
+        columns |= {"key": frame.keys, "changed": frame.seqs}
+        columns |= zip(self._parts[frame.stream], frame.columns, strict=True)
+        return Block(len(frame.keys), columns)
 
 
-def _add_member(columns: dict[str, list[Any]], row: MemberRow) -> None:
+def _member(row: MemberRow) -> Block:
     control, retired, version = row.member
-    _extend(
-        columns,
-        1,
-        kind=MEMBER,
-        device=row.device,
-        control=control,
-        retired=retired,
-        received_us=row.received_us,
+    columns = {
+        "kind": MEMBER,
+        "device": row.device,
+        "control": control,
+        "retired": retired,
+        "received_us": row.received_us,
         **version._asdict(),
-    )
+    }
+    return Block(1, columns)
 
 
-def _add_promise(columns: dict[str, list[Any]], device: str, promise: Promise) -> None:
+def _promise(device: str, promise: Promise) -> Block:
     version, low_us, done, heard_us = promise
-    _extend(
-        columns,
-        1,
-        kind=PROMISE,
-        device=device,
-        low_us=low_us,
-        done=done,
-        received_us=heard_us,
+    columns = {
+        "kind": PROMISE,
+        "device": device,
+        "low_us": low_us,
+        "done": done,
+        "received_us": heard_us,
         **version._asdict(),
-    )
+    }
+    return Block(1, columns)
 
 
-def _extend(columns: dict[str, list[Any]], rows: int, **values: Any) -> None:
-    """Add rows: a tuple is a column of them, any other value is the same in each row."""
-    for name, column in columns.items():
-        value = values.get(name, ABSENT.get(name))
-        column.extend(value if isinstance(value, tuple) else [value] * rows)
+def _tick(lander: str, tick: Tick) -> Block:
+    (now_us, since_us), number = tick.clock, tick.number
+    clock = {"now_us": now_us, "since_us": since_us, "received_us": now_us}
+    return Block(1, {"kind": TICK, "lander": lander, "seq": number, **clock})
+
+
+def _array(field: pa.Field, blocks: Sequence[Block], total: int) -> pa.Array:
+    """Return a column of all rows; one that no block fills costs no Python object a row."""
+    absent = ABSENT.get(field.name)
+    if not any(field.name in block.columns for block in blocks):
+        return pa.repeat(pa.scalar(absent, field.type), total)
+    values: list[Any] = []
+    for rows, columns in blocks:
+        value = columns.get(field.name, absent)
+        values.extend(value if isinstance(value, tuple) else [value] * rows)
+    return pa.array(values, field.type)
