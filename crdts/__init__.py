@@ -17,6 +17,7 @@
 - `bounded_lww_set`, `samples`: the last samples of one writer
 - `mutator`: the mark of the methods by which programs write
 - `incremental`: what sets tell those who keep something up to date with them
+- `derived_set`: a set that follows from others, as a state
 - `plain`, `wire`: plain data, and the bytes of every state
 """
 
@@ -24,6 +25,7 @@ from crdts.bounded_lww_set import BoundedLWWSet
 from crdts.causal import double_spent
 from crdts.causal_context import CausalContext
 from crdts.chain_map import ChainMap
+from crdts.derived_set import DerivedSet
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier, Promise
@@ -55,6 +57,7 @@ __all__ = [
     "ChainMap",
     "Counter",
     "DWFlag",
+    "DerivedSet",
     "Dot",
     "EWFlag",
     "Entry",

@@ -90,7 +90,7 @@ class Runtime:
         self._sources = list(sources)
         self._reporter = reporter
         self._exit_when_done = exit_when_done
-        will = core.last_will()
+        will = core.beats.presence(online=False)
         self.link = Link(
             broker,
             client_id=f"{core.topics.root}/{core.replica.device}",
@@ -110,7 +110,7 @@ class Runtime:
             ValueError: one cannot be read, or not from there.
         """
         for source in self._sources:
-            source.open(self._core.cursor(source.name))
+            source.open(self._core.intake.sources.cursor(source.name))
 
     def run(self) -> int:
         """Run until told to stop; return the signal that said so, 0 for none."""
@@ -183,7 +183,7 @@ class Runtime:
         self._tick_us = 0
 
     def _close(self) -> None:
-        goodbye = self._core.goodbye()
+        goodbye = self._core.beats.presence(online=False)
         self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
         for source in self._sources:

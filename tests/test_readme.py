@@ -296,8 +296,8 @@ def test_rooms_have_a_value_each_on_every_device():
     for number, room in enumerate(["attic", "cellar", "attic"]):
         fleet.read(f"pi-{number}", "temperature", 20 + number, {"room": room})
     fleet.settle()
-    for agent in fleet.agents.values():
-        by_key = agent.core.results()["rooms"]["keys"]
+    for agent in fleet.devices.values():
+        by_key = agent.core.results.plain()["rooms"]["keys"]
         assert {room: value["parts"]["mean"] for room, value in by_key.items()} == {
             "attic": 21.0,
             "cellar": 21.0,
@@ -320,8 +320,8 @@ def test_doors_are_followed_on_every_device():
         fleet.read(f"pi-{number}", "door", 1, {"room": room})
     fleet.read("pi-0", "door", -1, {"room": "3c"})
     fleet.settle()
-    for agent in fleet.agents.values():
-        results = agent.core.results()
+    for agent in fleet.devices.values():
+        results = agent.core.results.plain()
         assert results["to_check"]["elements"] == ["3c"]
         assert results["floors"]["elements"] == ["1", "2", "3"]
         assert agent.core.variables.shared()["notices"] == {"doors were open on 3 floors"}

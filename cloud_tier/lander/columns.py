@@ -4,28 +4,20 @@ Here alone a kind of row fills its columns; `cloud_tier.lake.tables` says what t
 variable rows come packed by column and stay so.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from cloud_tier.lake.tables import ABSENT, MEMBER, PANE, PROMISE, TICK, VARIABLE, landed_schema
 from crdts.frontier import Promise
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import Accepted, EntryRows, MemberRow, PaneRows
+from lasp_edge.protocol.acceptance import Accepted, EntryRows, MemberRow, PaneRows, Rows
 from lasp_edge.protocol.frontier import Tick
 
-
-class Block(NamedTuple):
-    """Rows of one kind that came together.
-
-    Attributes:
-        rows: how many.
-        columns: a tuple has a value for each row, any other value is the same in each.
-    """
-
-    rows: int
-    columns: dict[str, Any]
+Batch = tuple[int, dict[str, Any]]
+"""Some rows of one kind: how many, and their values by column. A tuple is a column of values, any
+other value is the same in each row. What a column holds that is not named is `ABSENT`."""
 
 
 class LandedColumns:
@@ -42,58 +34,55 @@ class LandedColumns:
 
     def table(self, accepted: Accepted, lander: str, tick: Tick) -> pa.Table:
         """Return the rows of a segment, and the lander's clock at its end."""
-        blocks = [*self._blocks(accepted), _tick(lander, tick)]
-        total = sum(block.rows for block in blocks)
-        arrays = [_array(field, blocks, total) for field in self._schema]
+        batches = [self._batch(row) for row in accepted.rows]
+        batches += [_promise(*each) for each in accepted.promises.entries.items()]
+        batches.append(_tick(lander, tick))
+        arrays = [_array(field, batches) for field in self._schema]
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
-    def _blocks(self, accepted: Accepted) -> Iterator[Block]:
-        for row in accepted.rows:
-            if isinstance(row, PaneRows):
-                yield self._panes(row)
-            elif isinstance(row, EntryRows):
-                yield self._entries(row)
-            else:
-                yield _member(row)
-        for device, promise in accepted.promises.entries.items():
-            yield _promise(device, promise)
-
-    def _panes(self, row: PaneRows) -> Block:
-        block = row.block
-        columns = {
-            "kind": PANE,
-            "stream": block.stream,
-            "key": block.keys,
-            "pane_us": block.panes_us,
-            "device": row.device,
-            "incarnation": block.incarnation,
-            "nonce": block.nonce,
-            "seq": block.seqs,
-            "received_us": row.received_us,
-        }
-        columns |= zip(self._parts[block.stream], block.columns, strict=True)
-        return Block(len(block.seqs), columns)
-
-    def _entries(self, row: EntryRows) -> Block:
-        frame = row.frame
-        columns: dict[str, Any] = {
-            "kind": VARIABLE,
-            "stream": frame.stream,
-            "shard": frame.shard,
-            "device": frame.about,
-            "received_us": row.received_us,
-            **frame.version._asdict(),
-        }
-        if not frame.keys:
-            return Block(1, {**columns, "key": None, "changed": frame.number})
-        columns |= {"key": frame.keys, "changed": frame.seqs}
-        columns |= zip(self._parts[frame.stream], frame.columns, strict=True)
-        return Block(len(frame.keys), columns)
+    def _batch(self, row: Rows) -> Batch:
+        if isinstance(row, PaneRows):
+            return _panes(row, self._parts[row.block.stream])
+        if isinstance(row, EntryRows):
+            return _entries(row, self._parts[row.frame.stream])
+        return _member(row)
 
 
-def _member(row: MemberRow) -> Block:
+def _panes(row: PaneRows, parts: Sequence[str]) -> Batch:
+    block = row.block
+    return len(block.seqs), {
+        "kind": PANE,
+        "stream": block.stream,
+        "key": block.keys,
+        "pane_us": block.panes_us,
+        "device": row.device,
+        "incarnation": block.incarnation,
+        "nonce": block.nonce,
+        "seq": block.seqs,
+        "received_us": row.received_us,
+        **dict(zip(parts, block.columns, strict=True)),
+    }
+
+
+def _entries(row: EntryRows, parts: Sequence[str]) -> Batch:
+    frame = row.frame
+    entry = {
+        "kind": VARIABLE,
+        "stream": frame.stream,
+        "shard": frame.shard,
+        "device": frame.about,
+        "received_us": row.received_us,
+        **frame.version._asdict(),
+    }
+    if not frame.keys:
+        return 1, {**entry, "key": None, "changed": frame.number}
+    columns = dict(zip(parts, frame.columns, strict=True))
+    return len(frame.keys), {**entry, "key": frame.keys, "changed": frame.seqs, **columns}
+
+
+def _member(row: MemberRow) -> Batch:
     control, retired, version = row.member
-    columns = {
+    return 1, {
         "kind": MEMBER,
         "device": row.device,
         "control": control,
@@ -101,12 +90,11 @@ def _member(row: MemberRow) -> Block:
         "received_us": row.received_us,
         **version._asdict(),
     }
-    return Block(1, columns)
 
 
-def _promise(device: str, promise: Promise) -> Block:
+def _promise(device: str, promise: Promise) -> Batch:
     version, low_us, done, heard_us = promise
-    columns = {
+    return 1, {
         "kind": PROMISE,
         "device": device,
         "low_us": low_us,
@@ -114,22 +102,33 @@ def _promise(device: str, promise: Promise) -> Block:
         "received_us": heard_us,
         **version._asdict(),
     }
-    return Block(1, columns)
 
 
-def _tick(lander: str, tick: Tick) -> Block:
-    (now_us, since_us), number = tick.clock, tick.number
-    clock = {"now_us": now_us, "since_us": since_us, "received_us": now_us}
-    return Block(1, {"kind": TICK, "lander": lander, "seq": number, **clock})
+def _tick(lander: str, tick: Tick) -> Batch:
+    now_us, since_us = tick.clock
+    return 1, {
+        "kind": TICK,
+        "lander": lander,
+        "seq": tick.number,
+        "now_us": now_us,
+        "since_us": since_us,
+        "received_us": now_us,
+    }
 
 
-def _array(field: pa.Field, blocks: Sequence[Block], total: int) -> pa.Array:
-    """Return a column of all rows; one that no block fills costs no Python object a row."""
-    absent = ABSENT.get(field.name)
-    if not any(field.name in block.columns for block in blocks):
-        return pa.repeat(pa.scalar(absent, field.type), total)
-    values: list[Any] = []
-    for rows, columns in blocks:
-        value = columns.get(field.name, absent)
-        values.extend(value if isinstance(value, tuple) else [value] * rows)
-    return pa.array(values, field.type)
+def _array(field: pa.Field, batches: Sequence[Batch]) -> pa.Array:
+    """Return one column of all batches."""
+    name, absent = field.name, ABSENT.get(field.name)
+    column: list[Any] = []
+    # Of most columns only a few rows at the end of a segment make use.
+    unused = 0
+    for rows, values in batches:
+        if name not in values:
+            unused += rows
+            continue
+        column.extend([absent] * unused)
+        unused = 0
+        value = values[name]
+        column.extend(value if isinstance(value, tuple) else [value] * rows)
+    rest = pa.repeat(pa.scalar(absent, field.type), unused)
+    return pa.chunked_array([pa.array(column, field.type), rest])

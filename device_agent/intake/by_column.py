@@ -1,11 +1,11 @@
 """Whole columns of readings, accepted without a Python function or an object a reading.
 
-What goes by columns: readings of events that no function of the user's sees one by one. Each step
-is one operation over a column: it is quantised, compared with floor and clock, looked up among the
-known identities, cut at the panes' boundaries and lifted, and collected. What is unusual in a batch
-is taken out first (refused values, times out of range) or looked at by itself (a block of
-identities that may hold a repeat). What is unusual as a whole is left to `one_by_one`, the
-definition: both change exactly the same, and a test compares them.
+This is the path of events whose readings no function of the user's must see. Each step is one
+operation over a column: values are quantised, times are compared with floor and clock, identities
+are looked up, columns are cut at the panes' boundaries and lifted, and samples are collected.
+Refused values and times out of range are removed first; a block of identities that may hold a
+repeat is looked through by itself. A batch in which the order of readings matters is left to
+`one_by_one`, the definition: both change exactly the same, and a test compares them.
 """
 
 from bisect import bisect_left
@@ -106,7 +106,7 @@ class ByColumn:
             pending: no builder of a pane is in it; panes are folded into at once.
 
         Returns:
-            What `OneByOne.accept` returns; None where nothing was changed.
+            As `OneByOne.accept`; None where nothing was changed.
 
         Raises:
             ValueError: the columns are not equally long.
@@ -139,7 +139,7 @@ class ByColumn:
     def _columns(
         self, batch: Batch, now_us: int, counted: Counter[str], *, stamped: bool
     ) -> list[EventColumns] | None:
-        """Return what may be accepted, by event; None if it does not go by columns."""
+        """Return the readings that may be accepted, by event; None if they must go one by one."""
         names, whole = batch.names, (batch.times_us, batch.values, batch.tags)
         alone = names.count(names[0]) == len(names)
         routes = [self._routes.get(n) for n in ([names[0]] if alone else dict.fromkeys(names))]
@@ -299,12 +299,12 @@ class ByColumn:
 
 
 def _at(places: Sequence[int], column: Sequence[int]) -> list[int]:
-    """Return what stands at these places."""
+    """Return the elements at these places."""
     return [column[place] for place in places]
 
 
 def _kept(kept: Sequence[bool], *columns: Sequence[Any]) -> list[list[Any]]:
-    """Return the columns without what is not kept."""
+    """Return the columns with only the elements whose `kept` is true."""
     return [list(compress(column, kept)) for column in columns]
 
 

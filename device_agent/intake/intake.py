@@ -53,7 +53,7 @@ class Intake(Part):
     """Accepts readings.
 
     Args:
-        program: the program.
+        plan: the program's plan.
         device: whose readings they are.
         settings: limits of lateness, retention and skew.
         restored: what the store holds.
@@ -70,7 +70,7 @@ class Intake(Part):
 
     def __init__(
         self,
-        program: Plan,
+        plan: Plan,
         device: str,
         settings: Settings,
         restored: Restored,
@@ -85,11 +85,11 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, restored.facts)
         self._noted_us = progress.promised_us
         self.identities = Identities(restored.last_blocks)
-        self._routes = {name: Route(program, event) for name, event in program.events.items()}
+        self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
         found = (settings, self._routes, progress, self.identities, panes)
         self._by_column = ByColumn(*found)
-        self._one_by_one = OneByOne(program, device, *found, variables)
+        self._one_by_one = OneByOne(plan, device, *found, variables)
         self.column_least = COLUMN_LEAST
         self._pending = PendingBatch()
         self._changes = Changes()
@@ -189,13 +189,13 @@ class Intake(Part):
         for where, builder in sorted(pending.builders.items(), key=itemgetter(0)):
             if builder.values:
                 self._panes.fold_in(self._panes.own(*where), builder.partial(), pending.now_us)
-        self._variables.record(pending.updates, self.progress.stamp_us, changes)
+        self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():
-            self._counters.add(name, changes, count)
+            self._counters.add(name, count)
         if pending.accepted and self.progress.high_us is not None:
             self._panes.advance(self.progress.high_us)
             changes.facts.add(self.progress.facts())

@@ -7,13 +7,11 @@
 - `relation`: elements with the writes that they follow from
 - `nodes`, `operators`, `assigned`: what one step of a change does
 - `thresholds`, `reads`, `watching`: who waits for what, and what may be waited for
-- `derived`: a derived set as a state that can be joined
 - `oracle`: every variable by definition, recomputed
 """
 
 from crdts import Sample
 from lasp_edge.dataflow.definition import Definition
-from lasp_edge.dataflow.derived import Derived
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.dataflow.oracle import Oracle
 from lasp_edge.dataflow.reads import Read
@@ -23,7 +21,6 @@ from lasp_edge.dataflow.watching import News
 __all__ = [
     "Dataflow",
     "Definition",
-    "Derived",
     "News",
     "Oracle",
     "Read",

@@ -7,12 +7,11 @@ a definition that does not fit is refused, and then nothing is changed.
 from collections.abc import Callable
 from typing import Any
 
-from crdts import IncrementalSet, Lattice, Membership
+from crdts import DerivedSet, IncrementalSet, Lattice, Membership
 from lasp_edge.aggregates.local import Lifted
 from lasp_edge.dataflow import operators
 from lasp_edge.dataflow.assigned import DynamicFolded, Folded, sample_of
 from lasp_edge.dataflow.definition import Definition
-from lasp_edge.dataflow.derived import Derived
 from lasp_edge.dataflow.nodes import Leaf, Mirror, Node, SetNode
 from lasp_edge.dataflow.written import Named, WrittenVariables
 from lasp_edge.folds.fold import as_fold
@@ -25,7 +24,7 @@ class DerivedVariables(WrittenVariables):
     def state(self, variable: Named) -> Lattice:
         """Return a state that can be joined with that of the same variable on another replica.
 
-        That of a derived set is a `Derived`; that of a published fold the devices' partials.
+        That of a derived set is a `DerivedSet`; that of a published fold the devices' partials.
 
         Raises:
             ValueError: it is the result of a fold, which is assigned and never joined.
@@ -42,7 +41,7 @@ class DerivedVariables(WrittenVariables):
         for leaf in leaves:
             if isinstance(leaf, Leaf) and isinstance(leaf.state, IncrementalSet):
                 shadows[leaf.name] = leaf.state.shadow()
-        return Derived(shadows, node.relation.pairs())
+        return DerivedSet(shadows, node.relation.pairs())
 
     def bind_to(self, target: Named, source: Named) -> Variable:
         """Make `target` follow `source`: it is what that is, under a name of its own.

@@ -284,10 +284,12 @@ def _check_partials(fold: Fold, columns: Sequence[Sequence[Any]]) -> None:
 
 
 def _check_integers(column: Column, values: Sequence[Any]) -> None:
-    known = [value for value in values if value is not None]
-    if len(known) != len(values) and column.op is Op.SUM:
-        raise RecordRefusedError("a total is missing")
-    if not all(type(value) is int for value in known):
+    known = values
+    if None in values:
+        if column.op is Op.SUM:
+            raise RecordRefusedError("a total is missing")
+        known = [value for value in values if value is not None]
+    if not {int}.issuperset(map(type, known)):
         raise RecordRefusedError("not integers")
     if known and not (-column.limit < min(known) and max(known) < column.limit):
         raise RecordRefusedError("partial out of range")

@@ -80,7 +80,7 @@ def topics_of(device):
 def state_of(device):
     """Return what no stranger may change."""
     panes = dict(device.rows())
-    return device.core.results(), device.core.variables.shared(), panes, device.core.replica
+    return device.core.results.plain(), device.core.variables.shared(), panes, device.core.replica
 
 
 def test_random_bytes_never_crash_an_agent_and_change_nothing(device):
@@ -181,7 +181,7 @@ def test_well_formed_frames_of_any_content_never_crash_an_agent(device):
     def check(frame):
         device.hear(frame)
         device.tick()
-        assert device.core.results()["local_average"]["count"] == 1
+        assert device.core.results.plain()["local_average"]["count"] == 1
 
     check()
 
@@ -190,7 +190,7 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
     stream = device.program.local_folds["local_average"].stream
     topics = device.core.topics
     entry = entry_of(PEER, 1, "local_average", stream, (1, 5))
-    before = device.core.results()
+    before = device.core.results.plain()
     for topic in (
         topics.member("pi-2"),
         topics.variable("pi-3", "local_average"),
@@ -205,7 +205,7 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
         AckFrame(LANDER, 1, device.core.replica, LAKE, (1,)), topics.acknowledgement("pi-2")
     )
     device.hear(PresenceFrame(device.core.replica, 1, online=False), topics.presence("pi-2"))
-    assert device.core.results() == before
+    assert device.core.results.plain() == before
     assert device.counted["frame: on another's topic"] == 9
 
 
@@ -321,13 +321,13 @@ def test_a_source_that_was_done_goes_on_where_its_file_has_grown(device):
     device.settle()
     device.tick()
     device.restart()
-    assert device.core.cursor("test") == "1"
-    assert not device.core.finished_reading
+    assert device.core.intake.sources.cursor("test") == "1"
+    assert not device.core.intake.sources.finished
     device.tick(2)
     assert device.low_us <= NOW_US  # no word of the last window's end before the file is looked at
     device.read([21.0], [NOW_US + 1], cursor="2", done=True)
     assert "late" not in device.counted
-    assert device.core.finished_reading
+    assert device.core.intake.sources.finished
 
 
 def test_a_source_that_has_nothing_more_is_done_again_after_a_restart(device):
@@ -354,7 +354,7 @@ def test_a_stopped_agent_goes_on_reading_after_a_restart(device):
     device.settle()
     device.restart()
     device.read([21.0])
-    assert not device.core.finished_reading
+    assert not device.core.intake.sources.finished
     assert device.counted["accepted"] == 2
 
 
@@ -364,14 +364,14 @@ def test_nothing_is_promised_before_anything_is_known(device):
 
 
 def test_of_two_sources_the_slower_one_holds_the_promise(device):
-    device.core.cursor("fast")
+    device.core.intake.sources.cursor("fast")
     device.take([20.0], [NOW_US], [{}], source="fast", done=True)
     device.take([20.0], [NOW_US - HOUR_US], [{}], source="test")
     device.land(20)
     device.land(20)
     device.land(2)
     assert device.low_us == NOW_US - HOUR_US - device.settings.lateness_us
-    assert not device.core.finished_reading
+    assert not device.core.intake.sources.finished
 
 
 def test_late_readings_are_counted_over_restarts(device):
@@ -390,7 +390,7 @@ def test_the_last_agreement_is_in_the_store_though_nothing_was_read_since(device
     for _ in range(12):
         device.tick()
     settled = device.store.restored().facts.settled["global_average"]
-    assert settled == (device.core.variables.fleet()["global_average"].inputs, 1)
+    assert settled == (device.core.results.fleet()["global_average"][""].inputs, 1)
 
 
 def test_an_idle_agent_commits_nothing(device):

@@ -63,7 +63,6 @@ def house():
 
 
 PROGRAM = house()
-KEYED = ("by room", "recently")
 
 
 class LandedFleet(Fleet):
@@ -73,10 +72,13 @@ class LandedFleet(Fleet):
         self.records = []
         super().__init__(PROGRAM, **options)
 
-    def _route(self, topic, payload, *, retain):
-        if topic.split("/")[4] in {"pane", "var", "beat", "member"}:
-            self.records.append(Record(self.now_us, topic, retained=False, payload=payload))
-        super()._route(topic, payload, retain=retain)
+        hear = self.hub.lander.hear
+
+        def recorded(topic, payload, now_us):
+            self.records.append(Record(now_us, topic, retained=False, payload=payload))
+            return hear(topic, payload, now_us)
+
+        self.hub.lander.hear = recorded
 
 
 class Run:
@@ -95,8 +97,8 @@ class Run:
     def steps(self, count, devices=None):
         """Let devices read, each in the rooms it is in, and time pass."""
         for _ in range(count):
-            for device in devices or self.fleet.agents:
-                if self.fleet.agents[device].durable is not None:
+            for device in devices or self.fleet.devices:
+                if self.fleet.devices[device].durable is not None:
                     self._read(device)
             self.fleet.step()
 
@@ -143,17 +145,14 @@ class Run:
         for name in PROGRAM.dynamic_folds:
             found[name] = self.globals(name)
             there = {key: value for key, value in found[name].items() if value[2]}
-            for agent in fleet._running():
-                held = agent.core.variables
-                assert membership_text(agent.core.members.membership) == membership_text(
-                    fleet.membership
-                )
-                own = held.fleet_by_key()[name] if name in KEYED else {"": held.fleet()[name]}
+            for agent in fleet.running():
+                assert membership_text(agent.membership()) == membership_text(fleet.membership)
+                own = agent.results(name)
                 mine = {
                     key: (r.partial, r.inputs, r.devices) for key, r in own.items() if r.devices
                 }
                 assert there == mine, (agent.name, name)
-            words = fleet.words(name)
+            words = fleet.published(name)
             partials = dynamic_partials(PROGRAM, name, self.readings, retired, fleet.now_us)
             if name != "recently":  # which goes by each device's ticks
                 assert {key: value[0] for key, value in there.items()} == partials
@@ -186,7 +185,7 @@ def test_devices_oracle_and_spark_agree_through_retirement_and_return(run):
     assert run.settled() != retired
     assert run.lake.current() != windows, "what it read meanwhile counts now"
     found = {(key, start): value[0] for (_, key, start), value in run.lake.current().items()}
-    assert found == fleet.landed.windows(PROGRAM, "minute")
+    assert found == fleet.hub.lander.windows(PROGRAM, "minute")
     fleet.step(20)
     gone = run.settled()["recently"]
     assert gone
