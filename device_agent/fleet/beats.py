@@ -15,7 +15,6 @@ from device_agent.fleet.schedule import Schedule
 from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 
 IDLE_BEATS = 5
@@ -93,10 +92,10 @@ class Beats(Part):
         self._unchanged = self._unchanged + 1 if same else 0
         if self._unchanged % IDLE_BEATS == 0:
             self._last, self._beats = beat, number
-            yield Publication(topic_of(beat, self._topics), beat.encode(), retain=False)
+            yield Publication.of(beat, self._topics)
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""
         self._presences += 1
         frame = PresenceFrame(self._replica, self._presences, online)
-        return Publication(topic_of(frame, self._topics), frame.encode(), retain=True)
+        return Publication.of(frame, self._topics)
