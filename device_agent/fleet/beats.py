@@ -15,7 +15,6 @@ from device_agent.fleet.schedule import Schedule
 from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 
 IDLE_BEATS = 5
@@ -93,7 +92,7 @@ class Beats(Part):
         same = self._last is not None and replace(self._last, number=number) == beat
         unchanged = self._unchanged + 1 if same else 0
         if unchanged % IDLE_BEATS == 0:
-            yield Publication(topic_of(beat, self._topics), beat.encode(), retain=False)
+            yield Publication.of(beat, self._topics)
             self._last, self._beats = beat, number
         self._unchanged = unchanged
 
@@ -101,4 +100,4 @@ class Beats(Part):
         """Return what says whether this device is connected."""
         self._presences += 1
         frame = PresenceFrame(self._replica, self._presences, online)
-        return Publication(topic_of(frame, self._topics), frame.encode(), retain=True)
+        return Publication.of(frame, self._topics)

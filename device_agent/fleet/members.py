@@ -14,17 +14,14 @@ from typing import Any
 
 from crdts import Membership, Replica
 from device_agent.clock import is_time
-from device_agent.fleet.peers import LONGEST_JUMP
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
+from lasp_edge.protocol.admission import Known, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 
-MOST_MEMBERS = 10_000
-"""Devices that commands may name: some 1 MB of memory; a stranger cannot take more."""
 REPEAT_US = 60 * SECOND_US
 """Least time in which a command was not heard before it is repeated; at most twice that."""
 CORRECT_US = 2 * SECOND_US
@@ -72,11 +69,10 @@ class Members(Part):
     def _receive(self, frame: MemberFrame, now_us: int) -> None:
         """Join a command."""
         command, device = frame.membership(), frame.about
+        reason = command_refusal(frame, Known(membership=self.membership))
+        if reason is not None:
+            raise FrameRefusedError(f"member: {reason}")
         known = self.membership.entries.get(device)
-        if frame.control - (known.control if known else 0) > LONGEST_JUMP:
-            raise FrameRefusedError("member: control too far ahead")
-        if known is None and len(self.membership.entries) >= MOST_MEMBERS:
-            raise FrameRefusedError("member: too many members")
         if known is not None and command <= self.membership:
             same = known == command.entries[device]
             self._wait(device, now_us, REPEAT_US if same else CORRECT_US)
@@ -111,7 +107,7 @@ class Members(Part):
                 self._sent += 1
                 member = self.membership.entries[device]
                 frame = MemberFrame.of(self._replica, self._sent, device, member)
-                yield Publication(topic_of(frame, self._topics), frame.encode(), retain=True)
+                yield Publication.of(frame, self._topics)
 
     def report(self) -> dict[str, Any]:
         return {"retired": list(self.membership.retired)}

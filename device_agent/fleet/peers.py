@@ -8,15 +8,8 @@ heard of it for some beats: a broker that crashes publishes no wills.
 from collections.abc import Collection, Iterable
 
 from crdts import Replica
+from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, Report
-
-LONGEST_JUMP = 1 << 10
-"""Incarnations that a device may be ahead of the one that is known; a greater jump is refused."""
-
-
-def too_far_ahead(incarnation: int, known: int) -> bool:
-    """Return whether a device cannot have been started that many times since it was known."""
-    return incarnation - known > LONGEST_JUMP
 
 
 class _Peer:
@@ -50,7 +43,7 @@ class Peers:
         """Take a beat; return its reports if it is the newest of its device."""
         peer = self._peer(beat.sender)
         newer = (beat.sender, beat.number) > (peer.replica, peer.number)
-        if not newer or too_far_ahead(beat.sender.incarnation, peer.replica.incarnation):
+        if not newer or is_too_far_ahead(beat.sender.incarnation, peer.replica.incarnation):
             return []
         peer.replica, peer.number = beat.sender, beat.number
         peer.online, peer.heard_us = True, now_us

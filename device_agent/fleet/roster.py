@@ -1,8 +1,8 @@
-"""What an operator hears of a fleet: who is there, in which life, and who was retired.
+"""The devices of a fleet as an operator hears them: who is connected, and who is retired.
 
-A device is known by its presence, its beats and its retained variables. Of several lives the newest
-counts, and of a life's beats the one with the greatest pane seq. It is pure: frames go in, and out
-come the words that retire or admit a device.
+A device is known by its presence, its beats and its retained variables. Of several replicas the
+newest counts, and of its beats the one with the greatest pane seq. The roster is pure: messages go
+in, and out come the member commands that retire or admit a device.
 
     >>> roster = Roster(Topics("greenhouse"), nonce=1)
     >>> beat = BeatFrame(Replica(2, 7, "attic"), 5, None, False, (), seq=60)
@@ -16,9 +16,9 @@ from typing import NamedTuple
 from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
-from device_agent.fleet.peers import LONGEST_JUMP
+from lasp_edge.protocol.admission import Known
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
 
 OPERATOR = "operator"
@@ -57,18 +57,30 @@ class Roster:
         """Take a message of the fleet."""
         try:
             frame, address = decode(payload), self.topics.address(topic)
-        except ValueError:  # a stranger's: a guest leaves it aside, the agents count it
+        except ValueError:  # a stranger's; the agents count it
             return
-        if address.device != frame.about:
+        kind = FRAME_KINDS[frame.kind]
+        known = Known(membership=self.membership)
+        if not kind.subscribers & Subscriber.OPERATOR or (kind.topic, frame.about) != address:
             return
-        if isinstance(frame, MemberFrame):
-            self._take(frame)
-        elif isinstance(frame, PresenceFrame):
-            self._note(frame.sender, online=frame.online)
-        elif isinstance(frame, BeatFrame):
-            self._note(frame.sender, online=True, seq=frame.seq)
-        elif isinstance(frame, VariableFrame):
-            self._note(frame.sender)
+        if kind.guard(frame, known) is None:
+            getattr(self, kind.handler)(frame)
+
+    def take_command(self, frame: MemberFrame) -> None:
+        """Join a member command."""
+        self.membership |= frame.membership()
+
+    def take_presence(self, frame: PresenceFrame) -> None:
+        """Note whether a device is connected."""
+        self._note(frame.sender, online=frame.online)
+
+    def take_beat(self, frame: BeatFrame) -> None:
+        """Note up to which pane entry a device has come."""
+        self._note(frame.sender, online=True, seq=frame.seq)
+
+    def take_entries(self, frame: VariableFrame) -> None:
+        """Note that there was this replica of a device."""
+        self._note(frame.sender)
 
     def topics_of(self, device: str) -> str:
         """Return the filter for all that concerns one device."""
@@ -113,12 +125,6 @@ class Roster:
     def _word(self, device: str, delta: Membership) -> MemberFrame:
         self._sent += 1
         return MemberFrame.of(self._sender, self._sent, device, delta.entries[device])
-
-    def _take(self, frame: MemberFrame) -> None:
-        """Join a word, unless it is one that the agents leave aside, too."""
-        known = self.membership.entries.get(frame.about)
-        if frame.control - (known.control if known else 0) <= LONGEST_JUMP:
-            self.membership |= frame.membership()
 
     def _note(
         self, replica: Replica, *, online: bool | None = None, seq: int | None = None

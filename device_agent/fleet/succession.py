@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
-from device_agent.fleet.peers import too_far_ahead
 from device_agent.parts import Handler, Part
 from device_agent.state.changes import Changes
 from device_agent.state.counters import Counters
+from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PresenceFrame, VariableFrame
 
@@ -93,7 +93,7 @@ class Succession(Part):
         # A new store knows no incarnation to compare with. Once a lander has taken what it sent,
         # it has also heard everything that the broker retained.
         knows_itself = self._is_known or self.replica.incarnation > 1
-        return not (knows_itself and too_far_ahead(incarnation, self.replica.incarnation))
+        return not (knows_itself and is_too_far_ahead(incarnation, self.replica.incarnation))
 
     def become(self, replica: Replica) -> None:
         self.replica = replica

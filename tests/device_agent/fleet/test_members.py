@@ -163,7 +163,7 @@ def test_a_control_far_ahead_is_refused_and_counted(device):
 
 
 def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
-    monkeypatch.setattr("device_agent.fleet.members.MOST_MEMBERS", 3)
+    monkeypatch.setattr("lasp_edge.protocol.admission.MEMBERS", 3)
     for number in range(5):
         device.hear(word(replica=Replica(0, 0, f"x-{number}")))
     assert len(device.core.members.membership.entries) == 3
