@@ -22,7 +22,6 @@ from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
 from lasp_edge.protocol.inputs import inputs_digest
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 
 SILENT_BEATS = 3 * IDLE_BEATS
@@ -141,4 +140,4 @@ class Agreements(Part):
         for device, variable in missing:
             self._asks += 1
             ask = AskFrame(self._replica, self._asks, device, variable)
-            yield Publication(topic_of(ask, self._topics), ask.encode(), retain=False)
+            yield Publication.of(ask, self._topics)

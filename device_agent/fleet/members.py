@@ -20,7 +20,6 @@ from device_agent.state.changes import Changes
 from lasp_edge.protocol.admission import Known, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame
-from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 
 REPEAT_US = 60 * SECOND_US
@@ -70,10 +69,10 @@ class Members(Part):
     def _receive(self, frame: MemberFrame, now_us: int) -> None:
         """Join a command."""
         command, device = frame.membership(), frame.about
+        reason = command_refusal(frame, Known(membership=self.membership))
+        if reason is not None:
+            raise FrameRefusedError(f"member: {reason}")
         known = self.membership.entries.get(device)
-        refusal = command_refusal(frame, Known(None, self.membership))
-        if refusal:
-            raise FrameRefusedError(f"member: {refusal}")
         if known is not None and command <= self.membership:
             same = known == command.entries[device]
             self._wait(device, now_us, REPEAT_US if same else CORRECT_US)
@@ -108,7 +107,7 @@ class Members(Part):
                 self._sent += 1
                 member = self.membership.entries[device]
                 frame = MemberFrame.of(self._replica, self._sent, device, member)
-                yield Publication(topic_of(frame, self._topics), frame.encode(), retain=True)
+                yield Publication.of(frame, self._topics)
 
     def report(self) -> dict[str, Any]:
         return {"retired": list(self.membership.retired)}

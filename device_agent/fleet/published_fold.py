@@ -12,7 +12,7 @@ from device_agent.parts import FrameRefusedError
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold
-from lasp_edge.protocol.admission import is_too_far_ahead
+from lasp_edge.protocol.admission import Known, sender_refusal
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
 from lasp_edge.protocol.shards import key_shard
 
@@ -63,8 +63,9 @@ class PublishedFold(Replicated):
         if own:
             return  # the store has it, or had it when a later version was made
         known = self.entries.version(frame.sender.device)
-        if known and is_too_far_ahead(frame.sender.incarnation, known.incarnation):
-            raise FrameRefusedError("variable: incarnation too far ahead")
+        reason = sender_refusal(frame, Known(known.incarnation if known else None))
+        if reason is not None:
+            raise FrameRefusedError(f"variable: {reason}")
         entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
         try:
             self.entries.join(frame.shard, OwnedMap({frame.sender.device: entry}))

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
-from lasp_edge.protocol.admission import Known, command_refusal
+from lasp_edge.protocol.admission import Known
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
 
 OPERATOR = "operator"
@@ -59,16 +59,28 @@ class Roster:
             frame, address = decode(payload), self.topics.address(topic)
         except ValueError:  # not a frame of the fleet: the agents count it
             return
-        if address.device != frame.about:
+        kind = FRAME_KINDS[frame.kind]
+        known = Known(membership=self.membership)
+        if not kind.subscribers & Subscriber.OPERATOR or (kind.topic, frame.about) != address:
             return
-        if isinstance(frame, MemberFrame):
-            self._take(frame)
-        elif isinstance(frame, PresenceFrame):
-            self._note(frame.sender, online=frame.online)
-        elif isinstance(frame, BeatFrame):
-            self._note(frame.sender, online=True, seq=frame.seq)
-        elif isinstance(frame, VariableFrame):
-            self._note(frame.sender)
+        if kind.guard(frame, known) is None:
+            getattr(self, kind.handler)(frame)
+
+    def take_command(self, frame: MemberFrame) -> None:
+        """Join a member command."""
+        self.membership |= frame.membership()
+
+    def take_presence(self, frame: PresenceFrame) -> None:
+        """Note whether a device is connected."""
+        self._note(frame.sender, online=frame.online)
+
+    def take_beat(self, frame: BeatFrame) -> None:
+        """Note up to which pane entry a device has come."""
+        self._note(frame.sender, online=True, seq=frame.seq)
+
+    def take_entries(self, frame: VariableFrame) -> None:
+        """Note that there was this replica of a device."""
+        self._note(frame.sender)
 
     def topics_of(self, device: str) -> str:
         """Return the filter for all that concerns one device."""
@@ -112,11 +124,6 @@ class Roster:
     def _command(self, device: str, delta: Membership) -> MemberFrame:
         self._sent += 1
         return MemberFrame.of(self._sender, self._sent, device, delta.entries[device])
-
-    def _take(self, frame: MemberFrame) -> None:
-        """Join a command, unless the agents refuse it, too."""
-        if command_refusal(frame, Known(None, self.membership)) is None:
-            self.membership |= frame.membership()
 
     def _note(
         self, replica: Replica, *, online: bool | None = None, seq: int | None = None

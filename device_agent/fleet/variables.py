@@ -16,7 +16,7 @@ from device_agent.parts import Part
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.updates import Change
+from lasp_edge.language.updates import Mutation
 
 
 class Variables(Part):
@@ -67,7 +67,7 @@ class Variables(Part):
     def become(self, replica: Replica) -> None:
         self._replica = replica
 
-    def apply(self, requested: Sequence[Change], updates: PendingUpdates) -> None:
+    def apply(self, requested: Sequence[Mutation], updates: PendingUpdates) -> None:
         """Take what was asked for one reading, all of it or, on an error, nothing.
 
         Raises:

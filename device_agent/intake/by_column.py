@@ -169,7 +169,7 @@ class ByColumn:
     ) -> Sequence[Sequence[Any]]:
         """Return times, quantised values, tags and values as read, without the refused."""
         times_us, read, tags = part
-        values: Sequence[int | Refused] | None = route.event.resolution.quantise_surely(read)
+        values: Sequence[int | Refused] | None = route.event.resolution.quantise_certain(read)
         if values is None:
             values = route.event.resolution.quantise_column(read)
             fit = [type(value) is int for value in values]

@@ -22,7 +22,7 @@ from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.updates import Change, run_handlers
+from lasp_edge.language.updates import Mutation, run_handlers
 
 
 class OneByOne:
@@ -150,12 +150,12 @@ class OneByOne:
             builder.add(quantised, time_us)
         return True
 
-    def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Change]:
+    def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Mutation]:
         """Return the changes that collections and handlers make for a reading."""
         changes = []
         for variable in route.collecting:
             key = self._plan.functions.key(variable.name, event)
-            changes.append(Change(variable.name, "add", (quantised, time_us), key))
+            changes.append(Mutation(variable.name, "add", (quantised, time_us), key))
         return changes + run_handlers(self._plan, event) if route.needs_event else changes
 
     def _builder(

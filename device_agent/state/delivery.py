@@ -112,9 +112,8 @@ class PaneDelivery(Part):
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield frames of due entries, oldest first, while few are in flight."""
-        topic = self._topics.pane(self._replica.device)
         for frame in self._frames(now_us):
-            yield Publication(topic, frame.encode(), retain=False, pane_frame=frame.number)
+            yield Publication.of(frame, self._topics)
 
     def _frames(self, now_us: int) -> Iterator[PaneFrame]:
         panes, flights = self.memory, self.flights

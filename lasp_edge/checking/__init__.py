@@ -4,6 +4,6 @@
 - `search`: looks for a case that breaks a law, and makes it small
 - `programs`: the folds of a program, and their verdicts
 - `identities`: what identifies each window and fold (`--plan`)
-- `sources`, `record`: which function changed its text but not its version
+- `texts`, `record`: which function changed its text but not its version
 - `command`: the command
 """

@@ -1,9 +1,9 @@
 """Check that a program's folds keep the laws that sliding and merging rest on.
 
 Each law is tried on small cases and on drawn ones; a fold that breaks it is shown with the smallest
-counter-example that was found. Samples are written lift(value in steps, time in microseconds).
+counter-example that was found. TimedValues are written lift(value in steps, time in microseconds).
 
-A key, a handler or a fold of your own whose text changed while its version stayed is warned of:
+`check` warns of a key, a handler or a fold of your own whose text changed while its version stayed:
 what it makes now would be added to what it made before. The texts are remembered, as hashes without
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from lasp_edge.checking import record
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
-from lasp_edge.checking.sources import sources_of
+from lasp_edge.checking.texts import texts_of
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_folds(plan: Plan, examples: int, seed: int) -> int:
-    """Print what came of each fold; return how many laws are broken."""
+    """Print the verdicts on each fold; return how many laws are broken."""
     broken = 0
     for named in folds_of(plan):
         print(f"{', '.join(named.where)}: {named.fold!r}")  # noqa: T201
@@ -79,15 +79,15 @@ def _check_folds(plan: Plan, examples: int, seed: int) -> int:
 
 def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
     """Print what changed its text but not its version; return how many did."""
-    programs, sources = record.read(path), sources_of(plan)
+    programs, texts = record.read(path), texts_of(plan)
     known = programs.get(plan.name, {})
-    changed = [] if accept else record.changed(sources, known)
-    for source in changed:
+    changed = [] if accept else record.changed(texts, known)
+    for text in changed:
         print(  # noqa: T201
-            f"WARNING  {source.name}: its text changed, and version {source.version} did not. "
-            f"Raise {source.remedy} if it means something else now; else --accept it."
+            f"WARNING  {text.name}: its text changed, and version {text.version} did not. "
+            f"Raise {text.remedy} if it means something else now; else --accept it."
         )
-    now = record.remembered(sources, known, accept=accept)
+    now = record.remembered(texts, known, accept=accept)
     if now != known:
         record.write(path, programs | {plan.name: now})
     return len(changed)

@@ -27,9 +27,9 @@ class Event(NamedTuple):
     Attributes:
         name: the event's name.
         value: the quantised reading in the event's unit, as the nearest double.
-        time_us: its own time, microseconds since the epoch; the acceptance where it had none.
+        time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
         device: the device that read it.
-        tags: what it was labelled with, such as {"room": "kitchen"}.
+        tags: its labels, such as {"room": "kitchen"}.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Event(NamedTuple):
 Key = Callable[[Event], str]
 """Gives the text by which an event is grouped."""
 
-Handler = Callable[..., None]
+UserHandler = Callable[..., None]
 """A user's function `(event, update)` of `on_event`, or `(value, update)` of `on_threshold`."""
 
 

@@ -14,8 +14,8 @@ from lasp_edge.language.declarations import (
     Awaited,
     Derivation,
     EventType,
-    Handler,
     Key,
+    UserHandler,
     Window,
 )
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
@@ -42,14 +42,14 @@ class Draft:
         self.variables: dict[str, Variable] = {}
         self.windows: dict[str, Window] = {}
         self.keys: dict[str, Key] = {}
-        self.handlers: dict[str, list[Handler]] = {}
+        self.handlers: dict[str, list[UserHandler]] = {}
         self.collections: dict[str, list[Variable]] = {}
         self.local: dict[str, tuple[Variable, Fold]] = {}
         self.dynamic: dict[str, str] = {}
         self.derivations: dict[str, Derivation] = {}
         self.derived: dict[str, Callable[[Any], Any]] = {}
         self.awaited: list[Awaited] = []
-        self.reached: list[Handler] = []
+        self.reached: list[UserHandler] = []
 
     def event(self, source: Any) -> EventType:
         """Return a declared event, given itself or its name.

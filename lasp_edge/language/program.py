@@ -1,8 +1,8 @@
 """What a user writes: events, variables, folds and windows, as a pure description.
 
-A `Program` holds no state and starts nothing. A wrong definition raises ValueError at once; what
-can be known only when all of it is there (which event a variable measures) is checked by `plan`,
-which every command calls first.
+A `Program` holds no state and starts nothing. A wrong definition raises ValueError at once. What
+can be checked only when the program is complete (which event a variable measures) is checked by
+`plan`, which every command calls first.
 
     >>> from crdts import BoundedLWWSet
     >>> from lasp_edge import folds
@@ -29,7 +29,7 @@ from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import need_key, size_and_slide
-from lasp_edge.language.declarations import EventType, Handler, Key, Window
+from lasp_edge.language.declarations import EventType, Key, UserHandler, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
@@ -39,7 +39,7 @@ from lasp_edge.variables import Variable, named
 if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
 
-Decorator = Callable[[Handler], Handler]
+Decorator = Callable[[UserHandler], UserHandler]
 _ONE = Resolution("1")
 
 
@@ -159,7 +159,7 @@ class Program:
         """Decorate a handler `(event, update)` that runs for each accepted reading."""
         event = self._draft.event(source)
 
-        def register(handler: Handler) -> Handler:
+        def register(handler: UserHandler) -> UserHandler:
             if not callable(handler):
                 raise ValueError(f"on_event: a function (event, update) is needed, not {handler!r}")
             self._draft.handlers.setdefault(event.name, []).append(handler)
@@ -320,7 +320,7 @@ class Program:
         """
         awaited = self._follow().awaited(variable, threshold)
 
-        def register(handler: Handler) -> Handler:
+        def register(handler: UserHandler) -> UserHandler:
             if not callable(handler):
                 raise ValueError(
                     f"on_threshold: a function (value, update) is needed, not {handler!r}"

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from crdts import Version
-from lasp_edge.folds.columns import Part, Partial
+from lasp_edge.folds.columns import ColumnValue, Partial
 from lasp_edge.language.plan import Plan
 
 
@@ -45,7 +45,7 @@ def inputs(
     return f"{sum(hashes) % 2**64:016x}"
 
 
-def _in_text(part: Part) -> str:
+def _in_text(part: ColumnValue) -> str:
     if isinstance(part, bytes):
         return part.hex()
     return "" if part is None else str(part)

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 from lasp_edge.folds import hll
-from lasp_edge.folds.columns import Column, Op, Part, Partial
+from lasp_edge.folds.columns import Column, ColumnValue, Op, Partial
 from lasp_edge.folds.fold import Fold
 
 
@@ -19,7 +19,7 @@ def combined(fold: Fold, partials: Iterable[Partial]) -> Partial:
     """Return the combination of partials, column by column."""
     rows = list(partials)
     names = fold.columns_named
-    found: list[Part] = []
+    found: list[ColumnValue] = []
     for at, column in enumerate(fold.columns):
         present = [part for row in rows if (part := row[at]) is not None]
         if column.by:

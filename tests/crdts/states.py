@@ -40,7 +40,7 @@ from crdts import (
     TwoPSet,
     Version,
 )
-from crdts.bounded_lww_set import Limits
+from crdts.bounded_state import Limits
 from crdts.causal_context import pack
 from crdts.lwwregister import Written
 

@@ -283,7 +283,7 @@ def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, 
 
 
 class Unprintable(Fold):
-    """A fold of the user's own that gives no value."""
+    """A fold of the user's own that gives no value of two samples."""
 
     name, parts = "unprintable", ("n",)
     columns = (Column("n", Op.SUM),)
@@ -292,7 +292,9 @@ class Unprintable(Fold):
         return (1,)
 
     def lower(self, partial, resolution):
-        raise RuntimeError("no value")
+        if partial[0] > 1:
+            raise RuntimeError("no value")
+        return {"n": partial[0]}
 
 
 def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(tmp_path):

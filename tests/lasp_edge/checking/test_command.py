@@ -186,7 +186,7 @@ def test_a_file_that_is_no_record_is_left_alone(check, tmp_path, content):
 def test_a_record_that_cannot_be_written_is_said_in_one_line(check, tmp_path):
     code, output = check("--record", str(tmp_path / "nowhere" / "record.json"))
     assert code == Exit.USAGE
-    assert "No such file or directory; --no-record does without" in output
+    assert "No such file or directory; use --no-record to do without it" in output
 
 
 def test_words_that_cannot_work_are_usage(check, capsys):

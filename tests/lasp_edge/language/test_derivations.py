@@ -7,7 +7,7 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, GCounter, GSet, ORMap, ORSet, Pair, Replica
 from lasp_edge import Program, Update, folds
-from lasp_edge.checking.sources import sources_of
+from lasp_edge.checking.texts import texts_of
 from lasp_edge.dataflow import at_least, cardinality
 from lasp_edge.language.derivations import dataflow_of
 
@@ -129,7 +129,7 @@ def test_the_text_of_a_function_is_remembered_with_its_version():
     program, doors, seen = house()
     program.map(doors, lambda n: n + 1, "next", version=3)
     program.union(doors, seen, "either")
-    (source,) = sources_of(program.plan())
+    (source,) = texts_of(program.plan())
     assert (source.name, source.version) == ("variable next, function", "3")
     assert source.remedy == "version= of next"
 
