@@ -26,6 +26,8 @@ from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Wi
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
+RETRY_US = 100_000
+"""Microseconds until what the link did not take is offered again: a broker's answer is faster."""
 
 
 def now_us() -> int:
@@ -167,12 +169,13 @@ class Runtime:
             log.info("%s: finished", source.name)
 
     def _tick(self, at_us: int) -> None:
+        self._tick_us = at_us + self._period_us
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication
             if not self.link.publish(topic, payload, retain=retain):
                 self._core.handle_unsent(publication)
+                self._tick_us = at_us + RETRY_US
                 break
-        self._tick_us = at_us + self._period_us
 
     def _end_sources(self) -> None:
         self._stop_sources = False

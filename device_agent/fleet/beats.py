@@ -56,6 +56,7 @@ class Beats(Part):
         self._exchange = exchange
         self._promise = promise
         self._last: BeatFrame | None = None
+        self._announced = False
         self._beats = self._presences = self._unchanged = 0
 
     @property
@@ -66,18 +67,17 @@ class Beats(Part):
         """Say that this device is connected where a late Last Will says that it is not."""
         sender = frame.sender
         if sender.device == self._replica.device and sender <= self._replica and not frame.online:
-            self._last = None
+            self._say_again()
 
     def connected(self, _now_us: int) -> None:
-        self._last = None
+        self._say_again()
 
-    def unsent(self, publication: Publication) -> None:
-        if not publication.pane_frame:
-            self._last = None
+    def _say_again(self) -> None:
+        self._last, self._announced = None, False
 
     def become(self, replica: Replica) -> None:
         self._replica = replica
-        self._last = None
+        self._say_again()
         self._beats = 0
 
     def publications(self, now_us: int) -> Iterator[Publication]:
@@ -86,13 +86,15 @@ class Beats(Part):
         low_us, done, seq = self._promise(now_us)
         number, reports = self._beats + 1, self._exchange.reports()
         beat = BeatFrame(self._replica, number, low_us, done, reports, seq)
-        if self._last is None:
+        if not self._announced:
             yield self.presence(online=True)
+            self._announced = True  # the link took it, or else it asked for no more
         same = self._last is not None and replace(self._last, number=number) == beat
-        self._unchanged = self._unchanged + 1 if same else 0
-        if self._unchanged % IDLE_BEATS == 0:
-            self._last, self._beats = beat, number
+        unchanged = self._unchanged + 1 if same else 0
+        if unchanged % IDLE_BEATS == 0:
             yield Publication.of(beat, self._topics)
+            self._last, self._beats = beat, number
+        self._unchanged = unchanged
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""

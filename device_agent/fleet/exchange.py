@@ -79,10 +79,6 @@ class Exchange(Part):
     def connected(self, _now_us: int) -> None:
         self.resend()
 
-    def unsent(self, publication: Publication) -> None:
-        if not publication.pane_frame:
-            self.resend()
-
     def become(self, replica: Replica) -> None:
         self._replica = replica
         for variable in self.variables.values():
@@ -96,10 +92,10 @@ class Exchange(Part):
         if not self._schedule.entries_due:
             return
         for variable in self.variables.values():
-            unsent, variable.unsent = sorted(variable.unsent), set()
-            for shard in unsent:
+            for shard in sorted(variable.unsent):
                 publication = Publication.of(variable.frame(shard), self._topics)
                 if len(publication.payload) <= MAX_FRAME_BYTES:
                     yield publication
                 else:
                     self._counters.note(f"variable {variable.name}: too large to be published")
+                variable.unsent.discard(shard)  # the link took it, or else it asked for no more

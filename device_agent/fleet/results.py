@@ -170,8 +170,9 @@ class Results(Part):
             self._timer.restart()
 
     def unsent(self, publication: Publication) -> None:
-        if not publication.pane_frame:
-            self.resend()
+        """What was left over goes out in the next round."""
+        if self._timer and not publication.pane_frame:
+            self._timer.restart()
 
     def become(self, _replica: Any) -> None:
         self.resend()
@@ -180,13 +181,16 @@ class Results(Part):
         """Publish what changed; an empty text where a key is gone."""
         if self._timer is None or not self._timer.is_due(now_us):
             return
-        sent, self._sent = self._sent, {}
+        gone = set(self._sent)
         for name, key, mark, plain in self._current():
-            known = self._sent[name, key] = hash(mark)
-            if sent.pop((name, key), None) != known:
+            gone.discard((name, key))
+            known = hash(mark)
+            if self._sent.get((name, key)) != known:
                 yield self._publication(name, key, json.dumps(plain(), sort_keys=True).encode())
-        for name, key in sent:
+                self._sent[name, key] = known  # the link took it, or else it asked for no more
+        for name, key in sorted(gone, key=str):
             yield self._publication(name, key, b"")
+            del self._sent[name, key]
 
     def _publication(self, name: str, key: str | None, text: bytes) -> Publication:
         return Publication(self._topics.result(name, self._device, key), text, retain=True)

@@ -29,6 +29,12 @@ class Schedule(Part):
         self._entries.restart()
         self._beats.restart()
 
+    def unsent(self, publication: Publication) -> None:
+        """What was left over goes out in the next round, and the beat after it."""
+        if not publication.pane_frame:
+            self._entries.restart()
+            self._beats.restart()
+
     def publications(self, now_us: int) -> Iterator[Publication]:
         self.beat_due = self._beats.is_due(now_us)
         self.entries_due = self._entries.is_due(now_us) or self.beat_due

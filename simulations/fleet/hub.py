@@ -12,6 +12,9 @@ from simulations.fleet.lander import SimulatedLander
 from simulations.fleet.network import Parcel, SimulatedNetwork
 from simulations.fleet.operator import SimulatedOperator
 
+IN_FLIGHT = 20
+"""The most publications that a link takes in a step: mosquitto's receive maximum, unless set."""
+
 
 class Hub:
     """All of a fleet but its devices.
@@ -48,8 +51,8 @@ class Hub:
 
     def collect(self, device: SimulatedDevice) -> None:
         """Let an agent tick, and send what it publishes; results for people go no further."""
-        for publication in device.tick(self.now_us):
-            if self._random.random() < self.faults.unsent:
+        for sent, publication in enumerate(device.tick(self.now_us)):
+            if sent == IN_FLIGHT or self._random.random() < self.faults.unsent:
                 device.core.handle_unsent(publication)
                 break
             topic, payload, retain, _ = publication
