@@ -18,6 +18,7 @@ from device_agent.settings import SECOND_US
 from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics, level
 from lasp_edge.tool.loading import load_plan
 
@@ -130,7 +131,7 @@ class BrokerSession:
         """
         for _ in range(MOST_TRIES):
             frame = command()
-            self._publish(self._roster.topics.member(frame.about), frame.encode())
+            self._publish(topic_of(frame, self._roster.topics), frame.encode())
             ends_s = now_s() + self._correction_s
             while now_s() < ends_s and self._stands(frame):
                 self._poll(0.1)

@@ -6,7 +6,7 @@ in, and out come the commands that retire or admit a device.
 
     >>> roster = Roster(Topics("greenhouse"), nonce=1)
     >>> beat = BeatFrame(Replica(2, 7, "attic"), 5, None, False, (), seq=60)
-    >>> roster.hear(roster.topics.beat("attic"), beat.encode())
+    >>> roster.hear(roster.topics.of("beat", "attic"), beat.encode())
     >>> roster.retiring("attic").version
     Version(incarnation=2, nonce=7, seq=60)
 """

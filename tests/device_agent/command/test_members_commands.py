@@ -47,11 +47,11 @@ class Fleet:
         until_true(lambda: self.link.counts.confirmed > confirmed)
 
     def online(self, replica, *, online=True):
-        self.say(TOPICS.presence(replica.device), PresenceFrame(replica, 1, online))
+        self.say(TOPICS.of("presence", replica.device), PresenceFrame(replica, 1, online))
 
     def beat(self, replica, seq):
         frame = BeatFrame(replica, 1, None, done=False, reports=(), seq=seq)
-        self.say(TOPICS.beat(replica.device), frame, retain=False)
+        self.say(TOPICS.of("beat", replica.device), frame, retain=False)
 
     def words(self, count):
         return [decode(message.payload) for message in until_messages(self.link, count)]
@@ -106,7 +106,7 @@ def test_the_word_is_retained_for_who_comes_later(fleet, capsys):
 
 def test_a_variable_that_is_retained_tells_the_life_of_who_says_nothing_else(fleet):
     frame = VariableFrame(ATTIC, 1, "local", 5, 0, ("",), (1,), ((1,), (2,)))
-    fleet.say(TOPICS.variable("attic", "local"), frame)
+    fleet.say(TOPICS.of("var", "attic", "local", "00"), frame)
     assert run(retire, fleet.url, "attic", "--seq", "9") == Exit.FINE
     assert [word.version for word in fleet.words(1)] == [Version.of(ATTIC, 9)]
 
@@ -162,7 +162,7 @@ def test_a_word_is_said_again_above_what_a_device_remembers(fleet, capsys):
 
     def correct():
         fleet.words(1)
-        fleet.say(TOPICS.member("attic"), remembered)
+        fleet.say(TOPICS.of("member", "attic"), remembered)
 
     device = threading.Thread(target=correct)
     device.start()
