@@ -29,10 +29,10 @@ from cloud_tier.lander.segments import Log, Segment
 from crdts import Frontier, Replica
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
-from lasp_edge.protocol import kinds
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.frames import AckFrame
+from lasp_edge.protocol.frames import AckFrame, BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, subscriptions, topic_of
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
@@ -199,7 +199,7 @@ class Lander:
         self._since_us = None
 
     def _is_beat(self, topic: str) -> bool:
-        return topic.count("/beat/") == 1
+        return f"/{FRAME_KINDS[BeatFrame.kind].topic}/" in topic
 
     def _due_us(self) -> int | None:
         """Return when the segment is to be closed; None: not before a message comes."""
@@ -240,7 +240,7 @@ class Lander:
         for replica, numbers in list(self._acks.items()):
             some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
             frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
-            topic = kinds.topic_of(frame, self._acceptance.topics)
+            topic = topic_of(frame, self._acceptance.topics)
             if not self._link.publish(topic, frame.encode()):
                 return
             self._acks_sent += 1
@@ -281,7 +281,7 @@ class LanderProcess:
         self._link = Link(
             broker,
             client_id=f"lander-{log_.lander}",
-            subscriptions=kinds.subscriptions(topics, kinds.Subscriber.LANDER),
+            subscriptions=subscriptions(topics, Subscriber.LANDER),
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
