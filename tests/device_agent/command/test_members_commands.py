@@ -112,7 +112,7 @@ def test_a_variable_that_is_retained_tells_the_life_of_who_says_nothing_else(fle
 
 
 def test_who_was_never_heard_is_retired_only_by_force(fleet, capsys):
-    with pytest.raises(NotFound, match=r"'attic' was not heard in this fleet.*--force"):
+    with pytest.raises(NotFound, match=r"'attic' sent nothing in this fleet.*--force"):
         run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.FINE
     (word,) = fleet.words(1)
@@ -122,7 +122,7 @@ def test_who_was_never_heard_is_retired_only_by_force(fleet, capsys):
 
 def test_who_is_connected_and_silent_is_retired_only_by_force(fleet):
     fleet.online(ATTIC)
-    with pytest.raises(CommandError, match="'attic' is connected, but did not say how far"):
+    with pytest.raises(CommandError, match="'attic' is connected, but sent no beat"):
         run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.FINE
     assert [word.version.seq for word in fleet.words(1)] == [2**40 - 1]
@@ -151,7 +151,7 @@ def test_retired_admitted_and_retired_again(fleet, capsys):
 
 
 def test_nobody_is_admitted_of_whom_nobody_heard(fleet):
-    with pytest.raises(NotFound, match="'attic' was not heard in this fleet, and nobody"):
+    with pytest.raises(NotFound, match="'attic' sent nothing in this fleet, and nobody"):
         run(admit, fleet.url, "attic")
 
 
@@ -218,7 +218,7 @@ def test_the_other_agents_count_a_retired_one_no_more_and_an_admitted_one_again(
 
 def test_an_empty_fleet_has_no_members(fleet, capsys):
     assert run(members, fleet.url) == Exit.FINE
-    assert capsys.readouterr().out == "nobody was heard in this fleet\n"
+    assert capsys.readouterr().out == "no device sent anything in this fleet\n"
 
 
 def test_a_broker_that_is_not_there_is_named():

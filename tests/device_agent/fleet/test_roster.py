@@ -6,7 +6,7 @@ import pytest
 
 from crdts import Member, Membership, Replica, Version
 from crdts.membership import NEVER
-from device_agent.fleet.roster import WHOLE_LIFE, Roster, Seen
+from device_agent.fleet.roster import WHOLE_LIFE, Roster, Sighting
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics
 
@@ -47,7 +47,7 @@ def test_the_newest_life_counts_in_whatever_order_its_messages_came():
     messages = [presence(FIRST, online=True), beat(FIRST, 90), variable(SECOND), beat(SECOND, 5)]
     for order in itertools.permutations(messages):
         roster = heard(*order)
-        assert roster.seen("attic") == Seen(SECOND, online=True, seq=5)
+        assert roster.seen("attic") == Sighting(SECOND, online=True, seq=5)
         assert roster.retiring("attic").version == Version.of(SECOND, 5)
 
 
