@@ -23,7 +23,6 @@
 """
 
 from crdts.bounded_lww_set import BoundedLWWSet
-from crdts.causal import double_spent
 from crdts.causal_context import CausalContext
 from crdts.chain_map import ChainMap
 from crdts.derived_set import DerivedSet
@@ -87,7 +86,6 @@ __all__ = [
     "TwoPSet",
     "Version",
     "decode",
-    "double_spent",
     "encode",
     "mutator",
 ]

@@ -52,7 +52,7 @@ ElementTerm = tuple[Any, Term]
 """An element, and one of its terms."""
 
 NAME_BYTES = 64
-"""The most bytes of an input's name in UTF-8, as of any variable's."""
+"""The longest name of a variable, in bytes of UTF-8: it fits a topic level and a frame's head."""
 
 
 class DerivedSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash

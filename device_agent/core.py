@@ -123,7 +123,7 @@ class Core:
         )
         self.beats = Beats(me, topics, schedule, self.exchange, self.completeness.promise)
         self.results = Results(
-            plan, self.samples, self.agreements, self.derived, device, topics, settings
+            plan, self.samples, self.agreements, self.derived, counters, device, topics, settings
         )
         self.parts: tuple[Part, ...] = (
             self.succession,  # may let all others go on as another replica

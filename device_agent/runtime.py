@@ -1,4 +1,4 @@
-"""The agent's process: the only place where core, store, link and sources meet clock and chance.
+"""The agent's process: it gives the core the clock, random numbers, the broker and the sources.
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
 whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
@@ -26,6 +26,7 @@ from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Wi
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
+"""Seconds after which the loop looks at its sources and signals again, at the latest."""
 RETRY_US = 100_000
 """Microseconds until what the link did not take is offered again: a broker's answer is faster."""
 
@@ -41,10 +42,10 @@ def fresh_nonce() -> int:
 
 
 class Reporter:
-    """Says now and then how things stand.
+    """Prints the agent's report at intervals.
 
     Args:
-        every_us: how often; None for never.
+        every_us: the interval in microseconds; None for never.
         write: takes the report of a core and prints it.
     """
 
@@ -74,7 +75,7 @@ class Runtime:
         durable: core and store.
         broker: where to gossip.
         sources: where readings come from.
-        reporter: tells how things stand.
+        reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
     """
 
@@ -131,7 +132,7 @@ class Runtime:
         return self._stop_signal or 0
 
     def _turn(self) -> None:
-        """Wait for something, and do all that there is to do."""
+        """Wait for a message, a reading or the next tick, and handle all that is due."""
         for event in self.link.poll(self._wait_s(now_us())):
             self._hear(event)
         if self._stop_sources:

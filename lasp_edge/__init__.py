@@ -1,6 +1,7 @@
 """What users write, and what crosses MQTT.
 
-- `language`: Program, events, variables, windows
+- `variables`: named states
+- `language`: Program, events, windows, and the Plan from which every tier starts
 - `folds`: what a fold is, the built-in ones, the columns of their partials, exact numbers
 - `aggregates`: partials kept up to date: of one device, and over the fleet
 - `dataflow`: sets that follow from others, and threshold reads; also all of Lasp, as `Dataflow`

@@ -5,10 +5,8 @@ from inspect import signature
 from typing import Any
 
 from crdts import Lattice
+from crdts.derived_set import NAME_BYTES
 from crdts.mutator import is_mutator
-
-NAME_BYTES = 64
-"""The longest name, in bytes of UTF-8: it fits a topic level and the head of a frame."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,10 @@ from cloud_tier.lake.query import rows
 from cloud_tier.lake.sqltext import standard_identifier, standard_literal
 from cloud_tier.lake.tables import Lake
 from lasp_edge.errors import NotFound
+from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
+
+_NOT_PRINTED = frozenset({"excluded", "frontier", "stream"})
+"""What a window row records for whoever looks into the table itself."""
 
 ResultRow = dict[str, Any]
 
@@ -30,8 +34,8 @@ def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
         NotFound: there is no such lake, or no such window in it.
     """
     meaning = _meaning(lake, WINDOW, name, "window")
-    identity = ["key", "start_us", "end_us"]
-    record = ["devices_in", "devices_expected", "status", "revision"]
+    identity = [column for column in WINDOW_IDENTITY if column != "window"]
+    record = [column for column in WINDOW_RECORD if column not in _NOT_PRINTED]
     query = _select(
         [*identity, *meaning.columns, *record],
         f'"window" = {standard_literal(name)} AND stream = {meaning.stream}',

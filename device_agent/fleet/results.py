@@ -16,11 +16,14 @@ from device_agent.fleet.derived import Derived
 from device_agent.fleet.samples import Samples
 from device_agent.parts import Part, Publication
 from device_agent.settings import Settings
+from device_agent.state.counters import Counters, error_text
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.inputs import inputs_digest
 from lasp_edge.protocol.topics import Topics
+
+AnyFold = LocalFold | DynamicFold
 
 
 class Result(NamedTuple):
@@ -44,7 +47,7 @@ class Result(NamedTuple):
 class FoldResults(NamedTuple):
     """All values of a fold; the agreement is None for a local fold."""
 
-    fold: LocalFold | DynamicFold
+    fold: AnyFold
     by_key: dict[str, Result]
     agreement: Agreement | None
 
@@ -73,6 +76,7 @@ class Results(Part):
         samples: the local folds' partials, and the fleet's entries of them.
         agreements: how far the fleet agrees.
         derived: the derived sets.
+        counters: where a fold is counted whose value cannot be made.
         device: this device's name.
         topics: where results are published.
         settings: at which intervals; 0 for never.
@@ -86,6 +90,7 @@ class Results(Part):
         samples: Samples,
         agreements: Agreements,
         derived: Derived,
+        counters: Counters,
         device: str,
         topics: Topics,
         settings: Settings,
@@ -95,6 +100,7 @@ class Results(Part):
         self._samples = samples
         self._agreements = agreements
         self._derived = derived
+        self._counters = counters
         self._device = device
         self._topics = topics
         self._timer = Timer(settings.results_us) if settings.results_us else None
@@ -139,10 +145,10 @@ class Results(Part):
         for fold, by_key, agreement in self._folds():
             agreed = _agreed(agreement) if agreement else {}
             if fold.keyed:
-                keys = {key: _of_key(fold, result) for key, result in by_key.items()}
+                keys = {key: self._of_key(fold, result) for key, result in by_key.items()}
                 found[fold.name] = {"keys": keys} | agreed
             elif by_key:
-                found[fold.name] = _whole(fold, by_key[""], agreement)
+                found[fold.name] = self._whole(fold, by_key[""], agreement)
         return found | {name: self._derived.plain(name) for name in sorted(self._derived.moved)}
 
     def _current(self) -> Iterator[CurrentValue]:
@@ -150,15 +156,39 @@ class Results(Part):
             name = fold.name
             if not fold.keyed:
                 for result in by_key.values():
-                    yield CurrentValue(name, None, result, partial(_whole, fold, result, agreement))
+                    yield CurrentValue(
+                        name, None, result, partial(self._whole, fold, result, agreement)
+                    )
                 continue
             if agreement:
                 yield CurrentValue(name, None, agreement, partial(_agreed, agreement))
             for key, result in by_key.items():
                 mark = (result.partial, result.inputs, result.devices)
-                yield CurrentValue(name, key, mark, partial(_of_key, fold, result))
+                yield CurrentValue(name, key, mark, partial(self._of_key, fold, result))
         for name, moved in sorted(self._derived.moved.items()):
             yield CurrentValue(name, None, moved, partial(self._derived.plain, name))
+
+    def _whole(self, fold: AnyFold, result: Result, agreement: Agreement | None) -> dict[str, Any]:
+        return self._value(fold, result) | (_agreed(agreement) if agreement else {})
+
+    def _of_key(self, fold: AnyFold, result: Result) -> dict[str, Any]:
+        value = self._value(fold, result)
+        if isinstance(fold, DynamicFold):
+            value |= {"inputs": result.inputs, "devices": result.devices}
+        return value
+
+    def _value(self, fold: AnyFold, result: Result) -> dict[str, Any]:
+        """Return a value for people: its parts, and the columns that they were read off."""
+        columns = {
+            name: part.hex() if isinstance(part, bytes) else part
+            for name, part in zip(fold.fold.columns_named, result.partial, strict=True)
+        }
+        try:
+            parts = fold.fold.lower(result.partial, fold.resolution)
+        except Exception as error:  # noqa: BLE001 - a user's fold may raise anything
+            self._counters.note(f"fold {fold.name}: {error_text(error)}")
+            parts = {}
+        return {"parts": parts, **columns}
 
     def resend(self) -> None:
         """Publish everything again, whether it changed or not."""
@@ -197,28 +227,6 @@ class Results(Part):
 
     def report(self) -> dict[str, Any]:
         return {"values": self.plain()}
-
-
-def _plain(fold: LocalFold | DynamicFold, partial: Partial) -> dict[str, Any]:
-    """Return a value for people: its parts, and the columns that they were read off."""
-    columns = {
-        name: part.hex() if isinstance(part, bytes) else part
-        for name, part in zip(fold.fold.columns_named, partial, strict=True)
-    }
-    return {"parts": fold.fold.lower(partial, fold.resolution), **columns}
-
-
-def _of_key(fold: LocalFold | DynamicFold, result: Result) -> dict[str, Any]:
-    plain = _plain(fold, result.partial)
-    if isinstance(fold, DynamicFold):
-        plain |= {"inputs": result.inputs, "devices": result.devices}
-    return plain
-
-
-def _whole(
-    fold: LocalFold | DynamicFold, result: Result, agreement: Agreement | None
-) -> dict[str, Any]:
-    return _plain(fold, result.partial) | (_agreed(agreement) if agreement else {})
 
 
 def _agreed(agreement: Agreement) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class Derivations:
         """Return the name of a variable that the sketch knows from now on."""
         draft = self._draft
         found = draft.variables.get(variable) if isinstance(variable, str) else variable
-        known = draft.own(found)
+        known = draft.variable(found)
         if known.name not in draft.derivations:
             if known.bottom is None or known.dynamic or draft.is_folded(known.name):
                 raise ValueError(

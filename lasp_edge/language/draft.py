@@ -63,11 +63,11 @@ class Draft:
             raise ValueError(f"program {self.name!r} declares no event {name!r}")
         return known
 
-    def own(self, variable: Any) -> Variable:
-        """Return `variable` if the program declared it.
+    def variable(self, variable: Any) -> Variable:
+        """Return a declared variable, given itself.
 
         Raises:
-            ValueError: it did not.
+            ValueError: the program did not declare it.
         """
         if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
             raise ValueError(f"{variable!r} is not a variable of program {self.name!r}")
@@ -106,7 +106,7 @@ class Draft:
             if target not in self.variables:
                 self.variables[target] = Variable(target, None, dynamic=True)
             target = self.variables[target]
-        name = self.own(target).name
+        name = self.variable(target).name
         if self.is_folded(name):
             raise ValueError(f"{name!r} is the target of a fold already")
         if name in self.derivations or name in self.sources:
@@ -120,7 +120,7 @@ class Draft:
             )
         return self.variables[name]
 
-    def need_room(self, fold: Fold) -> None:
+    def check_columns(self, fold: Fold) -> None:
         """Check that a fold's columns and parts can stand in the lake, beside all others.
 
         Raises:

@@ -141,7 +141,7 @@ class Program:
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        event, variable = self._draft.event(source), self._draft.own(into)
+        event, variable = self._draft.event(source), self._draft.variable(into)
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
             raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
         measured = self._draft.events.get(variable.measures or "")
@@ -179,10 +179,10 @@ class Program:
             ValueError: something does not fit; nothing is declared then.
         """
         made = as_fold(fold)
-        source = self._draft.own(source)
+        source = self._draft.variable(source)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
-        self._draft.need_room(made)
+        self._draft.check_columns(made)
         derived = self._draft.add_target(target, made)
         self._draft.local[derived.name] = (source, made)
         return derived
@@ -204,7 +204,7 @@ class Program:
         draft = self._draft
         if target is None:
             fold, target = None, fold
-        if draft.own(source).name not in draft.local:
+        if draft.variable(source).name not in draft.local:
             raise ValueError(f"fold_dynamic: {source.name!r} must be the target of a fold")
         if not isinstance(target, Variable | str):
             raise ValueError(
@@ -255,7 +255,7 @@ class Program:
         made = as_fold(fold).at(event.resolution)
         size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
         need_key(key, version, what)
-        draft.need_room(made)
+        draft.check_columns(made)
         fingerprint = made.fingerprint(event.resolution)
         meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint)
         stream = stream_id(draft.name, "window", *meaning)
@@ -281,29 +281,29 @@ class Program:
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        return self._follow().derive(name, "map", (source,), function, version)
+        return self._derived_sets().derive(name, "map", (source,), function, version)
 
     def filter(
         self, source: Variable, predicate: Callable[[Any], Any], name: str, *, version: int = 1
     ) -> Variable:
         """Derive those elements of a set for which `predicate` holds. Arguments as for `map`."""
-        return self._follow().derive(name, "filter", (source,), predicate, version)
+        return self._derived_sets().derive(name, "filter", (source,), predicate, version)
 
     def union(self, left: Variable, right: Variable, name: str) -> Variable:
         """Derive the elements that are in either set. Arguments as for `map`."""
-        return self._follow().derive(name, "union", (left, right), None, 1)
+        return self._derived_sets().derive(name, "union", (left, right), None, 1)
 
     def intersection(self, left: Variable, right: Variable, name: str) -> Variable:
         """Derive the elements that are in both sets. Arguments as for `map`."""
-        return self._follow().derive(name, "intersection", (left, right), None, 1)
+        return self._derived_sets().derive(name, "intersection", (left, right), None, 1)
 
     def product(self, left: Variable, right: Variable, name: str) -> Variable:
         """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
-        return self._follow().derive(name, "product", (left, right), None, 1)
+        return self._derived_sets().derive(name, "product", (left, right), None, 1)
 
     def bind_to(self, name: str, source: Variable) -> Variable:
         """Derive what `source` is under a name of its own; `source` is any shared variable."""
-        return self._follow().derive(name, "bind_to", (source,), None, 1)
+        return self._derived_sets().derive(name, "bind_to", (source,), None, 1)
 
     def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
         """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.
@@ -318,7 +318,7 @@ class Program:
         Raises:
             ValueError: the variable could fall below the threshold again.
         """
-        awaited = self._follow().awaited(variable, threshold)
+        awaited = self._derived_sets().awaited(variable, threshold)
 
         def register(handler: UserHandler) -> UserHandler:
             if not callable(handler):
@@ -331,7 +331,7 @@ class Program:
 
         return register
 
-    def _follow(self) -> "Derivations":
+    def _derived_sets(self) -> "Derivations":
         """Return the program's derivations; the first time imports the dataflow engine."""
         if self._derivations is None:
             from lasp_edge.language.derivations import Derivations  # noqa: PLC0415

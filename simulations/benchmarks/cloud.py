@@ -133,7 +133,7 @@ def measure_landing(made: Plan, lake: Lake, rows: int, devices: int) -> None:
         )
         payload = PaneFrame(replica, frame + 1, (block,)).encode()
         records.append(
-            Record(2 * BEGIN_US, topics.pane(replica.device), retained=False, payload=payload)
+            Record(2 * BEGIN_US, topics.of("pane", replica.device), retained=False, payload=payload)
         )
     acceptance = Acceptance(made.windows.values(), made.published_folds.values(), topics)
     columns, landing = LandedColumns(made), Landing(lake, "benchmark")

@@ -67,14 +67,24 @@ KINDS = ["pane", "var", "member", "beat", "presence", "ack", "inbox", "out"]
 def topics_of(device):
     topics = device.core.topics
     own = [
-        topics.member("pi-1"),
-        topics.beat("pi-2"),
-        topics.presence("pi-2"),
-        topics.presence("pi-1"),
+        topics.of("member", "pi-1"),
+        topics.of("beat", "pi-2"),
+        topics.of("presence", "pi-2"),
+        topics.of("presence", "pi-1"),
     ]
-    own += [topics.variable(name, var) for name in ("pi-1", "pi-2") for var in ("total", "samples")]
-    own += [topics.acknowledgement("pi-1"), topics.inbox("pi-1"), topics.inbox("pi-2"), "", "/"]
-    return [*own, topics.beat("pi-1"), f"{topics.root}/00/var/pi_", f"{topics.root}/a/b/c"]
+    own += [
+        topics.of("var", name, var, "00")
+        for name in ("pi-1", "pi-2")
+        for var in ("total", "samples")
+    ]
+    own += [
+        topics.of("ack", "pi-1"),
+        topics.of("inbox", "pi-1"),
+        topics.of("inbox", "pi-2"),
+        "",
+        "/",
+    ]
+    return [*own, topics.of("beat", "pi-1"), f"{topics.root}/00/var/pi_", f"{topics.root}/a/b/c"]
 
 
 def state_of(device):
@@ -192,25 +202,23 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
     entry = entry_of(PEER, 1, "local_average", stream, (1, 5))
     before = device.core.results.plain()
     for topic in (
-        topics.member("pi-2"),
-        topics.variable("pi-3", "local_average"),
-        topics.variable("pi-2", "total"),
-        topics.variable("pi-2", "local_average", 1),
-        topics.beat("pi-2"),
-        topics.inbox("pi-1"),
-        topics.variable("pi-2", "local_average").replace("greenhouse", "other"),
+        topics.of("member", "pi-2"),
+        topics.of("var", "pi-3", "local_average", "00"),
+        topics.of("var", "pi-2", "total", "00"),
+        topics.of("var", "pi-2", "local_average", "01"),
+        topics.of("beat", "pi-2"),
+        topics.of("inbox", "pi-1"),
+        topics.of("var", "pi-2", "local_average", "00").replace("greenhouse", "other"),
     ):
         device.hear(entry, topic)
-    device.hear(
-        AckFrame(LANDER, 1, device.core.replica, LAKE, (1,)), topics.acknowledgement("pi-2")
-    )
-    device.hear(PresenceFrame(device.core.replica, 1, online=False), topics.presence("pi-2"))
+    device.hear(AckFrame(LANDER, 1, device.core.replica, LAKE, (1,)), topics.of("ack", "pi-2"))
+    device.hear(PresenceFrame(device.core.replica, 1, online=False), topics.of("presence", "pi-2"))
     assert device.core.results.plain() == before
     assert device.counted["frame: on another's topic"] == 9
 
 
 def test_a_cleared_retained_message_is_nothing(device):
-    device.durable.hear(device.core.topics.presence("pi-2"), b"", device.now_us)
+    device.durable.hear(device.core.topics.of("presence", "pi-2"), b"", device.now_us)
     assert not any(name.startswith("frame") for name in device.counted)
 
 

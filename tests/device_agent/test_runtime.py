@@ -239,7 +239,7 @@ def test_two_agents_agree_land_everything_and_say_goodbye(stage):
     assert [agent.end() for agent in agents] == [0, 0]
     stage.windows_are(*recorded.values())
     topics = stage.lander.topics
-    offline = [topics.presence(device) for device in recorded]
+    offline = [topics.of("presence", device) for device in recorded]
     stage.lander.serve(lambda: not any(stage.lander.retained[topic].online for topic in offline))
     for agent in agents:
         assert kept(agent) == as_read(recorded[agent.device])

@@ -79,7 +79,7 @@ def dies(*_args, **_options):
 
 def test_message_lands_and_is_acknowledged_to_broker_and_device(station):
     station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(panes(PROGRAM, 5, first_seq=3)))
-    assert [m.topic for m in station.link.acknowledged] == [TOPICS.pane("pi-0")] * 2
+    assert [m.topic for m in station.link.acknowledged] == [TOPICS.of("pane", "pi-0")] * 2
     assert station.link.acks() == {}
     station.turn(after_s=1)
     assert len(station.rows()) == 4

@@ -70,6 +70,23 @@ def test_the_example_modules_are_the_two_listings():
     assert plan.functions.key(window.name, event(room="attic")) == "attic"
 
 
+def test_a_dynamic_fold_is_declared_with_its_fold_or_without():
+    streams = set()
+    for way in (
+        lambda program, local: program.fold_dynamic(local, "all"),
+        lambda program, local: program.fold_dynamic(local, target="all"),
+        lambda program, local: program.fold_dynamic(local, folds.mean, "all"),
+        lambda program, local: program.fold_dynamic(local, fold=folds.mean(), target="all"),
+        lambda program, local: program.fold_dynamic(
+            local, program.declare(Pair(Counter(), Counter()), "all")
+        ),
+    ):
+        program, _, samples = basics()
+        way(program, program.fold(samples, folds.mean(), "here"))
+        streams.add(program.plan().dynamic_folds["all"].stream)
+    assert len(streams) == 1
+
+
 # Handlers
 
 

@@ -113,12 +113,12 @@ def test_a_shared_state_is_for_the_devices_alone():
 
 
 def test_bytes_and_topics_of_strangers_are_refused_with_a_reason():
-    topic, frame = TOPICS.pane("pi-0"), panes(PLAN, 1)
+    topic, frame = TOPICS.of("pane", "pi-0"), panes(PLAN, 1)
     assert reasons(
         Record(1, topic, retained=False, payload=b"\xc1"),
         Record(1, topic, retained=False, payload=b"x" * 70_000),
         record(beat(1, 5), topic=topic),
-        record(frame, topic=TOPICS.pane("pi-1")),
+        record(frame, topic=TOPICS.of("pane", "pi-1")),
         record(frame, topic=topic.replace("/pane/", "/var/")),
         record(frame, topic="lasp/v1/rooms/zz/pane/pi-0"),
     ) == [
@@ -260,7 +260,7 @@ def test_a_partial_that_is_not_canonical_is_refused(op, part):
 
 @given(st.binary(max_size=300), st.sampled_from(["pane", "var", "beat", "ack", "x"]))
 def test_no_bytes_stop_the_lander(payload, kind):
-    topic = TOPICS.pane("pi-0").replace("/pane/", f"/{kind}/")
+    topic = TOPICS.of("pane", "pi-0").replace("/pane/", f"/{kind}/")
     found = accepted(Record(NOW_US, topic, retained=False, payload=payload))
     assert (len(found.refused), found.rows) == (1, [])
 
@@ -269,4 +269,4 @@ def test_no_bytes_stop_the_lander(payload, kind):
 def test_no_damaged_frame_stops_the_lander(at, byte):
     payload = bytearray(panes(PLAN, 1).encode())
     payload[at % len(payload)] = byte
-    accepted(Record(NOW_US, TOPICS.pane("pi-0"), retained=False, payload=payload))
+    accepted(Record(NOW_US, TOPICS.of("pane", "pi-0"), retained=False, payload=payload))
