@@ -40,7 +40,7 @@ from crdts import (
     TwoPSet,
     Version,
 )
-from crdts.bounded_state import Limits
+from crdts.bounded_state import WindowLimits
 from crdts.causal_context import pack
 from crdts.lwwregister import Written
 
@@ -75,7 +75,7 @@ promises = st.builds(Promise, versions, lows, st.booleans(), small)
 @st.composite
 def bounded_lww_sets(draw):
     state = BoundedLWWSet(bound=2)
-    state.limits = Limits(draw(st.integers(0, 1)), 2, draw(st.sampled_from([0, 5])))
+    state.limits = WindowLimits(draw(st.integers(0, 1)), 2, draw(st.sampled_from([0, 5])))
     state.replica = draw(st.sampled_from([NOBODY, *REPLICAS[1:]]))
     if state.replica > NOBODY:
         state.lo = draw(small)
