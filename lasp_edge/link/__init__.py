@@ -18,7 +18,7 @@ from lasp_edge.link.events import (
     Limits,
     Message,
     MqttVersion,
-    Traffic,
+    SocketBytes,
     Will,
 )
 from lasp_edge.link.link import Link
@@ -33,6 +33,6 @@ __all__ = [
     "Link",
     "Message",
     "MqttVersion",
-    "Traffic",
+    "SocketBytes",
     "Will",
 ]

@@ -60,15 +60,15 @@ class Limits(NamedTuple):
     inbox_bytes: int = 4 << 20  # above this the socket is not read until somebody polls
 
 
-class Traffic(NamedTuple):
+class SocketBytes(NamedTuple):
     """Bytes through the link's sockets as the kernel counts them, TLS included, TCP headers not."""
 
     sent: int = 0
     received: int = 0
 
-    def plus(self, other: "Traffic") -> "Traffic":
+    def plus(self, other: "SocketBytes") -> "SocketBytes":
         """Return the bytes of both."""
-        return Traffic(self.sent + other.sent, self.received + other.received)
+        return SocketBytes(self.sent + other.sent, self.received + other.received)
 
 
 class Counts:

@@ -13,20 +13,16 @@ add it to the count and total of its pane. All ways end with the same numbers, w
   loop runs.
 - The bare loop keeps a set, a deque and two dicts, and nothing over a crash.
 
-The readings are real where the recorded data is found, see `recorded`.
+The readings are real where the recorded data is found, see `recordings`.
 """
 
 import gc
-import gzip
-import json
-import os
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from random import Random
 from typing import NamedTuple, Self
 
 from crdts import BoundedLWWSet
@@ -39,11 +35,9 @@ from device_agent.state.store import Store
 from lasp_edge import Event, Plan, Program, Update, folds
 from lasp_edge.folds.columns import Partial
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
+from simulations.benchmarks.recordings import COPIES, Column, Fleet, recorded, tiled
 
 BOUND = 100
-COPIES = 18
-DAY_US = 25 * 3_600 * SECOND_US
-"""The recording is a day and some minutes long; copies follow each other at this distance."""
 READINGS, QUICK_READINGS = 2_000_000, 20_000
 BATCH, REPLAYED_BATCH, GROUP = 5_000, 500, 1_000
 NO_TAGS: Mapping[str, str] = {}
@@ -52,68 +46,13 @@ GOAL, GOAL_ONE, GOAL_RATIO = 750e3, 150e3, 5
 MAP, BATCHES, BARE = "bytewax", "bytewax batch", "bare loop"
 BRING = "not installed: pip install 'lasp-edge[bench]'"
 
-Column = tuple[list[int | None], list[float]]
-Fleet = dict[str, Column]
-"""Device -> own times in microseconds, and values, in the order in which they came."""
 
-
-class Came(NamedTuple):
-    """What came of one device's readings: the same numbers for every way."""
+class Outcome(NamedTuple):
+    """What a device's readings amount to: the same numbers for every way of counting them."""
 
     accepted: int
     last: Partial  # count and total of the last 100
     panes: dict[int, Partial]  # start -> count and total
-
-
-def recorded() -> tuple[dict[str, Column], str]:
-    """Return three devices' readings of a day, and where they are from.
-
-    The directory of real data is named by LASP_EDGE_TEST_DATA, else ../shared/data; without it the
-    readings are drawn, at the real devices' periods.
-    """
-    named = os.environ.get("LASP_EDGE_TEST_DATA")
-    checkout = Path(__file__).parent.parent.parent
-    path = Path(named) if named else checkout.parent / "shared" / "data"
-    path = path / "rpi_mqtt_3dev" / "messages.jsonl.gz"
-    if not path.is_file():
-        return drawn(), "no real data was found: the readings are drawn"
-    found: dict[str, Column] = {}
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            message = json.loads(line)
-            times_us, values = found.setdefault(message["device"], ([], []))
-            times_us.append(round(message["ts"] * SECOND_US))
-            values.append(message["data"]["temp"])
-    return found, "real readings of three Raspberry Pis, temperatures"
-
-
-def drawn() -> dict[str, Column]:
-    """Return readings that look like those of three devices, one of them doubled."""
-    draw, found = Random(1), {}
-    for number, period_s in enumerate((5.43, 5.94, 3.69)):
-        count = int(86_400 / period_s)
-        start_us = 1_594_598_400 * SECOND_US
-        times_us: list[int | None] = [
-            start_us + round((at + draw.random() / 9) * period_s * SECOND_US) for at in range(count)
-        ]
-        values = [round(draw.gauss(22, 3), 1) for _ in range(count)]
-        times_us.insert(99, times_us[98])
-        values.insert(99, values[98])
-        found[f"pi-{number}"] = (times_us, values)
-    return found
-
-
-def tiled(recording: Mapping[str, Column], readings: int, copies: int = COPIES) -> Fleet:
-    """Return so many copies of each device, each its days one after the other, cut to fit."""
-    share = readings / copies / sum(len(values) for _, values in recording.values())
-    fleet = {}
-    for device, (times_us, values) in recording.items():
-        count = max(1, round(share * len(values)))
-        days = range(count // len(values) + 1)
-        later = [(time_us or 0) + day * DAY_US for day in days for time_us in times_us][:count]
-        for copy in range(copies):
-            fleet[f"{device}-{copy}"] = (list[int | None](later), (values * len(days))[:count])
-    return fleet
 
 
 def program(slide_s: int, *, handler: bool = False) -> Plan:
@@ -135,7 +74,7 @@ def program(slide_s: int, *, handler: bool = False) -> Plan:
 
 
 def batches(column: Column, size: int) -> Iterator[Batch]:
-    """Yield a device's readings by so many at once."""
+    """Yield a device's readings in batches of `size`."""
     times_us, values = column
     if size == 1:
         for time_us, value in zip(times_us, values, strict=True):
@@ -159,11 +98,11 @@ class Ours:
     def __init__(self, made: Plan, size: int, group: int = 1) -> None:
         self._made, self._size, self._group = made, size, group
 
-    def core_only(self, fleet: Fleet) -> dict[str, Came]:
+    def core_only(self, fleet: Fleet) -> dict[str, Outcome]:
         """Take all in; what would be committed is dropped."""
         return {device: self._one(device, column) for device, column in fleet.items()}
 
-    def _one(self, device: str, column: Column) -> Came:
+    def _one(self, device: str, column: Column) -> Outcome:
         core = Core(self._made, device, 7, Restored())
         panes: dict[int, Partial] = {}
         now_us = _end_us(column)
@@ -176,9 +115,9 @@ class Ours:
             _note(panes, core.prepare_commit())
             core.committed()
             core.samples.refold()
-        return _came(core, panes)
+        return _outcome(core, panes)
 
-    def with_commits(self, fleet: Fleet) -> dict[str, Came]:
+    def with_commits(self, fleet: Fleet) -> dict[str, Outcome]:
         """Take all in, with a commit for each batch."""
         with tempfile.TemporaryDirectory() as directory:
             return {
@@ -186,7 +125,7 @@ class Ours:
                 for number, (device, column) in enumerate(fleet.items())
             }
 
-    def _durable(self, directory: Path, device: str, column: Column) -> Came:
+    def _durable(self, directory: Path, device: str, column: Column) -> Outcome:
         store = Store(directory)
         durable = Durable(Core(self._made, device, 7, store.restored()), store)
         now_us = _end_us(column)
@@ -197,7 +136,7 @@ class Ours:
         stored = store.panes(durable.core.replica, window.stream, 0, 2**62)
         panes = {pane.pane_us: row.partial for pane, row in stored}
         store.close()
-        return _came(durable.core, panes)
+        return _outcome(durable.core, panes)
 
 
 def _end_us(column: Column) -> int:
@@ -209,9 +148,9 @@ def _note(panes: dict[int, Partial], changes: Changes) -> None:
         panes[pane.pane_us] = row.partial
 
 
-def _came(core: Core, panes: dict[int, Partial]) -> Came:
+def _outcome(core: Core, panes: dict[int, Partial]) -> Outcome:
     accepted = core.counters.totals["accepted"]
-    return Came(accepted, core.results.local()["local_average"][""].partial, panes)
+    return Outcome(accepted, core.results.local()["local_average"][""].partial, panes)
 
 
 class State:
@@ -242,9 +181,9 @@ class State:
         count, total = self.panes.get(pane_us, (0, 0))
         self.panes[pane_us] = (count + 1, total + quantised)
 
-    def came(self) -> Came:
+    def outcome(self) -> Outcome:
         """Return what came of it."""
-        return Came(len(self.known), (len(self.last), self.total), self.panes)
+        return Outcome(len(self.known), (len(self.last), self.total), self.panes)
 
 
 Item = tuple[str, tuple[int, float]]
@@ -268,7 +207,7 @@ class Latest(dict[str, State]):
         return self
 
 
-def bare(stream: Iterable[Item], pane_us: int) -> dict[str, Came]:
+def bare(stream: Iterable[Item], pane_us: int) -> dict[str, Outcome]:
     """Do the job in a loop."""
     states: dict[str, State] = {}
     for device, (time_us, value) in stream:
@@ -276,19 +215,19 @@ def bare(stream: Iterable[Item], pane_us: int) -> dict[str, Came]:
         if state is None:
             state = states[device] = State(pane_us)
         state.take(time_us, value)
-    return {device: state.came() for device, state in states.items()}
+    return {device: state.outcome() for device, state in states.items()}
 
 
 def bytewax(
     stream: Sequence[Item], pane_us: int, *, by_batch: bool = False, source_batch: int = BATCH
-) -> dict[str, Came]:
+) -> dict[str, Outcome]:
     """Do the job in one stateful step of a bytewax flow with one worker.
 
     Args:
         stream: the readings.
         pane_us: length of a pane.
         by_batch: the step is given lists.
-        source_batch: so many readings enter the flow at once.
+        source_batch: the number of readings that enter the flow at once.
     """
     operators, testing = import_module("bytewax.operators"), import_module("bytewax.testing")
     flow = import_module("bytewax.dataflow").Dataflow("ingest")
@@ -316,10 +255,10 @@ def bytewax(
     kept = stateful("step", readings, Batches if by_batch else step)
     operators.output("out", kept, testing.TestingSink(states))
     testing.run_main(flow)
-    return {device: state.came() for device, state in states.items()}
+    return {device: state.outcome() for device, state in states.items()}
 
 
-Way = Callable[[], dict[str, Came]]
+Way = Callable[[], dict[str, Outcome]]
 Ways = dict[str, Way]
 
 
@@ -333,11 +272,11 @@ def measured(ways: Ways, rounds: int) -> dict[str, float]:
         RuntimeError: two ways come to different numbers.
     """
     seconds: dict[str, float] = {}
-    truth: dict[str, Came] | None = None
+    truth: dict[str, Outcome] | None = None
     for name, way in ways.items():
-        found: list[dict[str, Came]] = []
+        found: list[dict[str, Outcome]] = []
 
-        def work(_: object, way: Way = way, found: list[dict[str, Came]] = found) -> None:
+        def work(_: object, way: Way = way, found: list[dict[str, Outcome]] = found) -> None:
             found[:] = [way()]
 
         gc.collect()
