@@ -27,7 +27,7 @@ $(VENV)/.made: .ci/make_venv
 
 $(STAMP): $(VENV)/.made pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cloud,demo,dev]"
-	$(VENV)/bin/python -m cloud_tier.prefetch
+	$(VENV)/bin/python -m cloud_tier.spark.prefetch
 	@touch $@
 
 .PHONY: help setup demo test clean

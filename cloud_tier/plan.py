@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cloud_tier.tables import Lake
-from lasp_edge.folds.fold import Column, Fold, Op
-from lasp_edge.language.program import Program
+from cloud_tier.lake.tables import Lake
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language import plan as language
 
 _DAY_US = 86_400_000_000
 
@@ -80,7 +81,7 @@ class Plan:
 
 
 def plan_of(
-    program: Program,
+    program: language.Plan,
     lake: Lake,
     *,
     roster: Iterable[str] | None = None,
@@ -127,7 +128,7 @@ def parts_of(columns: Iterable[Column]) -> tuple[Part, ...]:
     return tuple(Part(column.name, column.op, column.by, column.size) for column in columns)
 
 
-def _every_part(program: Program) -> tuple[Part, ...]:
+def _every_part(program: language.Plan) -> tuple[Part, ...]:
     """Return the parts of all windows and local folds, sorted by name; each means one thing."""
     folds: list[Fold] = [window.fold for window in program.windows.values()]
     folds += [local.fold for local in program.local_folds.values()]

@@ -12,23 +12,29 @@
 - `product`: several states side by side
 - `owned_map`: one entry a device, written by it alone
 - `membership`: which devices were retired, and up to which of their writes they count
-- `frontier`: the time before which nothing more will come
-- `bounded_lww_set`: the last so many samples of one writer
+- `frontier`: how far every device has come
+- `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
+- `bounded_lww_set`, `samples`: the last samples of one writer
+- `mutator`: the mark of the methods by which programs write
+- `incremental`: what sets tell those who keep something up to date with them
 - `plain`, `wire`: plain data, and the bytes of every state
 """
 
 from crdts.bounded_lww_set import BoundedLWWSet
 from crdts.causal import double_spent
 from crdts.causal_context import CausalContext
+from crdts.chain_map import ChainMap
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
-from crdts.frontier import Frontier
+from crdts.frontier import Frontier, Promise
 from crdts.gcounter import GCounter
 from crdts.gset import GSet
+from crdts.incremental import IncrementalSet, Shadow
 from crdts.ivar import IVar
 from crdts.lattice import Lattice
 from crdts.lwwregister import LWWRegister
 from crdts.membership import Member, Membership
+from crdts.mutator import mutator
 from crdts.mvregister import MVRegister
 from crdts.ormap import ORMap
 from crdts.orset import ORSet
@@ -36,6 +42,7 @@ from crdts.owned_map import Entry, OwnedMap
 from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.replica import NOBODY, Dot, Replica, Version
+from crdts.samples import Sample
 from crdts.twopset import TwoPSet
 from crdts.wire import decode, encode
 
@@ -45,6 +52,7 @@ __all__ = [
     "NOBODY",
     "BoundedLWWSet",
     "CausalContext",
+    "ChainMap",
     "Counter",
     "DWFlag",
     "Dot",
@@ -54,6 +62,7 @@ __all__ = [
     "GCounter",
     "GSet",
     "IVar",
+    "IncrementalSet",
     "LWWRegister",
     "Lattice",
     "MVRegister",
@@ -67,10 +76,14 @@ __all__ = [
     "PNCounter",
     "Pair",
     "Product",
+    "Promise",
     "Replica",
+    "Sample",
+    "Shadow",
     "TwoPSet",
     "Version",
     "decode",
     "double_spent",
     "encode",
+    "mutator",
 ]

@@ -1,4 +1,4 @@
-"""BoundedLWWSet: the last so many samples of one writer, or those not older than so long, or both.
+"""BoundedLWWSet: the last samples of one writer, limited by number, by age or by both.
 
 The writer numbers its samples. A state holds those with `lo < seq <= hi`; when one too many is
 there or the oldest is too old, the writer raises `lo`. So `lo` is the tombstone of everything that
@@ -36,22 +36,12 @@ Paulo Sérgio Almeida, Ali Shoker, Carlos Baquero, "Delta State Replicated Data 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
+from crdts.incremental import IncrementalSet, MovedToken, Shadow, need_write
 from crdts.lattice import Lattice
-from crdts.plain import (
-    COLUMN_INTEGERS,
-    differences,
-    need_column,
-    need_int,
-    need_tuple,
-    need_value,
-    outranks,
-    sums,
-)
+from crdts.mutator import mutator
+from crdts.plain import COLUMN_INTEGERS, need_int, need_tuple, need_value, outranks
 from crdts.replica import NOBODY, SEQS, Replica
-
-Sample = tuple[
-    int, Any, int
-]  # (time_us, value, accepted_us): a plain tuple, since it is made often
+from crdts.samples import HeldSample, Sample, columns_of, items_of, need_time
 
 
 class Limits(NamedTuple):
@@ -62,7 +52,7 @@ class Limits(NamedTuple):
     max_age_us: int
 
 
-class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
+class BoundedLWWSet(Shadow, IncrementalSet):  # noqa: PLW1641  # Lattice has taken the hash
     """The last `bound` samples of one writer, and of those the ones accepted in `max_age_s`.
 
     `items` is seq -> sample, in any order; `lo` and `hi` are of the replica that wrote last.
@@ -74,7 +64,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     replica: Replica
     lo: int
     hi: int
-    items: dict[int, Sample]
+    items: dict[int, HeldSample]
 
     def __init__(self, bound: int | None = None, max_age_s: float | None = None) -> None:
         self.limits = _need_limits(0, bound, max_age_s)
@@ -83,7 +73,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         self.items = {}
 
     def _part(
-        self, replica: Replica, lo: int, hi: int, items: dict[int, Sample] | None = None
+        self, replica: Replica, lo: int, hi: int, items: dict[int, HeldSample] | None = None
     ) -> Self:
         part = object.__new__(type(self))
         part.limits = self.limits
@@ -116,7 +106,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def __len__(self) -> int:
         return len(self.items)
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[HeldSample]:
         """Return the samples as (time_us, value, accepted_us), oldest (least seq) first."""
         items = self.items
         return [items[seq] for seq in sorted(items)]
@@ -133,10 +123,11 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def bottom(self) -> Self:
         return self._part(NOBODY, 0, 0)
 
+    @mutator
     def add(
         self, replica: Replica, value: Any, time_us: int, accepted_us: int | None = None
     ) -> Self:
-        """Return the delta in which `replica` adds one sample, and drops what the limits let go.
+        """Return the delta in which `replica` adds a sample and drops those beyond the limits.
 
         Args:
             replica: The writer. A new one first adopts what the earlier one kept.
@@ -145,7 +136,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             accepted_us: When the writer took it; None is at `time_us`. Kept for `max_age_s` alone.
 
         Raises:
-            ValueError: a newer replica has written, or an argument is not as said here.
+            ValueError: a newer replica has written, or an argument is not as described above.
         """
         return self.add_many(replica, (value,), (time_us,), accepted_us)
 
@@ -170,16 +161,16 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         if not values:
             return self.bottom()
         if accepted_us is not None:
-            _need_column_integer(accepted_us)
+            need_time(accepted_us)
         if replica != self.replica:
             adopted = self.adopt(replica)
             return adopted | adopted.add_many(replica, values, times_us, accepted_us)
         bound, max_age_us = self.limits.bound or SEQS, self.limits.max_age_us
         lo, hi = self.lo, self.hi + len(values)
-        items: dict[int, Sample] = {}
+        items: dict[int, HeldSample] = {}
         for seq in range((self.hi if max_age_us else max(self.hi, hi - bound)) + 1, hi + 1):
             at = seq - hi - 1
-            time_us = _need_column_integer(times_us[at])
+            time_us = need_time(times_us[at])
             stamp_us = time_us if accepted_us is None or not max_age_us else accepted_us
             items[seq] = (time_us, need_value(values[at]), stamp_us)
             if max_age_us:
@@ -191,7 +182,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def adopt(self, replica: Replica) -> Self:
         """Return this state under the name of `replica`, a later life of its writer.
 
-        Where samples are missing, the others close ranks: what no one holds is not waited for.
+        The samples are numbered anew without gaps, so a missing one is not waited for any more.
 
         Raises:
             ValueError: `replica` is not later than the one that wrote last.
@@ -210,7 +201,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         lo = self._aged_out(self.lo, self.hi, now_us, {})
         return self._part(self.replica, lo, lo) if lo > self.lo else self.bottom()
 
-    def _aged_out(self, lo: int, hi: int, now_us: int, fresh: dict[int, Sample]) -> int:
+    def _aged_out(self, lo: int, hi: int, now_us: int, fresh: dict[int, HeldSample]) -> int:
         """Return `lo` raised past what is too old at `now_us`; `fresh` is not joined yet."""
         oldest_us = now_us - self.limits.max_age_us
         while lo < hi:
@@ -237,7 +228,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         delta.limits = limits
         return delta
 
-    def join_changes(self, delta: Self) -> tuple[list[Sample], list[Sample]]:
+    def join_changes(self, delta: Self) -> tuple[list[HeldSample], list[HeldSample]]:
         """Join `delta` in place; return the samples that came and those that went, oldest first."""
         self.limits = max(self.limits, delta.limits)
         if delta.replica != self.replica:
@@ -260,13 +251,62 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
                 come.append(sample)
         return come, gone
 
-    def _forget(self, lo: int) -> list[Sample]:
+    def _forget(self, lo: int) -> list[HeldSample]:
         items = self.items
         below: Sequence[int] = range(self.lo + 1, lo + 1)
         if len(below) > len(items):
             below = sorted(seq for seq in items if seq <= lo)
         self.lo = lo
         return [items.pop(seq) for seq in below if seq in items]
+
+    def join_tokens(self, delta: Self) -> Iterator[MovedToken]:
+        before = dict(self._near(delta))
+        self.join_changes(delta)
+        after = dict(self._near(delta))
+        after.update((token, self._at(token)) for token in before if token not in after)
+        for token, sample in before.items():
+            if sample is not None and sample != after[token]:
+                yield token, sample, -1
+        for token, sample in after.items():
+            if sample is not None and sample != before.get(token):
+                yield token, sample, 1
+
+    def _near(self, delta: Self) -> Iterator[tuple[Any, Sample | None]]:
+        """Yield all tokens that `delta` can move, with what they stand for now."""
+        if self.replica != delta.replica:
+            yield from self.tokens()
+            return
+        aged = range(self.lo + 1, delta.lo + 1)
+        kept = aged if len(aged) <= len(self.items) else sorted(self.items)
+        for seq in dict.fromkeys((*kept, *sorted(delta.items))):
+            yield (self.replica, seq), self._at((self.replica, seq))
+
+    def _at(self, token: tuple[Replica, int]) -> Sample | None:
+        replica, seq = token
+        held = self.items.get(seq) if replica == self.replica else None
+        return None if held is None else Sample(seq, held[0], held[1])
+
+    def tokens(self) -> Iterator[tuple[Any, Any]]:
+        return (((self.replica, seq), self._at((self.replica, seq))) for seq in self.items)
+
+    def shadow(self) -> Self:
+        return self.copy()
+
+    def live(self) -> Iterator[Any]:
+        return ((self.replica, seq) for seq in self.items)
+
+    def is_live(self, token: Any) -> bool:
+        return self._at(token) is not None
+
+    @staticmethod
+    def token_to_plain(token: Any) -> Any:
+        replica, seq = token
+        return *replica, seq
+
+    token_from_plain = staticmethod(need_write)
+
+    def is_like(self, other: Lattice) -> bool:
+        return type(other) is type(self)  # the limits are part of what is joined
 
     def __ior__(self, other: Self) -> Self:
         self.join_changes(other)
@@ -289,7 +329,7 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         delta = self._part(self.replica, lo, hi, items)
         return delta if hi else self.bottom()
 
-    def _news_to(self, other: Self) -> dict[int, Sample]:
+    def _news_to(self, other: Self) -> dict[int, HeldSample]:
         return {
             seq: sample
             for seq, sample in self.items.items()
@@ -320,23 +360,8 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             yield self._part(self.replica, 0, self.hi)
 
     def to_plain(self) -> tuple[Any, ...]:
-        seqs = sorted(self.items)
-        samples = [self.items[seq] for seq in seqs]
-        times = [time_us for time_us, _, _ in samples]
-        delays = [accepted_us - time_us for time_us, _, accepted_us in samples]
-        values = tuple(value for _, value, _ in samples)
-        numbers = all(type(value) is int and abs(value) < COLUMN_INTEGERS for value in values)
-        return (
-            *self.limits,
-            *self.replica,
-            self.lo,
-            self.hi,
-            None if self.complete else differences(seqs),
-            differences(differences(times)),
-            differences(delays) if any(delays) else None,
-            numbers,
-            differences(values) if numbers else values,
-        )
+        columns = columns_of(self.items, complete=self.complete)
+        return *self.limits, *self.replica, self.lo, self.hi, *columns
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:
@@ -347,15 +372,11 @@ class BoundedLWWSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         state.replica = NOBODY if device == "" else Replica.checked(incarnation, nonce, device)
         state.lo = need_int(lo, "lo", below=SEQS)
         state.hi = need_int(hi, "hi", least=state.lo, below=SEQS)
-        state.items = _items(state.lo, state.hi, *parts[8:])
+        state.items = items_of(state.lo, state.hi, parts[8:])
         return state
 
 
-def _need_column_integer(number: Any) -> int:
-    return need_int(number, "a time in µs", least=-COLUMN_INTEGERS, below=COLUMN_INTEGERS)
-
-
-def _is_news(sample: Sample, known: Sample | None) -> bool:
+def _is_news(sample: HeldSample, known: HeldSample | None) -> bool:
     # One writer gives a number to one sample; two samples mean that the device was cloned.
     return known is None or outranks(sample, known)
 
@@ -376,23 +397,3 @@ def _need_limits_us(control_version: Any, bound: Any, max_age_us: Any) -> Limits
     if not limits.bound and not limits.max_age_us:
         raise ValueError("a bounded set needs a bound, a max_age_s or both, got neither")
     return limits
-
-
-def _items(  # noqa: PLR0913, PLR0917  # one argument a column
-    lo: int, hi: int, seqs: Any, times: Any, delays: Any, numbers: Any, values: Any
-) -> dict[int, Sample]:
-    times = sums(sums(need_column(times, "the times")))
-    size = len(times)
-    delays = (0,) * size if delays is None else sums(need_column(delays, "the delays", size))
-    if numbers:
-        values = sums(need_column(values, "the values", size))
-    else:
-        values = tuple(map(need_value, need_tuple(values, "the values", size)))
-    numbered = range(lo + 1, hi + 1) if seqs is None else sums(need_column(seqs, "the seqs"))
-    if len(numbered) != size or any(seq <= lo or seq > hi for seq in numbered):
-        raise ValueError(f"{size} samples need as many numbers from {lo + 1} to {hi}")
-    stamps = tuple(time_us + delay for time_us, delay in zip(times, delays, strict=True))
-    for column in (times, stamps, values if numbers else ()):
-        for number in column:
-            _need_column_integer(number)
-    return dict(zip(numbered, zip(times, values, stamps, strict=True), strict=True))

@@ -168,7 +168,7 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         """Take the parts of the plain form into this state, which is at bottom.
 
         Raises:
-            ValueError: they came from a peer and are no such parts.
+            ValueError: they came from a peer and are not the parts of a plain form.
         """
         payloads = need_tuple(payloads, "payloads")
         dots = dots_from_plain(live, len(payloads))

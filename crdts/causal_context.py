@@ -183,7 +183,7 @@ class CausalContext:
         """Return the context that `to_plain` gave.
 
         Raises:
-            ValueError: `plain` came from a peer and is no context.
+            ValueError: `plain` came from a peer and is not the plain form of a context.
         """
         context = cls()
         for replica, (runs,) in from_devices(plain, "a context", width=1).items():
@@ -206,7 +206,7 @@ def dots_from_plain(plain: Any, count: int) -> list[int]:
     """Return the `count` dots that `dots_to_plain` was given, in order.
 
     Raises:
-        ValueError: `plain` came from a peer and is not so many dots.
+        ValueError: `plain` came from a peer and is not the plain form of `count` dots.
     """
     dots: list[int] = []
     for replica, (runs,) in from_devices(plain, "a set of dots", width=1).items():

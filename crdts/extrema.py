@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from crdts.lattice import Lattice
+from crdts.mutator import mutator
 from crdts.plain import INTEGERS, need_int
 from crdts.replica import Replica
 
@@ -44,11 +45,12 @@ class Extremum(Lattice):
         """The winning integer; None before any was recorded."""
         return self.held
 
+    @mutator
     def record(self, _replica: Replica, number: int) -> Self:
         """Return the delta that records `number`.
 
         Raises:
-            ValueError: `number` is no integer of 64 bits.
+            ValueError: `number` is not an integer of 64 bits.
         """
         return type(self)(need_int(number, "an extremum", least=-INTEGERS))
 

@@ -18,9 +18,13 @@ Source: Riak's `riak_dt_od_flag`, Basho Technologies, 2013; Paulo Sérgio Almeid
 Baquero, "Delta State Replicated Data Types", JPDC 111, 2018, section 7 (dot sets).
 """
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 from crdts.causal import Causal
+from crdts.causal_context import pack, unpack
+from crdts.incremental import Shadow, need_write
+from crdts.mutator import mutator
 from crdts.replica import Replica
 
 
@@ -40,8 +44,8 @@ class Flag(Causal):
         return self.removed(self.dots.keys())
 
 
-class EWFlag(Flag):
-    """A switch that is off at first; enabling wins over disabling."""
+class EWFlag(Flag, Shadow):
+    """A switch that is off at first; enabling wins over disabling. It is a shadow of dots."""
 
     __slots__ = ()
 
@@ -50,13 +54,30 @@ class EWFlag(Flag):
         """Whether the switch is on."""
         return bool(self.dots)
 
+    @mutator
     def enable(self, replica: Replica) -> Self:
         """Return the delta in which `replica` turns the switch on."""
         return self._raise(replica)
 
+    @mutator
     def disable(self, _replica: Replica) -> Self:
         """Return the delta that turns off what was observed to turn the switch on."""
         return self._lower()
+
+    def live(self) -> Iterator[int]:
+        return iter(self.dots)
+
+    def is_live(self, token: Any) -> bool:
+        return token in self.dots
+
+    @staticmethod
+    def token_to_plain(token: Any) -> tuple[Any, ...]:
+        replica, seq = unpack(token)
+        return *replica, seq
+
+    @staticmethod
+    def token_from_plain(plain: Any) -> int:
+        return pack(*need_write(plain))
 
 
 class DWFlag(Flag):
@@ -69,10 +90,12 @@ class DWFlag(Flag):
         """Whether the switch is on."""
         return not self.dots
 
+    @mutator
     def enable(self, _replica: Replica) -> Self:
         """Return the delta that lifts what was observed to turn the switch off."""
         return self._lower()
 
+    @mutator
     def disable(self, replica: Replica) -> Self:
         """Return the delta in which `replica` turns the switch off."""
         return self._raise(replica)

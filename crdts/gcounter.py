@@ -21,58 +21,37 @@ Source: Marc Shapiro, Nuno Preguiça, Carlos Baquero, Marek Zawirski, "A compreh
 Convergent and Commutative Replicated Data Types", INRIA RR-7506, 2011, section 3.1.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Self
 
-from crdts.lattice import Lattice
+from crdts.chain_map import ChainMap
+from crdts.mutator import mutator
 from crdts.plain import INTEGERS, need_int
 from crdts.replica import Replica, by_device, from_devices
 
 
-@dataclass(slots=True)
-class GCounter(Lattice):
+class GCounter(ChainMap[Replica, int]):
     """Replica -> its total; absent means 0. Each total is below 2**63."""
 
-    totals: dict[Replica, int] = field(default_factory=dict)
+    __slots__ = ()
 
     @property
     def value(self) -> int:
         """The sum of all totals."""
-        return sum(self.totals.values())
+        return sum(self.entries.values())
 
+    @mutator
     def increment(self, replica: Replica, by: int = 1) -> Self:
         """Return the delta that raises the counter by `by`, which must not be negative.
 
         Raises:
             ValueError: `by` is negative, or the replica's total would reach 2**63.
         """
-        total = self.totals.get(replica, 0)
+        total = self.entries.get(replica, 0)
         need_int(by, "an increment", below=INTEGERS - total)
         return type(self)({replica: total + by} if by else {})
 
-    def __ior__(self, other: Self) -> Self:
-        totals = self.totals
-        for replica, total in other.totals.items():
-            if total > totals.get(replica, 0):
-                totals[replica] = total
-        return self
-
-    def __le__(self, other: Self) -> bool:
-        theirs = other.totals
-        return all(total <= theirs.get(replica, 0) for replica, total in self.totals.items())
-
-    def __sub__(self, other: Self) -> Self:
-        theirs = other.totals
-        return type(self)(
-            {replica: n for replica, n in self.totals.items() if n > theirs.get(replica, 0)}
-        )
-
-    def irreducibles(self) -> Iterator[Self]:
-        return (type(self)({replica: self.totals[replica]}) for replica in sorted(self.totals))
-
     def to_plain(self) -> dict[str, tuple[int, ...]]:
-        return by_device({replica: (total,) for replica, total in self.totals.items()})
+        return by_device({replica: (total,) for replica, total in self.entries.items()})
 
     @classmethod
     def from_plain(cls, plain: Any) -> Self:

@@ -21,16 +21,19 @@ Convergent and Commutative Replicated Data Types", INRIA RR-7506, 2011, section 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from crdts.lattice import Lattice
+from crdts.incremental import IncrementalSet, MovedToken, Shadow
+from crdts.mutator import mutator
 from crdts.plain import encoded, need_element, need_tuple
 from crdts.replica import Replica
 
 
 @dataclass(slots=True)
-class GSet(Lattice):
+class GSet(Shadow, IncrementalSet):
     """The elements ever added."""
+
+    grows: ClassVar[bool] = True
 
     elements: set[Any] = field(default_factory=set)
 
@@ -39,19 +42,31 @@ class GSet(Lattice):
         """The elements."""
         return frozenset(self.elements)
 
+    @mutator
     def add(self, _replica: Replica, element: Any) -> Self:
         """Return the delta that adds `element`: bottom where it is in already.
 
         Raises:
-            ValueError: `element` is none (see `crdts.plain`).
+            ValueError: `element` is not a valid element (see `crdts.plain`).
         """
         return type(self)({need_element(element)} - self.elements)
 
-    def join_changes(self, delta: Self) -> tuple[list[Any], list[Any]]:
-        """Join `delta` in place; return the elements that came, and those that went: none."""
-        added = sorted(delta.elements - self.elements, key=encoded)
-        self.elements.update(added)
-        return added, []
+    def join_tokens(self, delta: Self) -> Iterator[MovedToken]:
+        came = sorted(delta.elements - self.elements, key=encoded)
+        self.elements.update(came)
+        return ((element, element, 1) for element in came)
+
+    def tokens(self) -> Iterator[tuple[Any, Any]]:
+        return ((element, element) for element in self.elements)
+
+    def shadow(self) -> Self:
+        return self.copy()
+
+    def live(self) -> Iterator[Any]:
+        return iter(self.elements)
+
+    def is_live(self, token: Any) -> bool:
+        return token in self.elements
 
     def __contains__(self, element: object) -> bool:
         return element in self.elements

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from crdts.lattice import Lattice
+from crdts.mutator import mutator
 from crdts.plain import encoded, need_tuple, need_value, outranks
 from crdts.replica import Replica
 
@@ -48,11 +49,13 @@ class IVar(Lattice):
         """The value; None before it is bound."""
         return self.held[0] if self.held else None
 
+    @mutator
     def bind(self, _replica: Replica, value: Any) -> Self:
         """Return the delta that binds the variable to `value`.
 
         Raises:
-            ValueError: it is bound to another one, or `value` is none (see `crdts.plain`).
+            ValueError: it is bound to another value, or `value` is not a plain value (see
+                `crdts.plain`).
         """
         if self.held and encoded(need_value(value)) != encoded(self.value):
             raise ValueError(

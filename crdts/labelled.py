@@ -1,22 +1,15 @@
 """Labelled: causal states that find dots by what they are about, an element or a key.
 
 A causal state knows what each dot wrote. Sets and maps are asked the other way round: which dots
-say "milk"? So they keep the inverse, in step with every join, and from it tell which labels came
-and went: what an incremental reader needs.
+say "milk"? So they keep the inverse, in step with every join.
 
 Cost: nothing on the wire; in memory an entry a label, one integer where one dot says it.
 
 >>> from crdts import ORSet, Replica
 >>> me, you = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
->>> state = ORSet()
->>> state.join_changes(state.add(me, "milk"))
-(['milk'], [])
->>> state.join_changes(ORSet().add(you, "milk"))
-([], [])
->>> len(state.dots_of("milk"))
-2
->>> state.join_changes(state.remove(me, "milk"))
-([], ['milk'])
+>>> state = ORSet().add(me, "milk") | ORSet().add(you, "milk")
+>>> len(state.dots_of("milk")), state.dots_of("bread")
+(2, ())
 
 Source: Annette Bieniusa et al., "An Optimized Conflict-free Replicated Set", INRIA RR-8083, 2012.
 """
@@ -26,10 +19,13 @@ from typing import Any, Self
 
 from crdts.causal import Causal, Payloads
 from crdts.causal_context import CausalContext
+from crdts.flags import EWFlag
+from crdts.incremental import IncrementalSet, MovedToken
+from crdts.mutator import mutator
 from crdts.replica import Replica
 
 
-class Labelled(Causal):
+class Labelled(Causal, IncrementalSet):
     """A causal state that finds the live dots of a label: of a set's element, of a map's key.
 
     `labels` is label -> its only dot, or a tuple of them where replicas wrote concurrently.
@@ -85,22 +81,25 @@ class Labelled(Causal):
             else:
                 del self.labels[at]
 
-    def join_changes(self, delta: Self) -> tuple[list[Any], list[Any]]:
-        """Join `delta` in place; return the labels that came and those that went."""
+    def join_tokens(self, delta: Self) -> Iterator[MovedToken]:
         came, went = self.join_dots(delta)
-        left = dict.fromkeys(map(self.label, went.values()))
-        fresh = dict.fromkeys(map(self.label, came.values()))
-        added = [
-            label
-            for label in fresh
-            if label not in left and all(dot in came for dot in self.dots_of(label))
-        ]
-        return added, [label for label in left if label not in self.labels]
+        for dot, payload in went.items():
+            yield dot, self.label(payload), -1
+        for dot, payload in came.items():
+            yield dot, self.label(payload), 1
 
+    def tokens(self) -> Iterator[tuple[Any, Any]]:
+        return ((dot, self.label(payload)) for dot, payload in self.dots.items())
+
+    def shadow(self) -> EWFlag:
+        return EWFlag().part(dict.fromkeys(self.dots), self.context.copy())
+
+    @mutator
     def remove(self, _replica: Replica, label: Any) -> Self:
         """Return the delta that removes every observed dot of `label`; it may be absent."""
         return self.removed(self.dots_of(label))
 
+    @mutator
     def clear(self, _replica: Replica) -> Self:
         """Return the delta that removes every observed dot."""
         return self.removed(self.dots.keys())

@@ -51,7 +51,7 @@ from crdts.plain import encoded, need_column
 
 
 class Lattice(ABC):
-    """A state that only grows. Define the join and `irreducibles`; the rest follows."""
+    """A state that only grows. A type defines the five abstract members; the rest follows."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # a state that can change has no hash
@@ -79,12 +79,16 @@ class Lattice(ABC):
         """Return the state that `to_plain` gave.
 
         Raises:
-            ValueError: `plain` came from a peer and is no such state.
+            ValueError: `plain` came from a peer and is not the plain form of such a state.
         """
 
     def bottom(self) -> Self:
         """Return the least state of this kind; it keeps configuration, such as a bound."""
         return type(self)()
+
+    def is_like(self, other: "Lattice") -> bool:
+        """Return whether the two can be joined: of one type, and with one configuration."""
+        return type(other) is type(self) and other.bottom() == self.bottom()
 
     def copy(self) -> Self:
         """Return an equal state that shares nothing with this one."""
@@ -119,7 +123,7 @@ class Lattice(ABC):
         """Return a delta that brings the state that gave `digest` up to this one.
 
         Raises:
-            ValueError: `digest` came from a peer and is no digest of such a state.
+            ValueError: `digest` came from a peer and is not the digest of such a state.
         """
         known = set(need_column(digest, "a digest"))
         missing = (part for part in self.irreducibles() if part.fingerprint() not in known)

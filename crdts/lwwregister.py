@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from crdts.lattice import Lattice
+from crdts.mutator import mutator
 from crdts.plain import INTEGERS, need_int, need_tuple, need_value, outranks
 from crdts.replica import Replica
 
@@ -54,11 +55,13 @@ class LWWRegister(Lattice):
         """The value written last; None before any was."""
         return None if self.last is None else self.last.value
 
+    @mutator
     def write(self, replica: Replica, value: Any, time_us: int) -> Self:
         """Return the delta in which `replica` writes `value` at `time_us`.
 
         Raises:
-            ValueError: `value` is none (see `crdts.plain`), or the time no integer of 64 bits.
+            ValueError: `value` is not a plain value (see `crdts.plain`), or `time_us` not
+                an integer of 64 bits.
         """
         need_int(time_us, "a time in µs", least=-INTEGERS)
         return type(self)(Written(time_us, replica, need_value(value)))

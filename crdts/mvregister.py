@@ -23,6 +23,7 @@ Convergent and Commutative Replicated Data Types", INRIA RR-7506, 2011, section 
 from typing import Any, Self
 
 from crdts.causal import Causal
+from crdts.mutator import mutator
 from crdts.plain import encoded, need_value
 from crdts.replica import Replica
 
@@ -41,10 +42,11 @@ class MVRegister(Causal):
     def need_payload(self, payload: Any) -> Any:
         return need_value(payload)
 
+    @mutator
     def write(self, replica: Replica, value: Any) -> Self:
         """Return the delta in which `replica` writes `value` over all that it has observed.
 
         Raises:
-            ValueError: `value` is none (see `crdts.plain`).
+            ValueError: `value` is not a plain value (see `crdts.plain`).
         """
         return self.written(self.context.next_dot(replica), need_value(value), self.dots.keys())

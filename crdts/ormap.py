@@ -33,6 +33,7 @@ from crdts.causal import Causal
 from crdts.causal_context import SEQ_BITS, CausalContext, index_of
 from crdts.labelled import Labelled
 from crdts.lattice import Lattice
+from crdts.mutator import mutator
 from crdts.plain import encoded, need_element, need_tuple
 from crdts.product import Product
 from crdts.replica import Replica
@@ -75,13 +76,14 @@ class ORMap(Labelled):
         """Return a copy of the state of `key`; bottom where the key is absent."""
         return self._at(key).copy()
 
+    @mutator
     def update(
         self, replica: Replica, key: Any, mutator: Callable[..., Any], *arguments: Any
     ) -> Self:
         """Return the delta of `mutator(state of key, replica, *arguments)`.
 
         Raises:
-            ValueError: `key` is no element (see `crdts.plain`), or `mutator` says so.
+            ValueError: `key` is not a valid element (see `crdts.plain`), or `mutator` raises it.
         """
         delta = mutator(self._at(need_element(key)), replica, *arguments)
         if isinstance(delta, Causal):

@@ -29,6 +29,7 @@ from typing import Any, Self
 
 from crdts.causal_context import SEQ_BITS, SEQ_MASK, CausalContext
 from crdts.labelled import Labelled
+from crdts.mutator import mutator
 from crdts.plain import need_element
 from crdts.replica import Replica
 
@@ -65,11 +66,12 @@ class ORSet(Labelled):
         self.join_dots(other)
         return self
 
+    @mutator
     def add(self, replica: Replica, element: Any) -> Self:
         """Return the delta in which `replica` adds `element`.
 
         Raises:
-            ValueError: `element` is none (see `crdts.plain`).
+            ValueError: `element` is not a valid element (see `crdts.plain`).
         """
         need_element(element)
         dot = self.context.next_dot(replica)
@@ -85,7 +87,7 @@ class ORSet(Labelled):
         """Return the delta in which `replica` adds all `elements`, each once.
 
         Raises:
-            ValueError: one of them is no element.
+            ValueError: one of them is not a valid element (see `crdts.plain`).
         """
         first = self.context.next_dots(replica)
         dots = dict(enumerate(dict.fromkeys(map(need_element, elements)), start=first))

@@ -26,13 +26,12 @@ Source: Paulo Sérgio Almeida, Ali Shoker, Carlos Baquero, "Delta State Replicat
 variables).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from crdts.lattice import Lattice
-from crdts.plain import need_int, need_text, need_tuple, need_value, outranks
-from crdts.replica import DEVICE_BYTES, SEQS, Replica, Version
+from crdts.chain_map import DeviceMap
+from crdts.mutator import mutator
+from crdts.plain import need_int, need_tuple, need_value, outranks
+from crdts.replica import SEQS, Replica, Version
 
 
 class Entry(NamedTuple):
@@ -41,89 +40,49 @@ class Entry(NamedTuple):
     version: Version
     payload: Any
 
-    def is_newer_than(self, other: "Entry") -> bool:
-        """Return whether this entry replaces `other`, wherever the two meet."""
+    def __gt__(self, other: Any) -> bool:
+        """Return whether this entry is newer than `other`; a clone's clash has a winner, too."""
         if self.version != other.version:
-            return self.version > other.version
+            return bool(self.version > other.version)
         return outranks(self.payload, other.payload)
 
 
-@dataclass(slots=True)
-class OwnedMap(Lattice):
+class OwnedMap(DeviceMap[Entry]):
     """Device -> its newest entry; payloads are plain values."""
 
-    entries: dict[str, Entry] = field(default_factory=dict)
+    __slots__ = ()
+    what = "an owned map"
 
     @property
     def value(self) -> dict[str, Any]:
         """Device -> payload, in the order of the devices' names."""
         return {device: self.entries[device].payload for device in sorted(self.entries)}
 
+    @mutator
     def put(self, replica: Replica, seq: int, payload: Any) -> Self:
-        """Return the delta in which `replica`'s device says `payload`, its `seq`-th word.
+        """Return the delta in which `replica` replaces its device's entry by `payload`.
 
         It changes nothing where a newer entry of the device is known.
 
+        Args:
+            replica: The writer.
+            seq: The number of this write, greater than those of the replica's writes before.
+            payload: A plain value.
+
         Raises:
-            ValueError: the payload is no plain value, or `seq` is not from 1 to 2**40 - 1.
+            ValueError: the payload is not a plain value, or `seq` is not from 1 to 2**40 - 1.
         """
         version = Version.of(replica, need_int(seq, "a seq", least=1, below=SEQS))
         return type(self)({replica.device: Entry(version, need_value(payload))})
 
-    def __ior__(self, other: Self) -> Self:
-        entries = self.entries
-        for device, entry in other.entries.items():
-            mine = entries.get(device)
-            if mine is None or entry.is_newer_than(mine):
-                entries[device] = entry
-        return self
-
-    def __le__(self, other: Self) -> bool:
-        theirs = other.entries
-        return all(
-            device in theirs and not entry.is_newer_than(theirs[device])
-            for device, entry in self.entries.items()
-        )
-
-    def __sub__(self, other: Self) -> Self:
-        theirs = other.entries
-        return type(self)(
-            {
-                device: entry
-                for device, entry in self.entries.items()
-                if device not in theirs or entry.is_newer_than(theirs[device])
-            }
-        )
-
-    def irreducibles(self) -> Iterator[Self]:
-        return (type(self)({device: self.entries[device]}) for device in sorted(self.entries))
-
-    def to_plain(self) -> dict[str, tuple[Any, ...]]:
-        entries = self.entries
-        return {
-            device: (*entries[device].version, entries[device].payload)
-            for device in sorted(entries)
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Any) -> Self:
-        if type(plain) is not dict:
-            raise ValueError(f"an owned map needs a map by device, got {type(plain).__name__}")
-        entries = {}
-        for device, parts in plain.items():
-            *version, payload = need_tuple(parts, "an entry", 4)
-            need_text(device, "a device name", DEVICE_BYTES)
-            entries[device] = Entry(Version.checked(*version), cls.need_payload(payload))
-        return cls(entries)
+    @staticmethod
+    def row(value: Entry) -> tuple[Any, ...]:
+        return (*value.version, value.payload)
 
     @staticmethod
-    def need_payload(payload: Any) -> Any:
-        """Return `payload` if an entry may hold it.
-
-        Raises:
-            ValueError: it is no plain value.
-        """
-        return need_value(payload)
+    def value_of(row: Any) -> Entry:
+        *version, payload = need_tuple(row, "an entry", 4)
+        return Entry(Version.checked(*version), need_value(payload))
 
 
 def clashes(a: OwnedMap, b: OwnedMap) -> list[str]:

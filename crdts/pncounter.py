@@ -21,6 +21,7 @@ Convergent and Commutative Replicated Data Types", INRIA RR-7506, 2011, section 
 from typing import Any, Self
 
 from crdts.gcounter import GCounter
+from crdts.mutator import mutator
 from crdts.product import Pair, need_states
 from crdts.replica import Replica
 
@@ -41,12 +42,14 @@ class PNCounter(Pair[GCounter, GCounter]):
         """What was added less what was taken off."""
         return self.first.value - self.second.value
 
+    @mutator
     def increment(self, replica: Replica, by: int = 1) -> Self:
         """Return the delta that raises the counter by `by`, or lowers it where `by` is negative."""
         if by < 0:
             return self.decrement(replica, -by)
         return type(self)(self.first.increment(replica, by), GCounter())
 
+    @mutator
     def decrement(self, replica: Replica, by: int = 1) -> Self:
         """Return the delta that lowers the counter by `by`, or raises it where `by` is negative."""
         if by < 0:

@@ -40,7 +40,7 @@ class Replica(NamedTuple):
         """Return the replica.
 
         Raises:
-            ValueError: a part is no integer in its range, or no device name of at most 255 bytes.
+            ValueError: a number is out of range, or `device` is not a name of at most 255 bytes.
         """
         return cls(
             need_int(incarnation, "an incarnation", below=INCARNATIONS),
@@ -76,7 +76,7 @@ class Version(NamedTuple):
         """Return the version.
 
         Raises:
-            ValueError: a part is no integer in its range.
+            ValueError: a part is not an integer in its range.
         """
         return cls(
             need_int(incarnation, "an incarnation", below=INCARNATIONS),
@@ -105,7 +105,7 @@ def from_devices(plain: Any, what: str, width: int) -> dict[Replica, tuple[Any, 
     """Return what `by_device` was given; the `width` integers a replica are still unchecked.
 
     Raises:
-        ValueError: `plain` is no such mapping.
+        ValueError: `plain` is not what `by_device` returns.
     """
     if type(plain) is not dict:
         raise ValueError(f"{what} needs a map by device, got {type(plain).__name__}")

@@ -21,14 +21,18 @@ Source: Marc Shapiro, Nuno Preguiça, Carlos Baquero, Marek Zawirski, "A compreh
 Convergent and Commutative Replicated Data Types", INRIA RR-7506, 2011, section 3.3.2.
 """
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 from crdts.gset import GSet
+from crdts.incremental import IncrementalSet, MovedToken, Shadow
+from crdts.mutator import mutator
+from crdts.plain import encoded
 from crdts.product import Pair, need_states
 from crdts.replica import Replica
 
 
-class TwoPSet(Pair[GSet, GSet]):
+class TwoPSet(Pair[GSet, GSet], Shadow, IncrementalSet):
     """What was added less what was removed: `first` and `second`."""
 
     __slots__ = ()
@@ -41,28 +45,45 @@ class TwoPSet(Pair[GSet, GSet]):
         """The elements."""
         return self.first.value - self.second.value
 
+    @mutator
     def add(self, replica: Replica, element: Any) -> Self:
         """Return the delta that adds `element`, which has no effect once it was removed.
 
         Raises:
-            ValueError: `element` is none (see `crdts.plain`).
+            ValueError: `element` is not a valid element (see `crdts.plain`).
         """
         return type(self)(self.first.add(replica, element), GSet())
 
+    @mutator
     def remove(self, replica: Replica, element: Any) -> Self:
         """Return the delta that removes `element` for ever, even if it is yet to be added.
 
         Raises:
-            ValueError: `element` is none (see `crdts.plain`).
+            ValueError: `element` is not a valid element (see `crdts.plain`).
         """
         return type(self)(GSet(), self.second.add(replica, element))
 
-    def join_changes(self, delta: Self) -> tuple[list[Any], list[Any]]:
-        """Join `delta` in place; return the elements that came and those that went."""
-        came, _ = self.first.join_changes(delta.first)
-        gone, _ = self.second.join_changes(delta.second)
-        added = [element for element in came if element not in self.second]
-        return added, [e for e in gone if e in self.first and e not in set(came)]
+    def join_tokens(self, delta: Self) -> Iterator[MovedToken]:
+        moved = [*delta.first, *delta.second]
+        before = {element: element in self for element in sorted(set(moved), key=encoded)}
+        added, removed = self.parts
+        added |= delta.first
+        removed |= delta.second
+        for element, was_in in before.items():
+            if was_in != (element in self):
+                yield element, element, -1 if was_in else 1
+
+    def tokens(self) -> Iterator[tuple[Any, Any]]:
+        return ((element, element) for element in self.value)
+
+    def shadow(self) -> Self:
+        return self.copy()
+
+    def live(self) -> Iterator[Any]:
+        return iter(self.value)
+
+    def is_live(self, token: Any) -> bool:
+        return token in self
 
     def __contains__(self, element: object) -> bool:
         return element in self.first and element not in self.second

@@ -12,37 +12,42 @@ Readings, their identities, the panes and variables they changed, and the source
 one and the same `Changes`, so no crash can separate them.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.clock import is_time
-from device_agent.fleet.asked import Asked
 from device_agent.fleet.beats import IDLE_BEATS, Beats
-from device_agent.fleet.members import FACT, Members
+from device_agent.fleet.members import Members
 from device_agent.fleet.peers import too_far_ahead
+from device_agent.fleet.pending_updates import PendingUpdates
 from device_agent.fleet.results import Results
 from device_agent.fleet.variables import Variables
 from device_agent.intake.batch import Batch
-from device_agent.intake.identities import Identities
 from device_agent.intake.intake import Intake, Wanted
+from device_agent.parts import Publication
 from device_agent.settings import Settings
-from device_agent.state.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
+from device_agent.state.changes import BlockId, Changes, PaneId, PaneRow, Restored
 from device_agent.state.counters import Counters
+from device_agent.state.delivery import PaneDelivery
+from device_agent.state.facts import Settled
 from device_agent.state.panes import NEVER_US, Panes
-from lasp_edge.language.program import Program, Update
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Update
+from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import (
-    MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
-    Frame,
     MemberFrame,
     PresenceFrame,
     VariableFrame,
 )
+from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
 MOST_MEETINGS = 8
@@ -51,15 +56,6 @@ SILENT_BEATS = 3 * IDLE_BEATS
 """A device that is silent for so many beats is counted as not connected."""
 NOTES_US = 10_000_000
 """What alone is worth no commit waits for another one at most so long."""
-
-
-class Publication(NamedTuple):
-    """Something to publish; `pane_frame` is its number if it is a pane frame, else 0."""
-
-    topic: str
-    payload: bytes
-    retain: bool
-    pane_frame: int = 0
 
 
 class Core:
@@ -76,7 +72,7 @@ class Core:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         device: str,
         nonce: int,
         restored: Restored,
@@ -90,31 +86,43 @@ class Core:
         self._changes = Changes()
         self._changes.replica = self.replica
         self._program = program
-        self._identities = Identities(restored.facts.get("highs", ()))
-        self.panes = Panes(self.replica, program.windows.values(), Random(nonce))
-        self._changes.facts["streams"] = self.panes.streams
+        panes = Panes(self.replica, program.windows.values())
+        self._changes.facts.streams = panes.streams
         self.variables = Variables(program, self.replica, restored, self._changes)
         self.members = Members(
-            restored.facts.get(FACT, {}), Random(nonce + 1), self.variables.set_membership
+            restored.facts.membership, Random(nonce + 1), self.variables.set_membership
         )
-        parts = (self._identities, self.panes, self.variables, self.counters)
-        self.intake = Intake(program, device, self.settings, parts, restored.facts)
-        self._sources = dict(restored.sources)
-        self._live_sources: set[str] = set()
-        self._stopping = False
-        self._lake: str | None = restored.facts.get("lake")
-        self._met: list[int] = []
+        self.intake = Intake(
+            program,
+            device,
+            self.settings,
+            restored,
+            panes=panes,
+            variables=self.variables,
+            counters=self.counters,
+        )
+        self.panes = PaneDelivery(
+            panes,
+            self.replica,
+            self.topics,
+            Random(nonce),
+            restored.facts.lake,
+            lambda: self.finished_reading,
+        )
         self.connected = False
+        self._met: list[int] = []
         self._beats = Beats()
         self._next_us = dict.fromkeys(("variables", "beat", "results", "notes"), 0)
         self._asks: list[tuple[str, str]] = []
+        self._frames_sent = Counter[type[Frame]]()
         self._results = Results(program, self.variables)
-        self._notes: dict[str, Any] = {"settled": restored.facts.get("settled", {})}
+        self._settled = dict(restored.facts.settled or {})
 
     @property
     def changes(self) -> Changes:
         """What must be committed before anything is published; `committed` says it is."""
-        self.intake.join(self._changes)
+        for part in (self.intake, self.panes):
+            self._changes.add(part.take_changes())
         return self._changes
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
@@ -126,27 +134,20 @@ class Core:
     ) -> None:
         """Take back blocks of identities, and pane entries of this life."""
         for block, identities in blocks.items():
-            self._identities.recall(block, identities)
-        self.panes.restore(panes)
+            self.intake.recall(block, identities)
+        self.panes.memory.restore(panes)
 
     def cursor(self, source: str) -> str | None:
         """Return where a source resumes, and count it among the sources of this life."""
-        self._live_sources.add(source)
-        row = self._sources.get(source, SourceRow())
-        self._sources[source] = row._replace(done=False)  # its file may have grown
-        return row.cursor
+        return self.intake.sources.cursor(source)
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Take readings in."""
-        before = self._sources.get(batch.source) or SourceRow()
-        after = self.intake.take(batch, before, now_us, self._changes)
-        self._sources[batch.source] = after
-        if after != before:
-            self._changes.sources[batch.source] = after
+        self.intake.handle_batch(batch, now_us)
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read in this life."""
-        self._stopping = True
+        self.intake.sources.stopped = True
 
     def handle_stop(self) -> None:
         """The process is about to end in order: the next commit takes the notes with it."""
@@ -155,7 +156,7 @@ class Core:
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish own entries and dirty panes again."""
         self.connected = True
-        self.panes.lost()
+        self.panes.connected(now_us)
         self.variables.resend()
         self.members.connected(now_us)
         self.variables.peers.nobody_is_there()
@@ -169,7 +170,7 @@ class Core:
     def handle_unsent(self, publication: Publication) -> None:
         """The link did not take something, and was given nothing after it."""
         if publication.pane_frame:
-            self.panes.unsent(publication.pane_frame)
+            self.panes.unsent(publication)
         else:
             self.variables.resend()
             self._say_again()
@@ -183,7 +184,7 @@ class Core:
         elif isinstance(frame, PresenceFrame):
             self._handle_presence(frame, now_us)
         elif isinstance(frame, AckFrame):
-            self._handle_ack(frame)
+            self._handle_ack(frame, now_us)
         elif isinstance(frame, AskFrame):
             self.variables.ask(frame.variable)
         elif isinstance(frame, MemberFrame):
@@ -195,7 +196,7 @@ class Core:
 
     def handle_tick(self, now_us: int) -> None:
         """Do what time alone brings: expire, fold, remember."""
-        self.intake.join(self._changes)
+        self.intake.tick(now_us)
         self._run_reached(now_us)
         self.variables.expire(now_us, self.changes)
         self.variables.refold()
@@ -208,8 +209,8 @@ class Core:
 
     def _run_reached(self, now_us: int) -> None:
         """Run the handlers whose thresholds were reached; one that fails changes nothing."""
-        for (variable, _, handler), value in self.variables.derived.take_reached():
-            update, asked = Update(self._program), Asked()
+        for variable, handler, value in self.variables.derived.take_reached():
+            update, asked = Update(self._program), PendingUpdates()
             try:
                 handler(value, update)
                 self.variables.apply(update.changes, asked)
@@ -221,8 +222,8 @@ class Core:
     def committed(self) -> None:
         """What `changes` held is durable. Memory lets go what the store can give back."""
         self._changes = Changes()
-        self._identities.forget()
-        self.panes.forget()
+        self.intake.committed()
+        self.panes.committed()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield what is to be published now. Nothing while disconnected."""
@@ -232,20 +233,19 @@ class Core:
         beat_due = self._due("beat", now_us, self.settings.beat_us)
         if self._due("variables", now_us, self.settings.interval_us) or beat_due:
             yield from self._variable_publications()  # before the beat that speaks of them
-        topic = self.topics.pane(self.replica.device)
-        for frame in self.panes.frames(now_us, everything=self.finished_reading):
-            yield Publication(topic, frame.encode(), retain=False, pane_frame=frame.number)
+        yield from self.panes.publications(now_us)
         if beat_due:
             yield from self._beat_publications(now_us)
         if self.settings.results_us and self._due("results", now_us, self.settings.results_us):
             yield from self._result_publications()
         asks, self._asks = self._asks, []
         for device, variable in dict.fromkeys(asks):
-            ask = AskFrame(self.replica, 0, variable)
+            ask = AskFrame(self.replica, self._next_number(AskFrame), device, variable)
             yield Publication(self.topics.inbox(device), ask.encode(), retain=False)
-        for word in self.members.due(now_us):
-            topic = self.topics.member(word.replica.device)
-            yield Publication(topic, word.encode(), retain=True)
+        for device, member in self.members.due(now_us):
+            number = self._next_number(MemberFrame)
+            command = MemberFrame.of(self.replica, number, device, member)
+            yield Publication(self.topics.member(device), command.encode(), retain=True)
 
     def last_will(self) -> Publication:
         """Return what the broker says when the connection breaks."""
@@ -258,8 +258,8 @@ class Core:
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
         me = self.replica.device
-        every = [self.topics.every(kind) for kind in ("var", "beat", "presence", "member")]
-        return [*every, self.topics.acknowledgement(me), self.topics.inbox(me)]
+        every = subscriptions(self.topics, Subscriber.DEVICES)
+        return [*every, *subscriptions(self.topics, Subscriber.ADDRESSEE, me)]
 
     def due_us(self) -> int:
         """Return when `handle_tick` and `publications` should be called next, at the latest."""
@@ -268,13 +268,12 @@ class Core:
     @property
     def finished_reading(self) -> bool:
         """Whether nothing more will be read: every source is finished, or they were stopped."""
-        rows = [self._sources[name] for name in self._live_sources]
-        return self._stopping or (bool(rows) and all(row.done for row in rows))
+        return self.intake.sources.finished
 
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self.finished_reading and self.panes.settled
+        return self.finished_reading and self.panes.cache.all_landed
 
     def low_watermark_us(self, now_us: int) -> int | None:
         """Return the time before which nothing more will come, None while that is unknown.
@@ -282,36 +281,14 @@ class Core:
         It is at most the start of the oldest pane that has not landed, here or in the store, so it
         goes back where a late reading came or another lake must be filled.
         """
-        lows = [self._source_low_us(self._sources[name], now_us) for name in self._live_sources]
-        known_us = [low_us for low_us in lows if low_us is not None]
-        if not known_us or len(known_us) < len(lows):
+        low_us, oldest_us = self.intake.low_us(now_us), self.panes.cache.oldest_dirty_us()
+        if low_us is None or oldest_us == NEVER_US:
             return None
-        oldest_us = self.panes.oldest_dirty_us()
-        if oldest_us == NEVER_US:
-            return None
-        return min(known_us) if oldest_us is None else min(*known_us, oldest_us)
-
-    def _source_low_us(self, row: SourceRow, now_us: int) -> int | None:
-        if row.done or self._stopping:
-            return self._end_us()
-        seen = [] if row.high_us is None else [row.high_us]
-        seen += [now_us] if row.stamped else []
-        return min(seen) - self.settings.lateness_us if seen else None
-
-    def _end_us(self) -> int | None:
-        """Return what a finished source promises: the end of the last window; nobody says ever.
-
-        Who has read nothing promises nothing: an empty recording is not of today.
-        """
-        high_us = self.intake.high_us
-        if high_us is None:
-            return None
-        windows = self._program.windows.values()
-        return max((window.end_of_last(high_us) for window in windows), default=high_us)
+        return low_us if oldest_us is None else min(low_us, oldest_us)
 
     def _handle_variable(self, frame: VariableFrame) -> None:
         outcome = self.variables.receive(frame, self.changes)
-        if outcome == "newer" and self._meet_own(frame.replica):
+        if outcome == "newer" and self._meet_own(frame.sender):
             outcome = self.variables.receive(frame, self.changes)
         if outcome not in {"news", "known", "own", "newer"}:
             self.refuse_frame(f"variable: {outcome}")
@@ -322,21 +299,21 @@ class Core:
             self.refuse_frame(f"member: {outcome}")
 
     def _handle_presence(self, frame: PresenceFrame, now_us: int) -> None:
-        if frame.replica.device != self.replica.device:
+        if frame.sender.device != self.replica.device:
             self.variables.peers.presence(frame, now_us)
-        elif frame.replica > self.replica:
-            self._meet_own(frame.replica)
+        elif frame.sender > self.replica:
+            self._meet_own(frame.sender)
         elif not frame.online:  # the will of a connection that was thought alive, told too late
             self._beats.say_again()
 
     def _handle_beat(self, frame: BeatFrame, now_us: int) -> None:
-        device = frame.replica.device
+        device = frame.sender.device
         if device != self.replica.device:
             self._asks += [(device, name) for name in self.variables.heard(frame, now_us)]
             return
         # A beat of an earlier life may come late; no later life can be there, and no other equal.
-        later = frame.replica.incarnation >= self.replica.incarnation
-        if later and frame.replica.nonce != self.replica.nonce:
+        later = frame.sender.incarnation >= self.replica.incarnation
+        if later and frame.sender.nonce != self.replica.nonce:
             self.counters.note("clone_alarms")
 
     def _meet_own(self, other: Replica) -> bool:
@@ -367,20 +344,13 @@ class Core:
             return False
         # The store was not new, or the lander has taken what this life sent, after any broker that
         # kept the word of another one has said it.
-        knows_itself = self.replica.incarnation > 1 or self._lake is not None
+        knows_itself = self.replica.incarnation > 1 or self.panes.lake is not None
         return not (knows_itself and too_far_ahead(incarnation, self.replica.incarnation))
 
-    def _handle_ack(self, frame: AckFrame) -> None:
-        if frame.replica.device != self.replica.device:
-            return
-        if frame.replica > self.replica:
-            self._meet_own(frame.replica)
-        if frame.lake != self._lake:
-            if self._lake is not None:
-                self.panes.all_dirty(self.changes)
-            self._lake = self.changes.facts["lake"] = frame.lake
-        if frame.replica.nonce == self.replica.nonce:
-            self.panes.acknowledged(frame.numbers, self.changes)
+    def _handle_ack(self, frame: AckFrame, now_us: int) -> None:
+        if frame.about == self.replica.device and frame.addressee > self.replica:
+            self._meet_own(frame.addressee)
+        self.panes.acknowledged(frame, now_us)
 
     def _due(self, what: str, now_us: int, every_us: int) -> bool:
         due = is_time(now_us, self._next_us[what], every_us)
@@ -406,20 +376,26 @@ class Core:
     def _beat_publications(self, now_us: int) -> Iterator[Publication]:
         low_us = self.low_watermark_us(now_us)
         if low_us is not None:
-            self.intake.promised_us = max(self.intake.promised_us, low_us)
-        reports, seq = self.variables.reports(), self.panes.seq
-        beat = BeatFrame(self.replica, 0, low_us, self.done, reports, seq)
+            progress = self.intake.progress
+            progress.promised_us = max(progress.promised_us, low_us)
+        reports, seq = self.variables.reports(), self.panes.memory.seq
+        number = self._beats.next_number
+        beat = BeatFrame(self.replica, number, low_us, self.done, reports, seq)
         if self._beats.first:
             yield self._presence(online=True)
-        numbered = self._beats.numbered(beat)
-        if numbered is not None:
+        if self._beats.is_due(beat):
             topic = self.topics.beat(self.replica.device)
-            yield Publication(topic, numbered.encode(), retain=False)
+            yield Publication(topic, beat.encode(), retain=False)
 
     def _presence(self, *, online: bool) -> Publication:
-        frame = PresenceFrame(self.replica, 0, online)
+        frame = PresenceFrame(self.replica, self._next_number(PresenceFrame), online)
         topic = self.topics.presence(self.replica.device)
         return Publication(topic, frame.encode(), retain=True)
+
+    def _next_number(self, kind: type[Frame]) -> int:
+        """Return the number of this process's next frame of a kind."""
+        self._frames_sent[kind] += 1
+        return self._frames_sent[kind]
 
     def _result_publications(self) -> Iterator[Publication]:
         for name, key, text in self._results.news():
@@ -429,13 +405,15 @@ class Core:
     def _write_notes(self) -> None:
         """Put into the next commit what is worth none of its own."""
         self.counters.write(self.changes)
-        settled = dict(self._notes.get("settled", {}))
+        settled = dict(self._settled)
         for name, agreement in self.variables.agreements().items():
             if agreement.settled:
-                settled[name] = {"inputs": agreement.inputs, "devices": agreement.devices}
-        for name, value in (("settled", settled), ("promised_us", self.intake.promised_us)):
-            if value != self._notes.get(name):
-                self._notes[name] = self.changes.facts[name] = value
+                settled[name] = Settled(agreement.inputs, agreement.devices)
+        if settled != self._settled:
+            self._settled = self.changes.facts.settled = settled
+        notes = self.intake.take_notes()
+        if notes is not None:
+            self.changes.add(notes)
 
     def results(self) -> dict[str, dict[str, Any]]:
         """Return every fold's value as plain data: parts, columns, inputs, agreement."""
@@ -449,7 +427,7 @@ class Core:
             "device": self.replica.device,
             "replica": [self.replica.incarnation, self.replica.nonce],
             **counted,
-            "dirty": self.panes.dirty,
+            **self.panes.report(),
             "connected": self.connected,
             "done": self.done,
             "retired": list(self.members.membership.retired),

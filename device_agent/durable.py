@@ -6,21 +6,13 @@ The process on a device and the simulated fleet drive the core through this one 
 from collections.abc import Iterator
 
 from device_agent.clock import is_time
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.intake.batch import Batch
-from device_agent.state.panes import PAGE
+from device_agent.parts import Publication
+from device_agent.state.pane_cache import PAGE
 from device_agent.state.store import Store
-from lasp_edge.protocol.frames import (
-    AckFrame,
-    AskFrame,
-    BeatFrame,
-    Frame,
-    FrameError,
-    MemberFrame,
-    PresenceFrame,
-    VariableFrame,
-    decode,
-)
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.kinds import decode, topic_of
 
 PRUNE_US = 3_600_000_000
 
@@ -58,7 +50,7 @@ class Durable:
         except FrameError as error:
             self.core.refuse_frame(str(error))
             return
-        if topic == self._topic_of(frame):
+        if topic == topic_of(frame, self.core.topics):
             self.core.handle_frame(frame, now_us)
         else:
             self.core.refuse_frame("on another's topic")
@@ -68,11 +60,11 @@ class Durable:
         core = self.core
         core.handle_tick(now_us)
         self._commit()
-        if core.panes.page_wanted():
-            core.panes.paged(self.store.dirty_panes(core.panes.streams, PAGE))
+        if core.panes.cache.wants_page():
+            core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
         if is_time(now_us, self._prune_us, PRUNE_US):
             self._prune_us = now_us + PRUNE_US
-            self.store.prune(core.intake.floor_us)
+            self.store.prune(core.intake.progress.floor_us)
         yield from core.publications(now_us)
 
     def _commit(self) -> None:
@@ -80,20 +72,3 @@ class Durable:
         if self.core.changes:
             self.store.commit(self.core.changes)
             self.core.committed()
-
-    def _topic_of(self, frame: Frame) -> str:
-        """Return the only topic that a frame to this device may come by."""
-        topics, device = self.core.topics, frame.replica.device
-        if isinstance(frame, VariableFrame):
-            name = frame.variable
-            return topics.variable(device, name, frame.shard) if name else ""
-        if isinstance(frame, AckFrame | AskFrame):
-            device = self.core.replica.device
-        topic_of = {
-            BeatFrame: topics.beat,
-            PresenceFrame: topics.presence,
-            AckFrame: topics.acknowledgement,
-            AskFrame: topics.inbox,
-            MemberFrame: topics.member,
-        }.get(type(frame))
-        return topic_of(device) if topic_of else ""

@@ -1,7 +1,8 @@
 """What users write, and what crosses MQTT.
 
 - `language`: Program, events, variables, windows
-- `folds`: aggregates, the columns of their partials, exact numbers, sliding totals
+- `folds`: what a fold is, the built-in ones, the columns of their partials, exact numbers
+- `aggregates`: partials kept up to date: of one device, and over the fleet
 - `dataflow`: sets that follow from others, and threshold reads; also all of Lasp, as `Dataflow`
 - `protocol`: frames, topics, digests, and what every tier must agree on; `link`: MQTT
 - `checking`, `testing`: the laws, tried on a program's folds
@@ -9,9 +10,12 @@
 """
 
 from lasp_edge import folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Event, EventType, Variable, Window
-from lasp_edge.language.program import Program, Update
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.program import Program
+from lasp_edge.language.updates import Update
 
 __all__ = [
     "Column",
@@ -19,6 +23,7 @@ __all__ = [
     "EventType",
     "Fold",
     "Op",
+    "Plan",
     "Program",
     "Update",
     "Variable",

@@ -11,8 +11,7 @@ pytest is not needed; a failure is an AssertionError that shows the smallest cou
 from typing import Any
 
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
-from lasp_edge.folds import as_fold
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.program import Program
 
@@ -53,7 +52,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     """
     __tracebackhide__ = True
     complaints = []
-    for named in folds_of(program.validate()):
+    for named in folds_of(program.plan()):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
     _complain(complaints)
 

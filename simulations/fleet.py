@@ -7,7 +7,7 @@ commits, all drawn from one seed; then heal, settle, and compare with the oracle
 gives the same run.
 
     >>> from lasp_edge.examples.greenhouse import program
-    >>> fleet = Fleet(program, size=2, seed=7)
+    >>> fleet = Fleet(program.plan(), size=2, seed=7)
     >>> fleet.read("pi-0", "temperature", 21.5, {"room": "kitchen"})
     >>> fleet.read("pi-1", "temperature", 22.5, {"room": "cellar"})
     >>> fleet.settle()
@@ -23,30 +23,27 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from crdts import Membership, Version
+from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.fleet.variables import Result
 from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store
-from lasp_edge.folds.fold import Partial
-from lasp_edge.language.program import Program
-from lasp_edge.protocol.frames import (
-    AckFrame,
-    BeatFrame,
-    Frame,
-    MemberFrame,
-    PaneEntries,
-    PaneFrame,
-    VariableFrame,
-    decode,
-)
+from lasp_edge.folds.columns import Partial
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AckFrame, BeatFrame, MemberFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
 from simulations.oracle import Word
 
 STEP_US = SECOND_US
+LANDER = Replica(1, 1, "lander")
+OPERATOR = Replica(1, 1, "operator")
 START_US = 1_700_000_000 * SECOND_US
 
 
@@ -103,6 +100,7 @@ class Landed:
         self.newest: dict[str, Version] = {}
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self._devices: set[str] = set()
+        self._acks_sent = 0
         self.promises: dict[str, tuple[tuple[int, int, int], int | None]] = {}
 
     def take(self, frame: Frame) -> AckFrame | None:
@@ -116,9 +114,13 @@ class Landed:
             self.membership |= frame.membership()
         if not isinstance(frame, PaneFrame):
             return None
-        self._devices.add(frame.replica.device)
-        taken = [self._take_block(frame.replica.device, block) for block in frame.blocks]
-        return AckFrame(frame.replica, 0, self.lake, (frame.number,)) if all(taken) else None
+        self._devices.add(frame.sender.device)
+        taken = [self._take_block(frame.sender.device, block) for block in frame.blocks]
+        return self._acknowledge(frame.sender, frame.number) if all(taken) else None
+
+    def _acknowledge(self, replica: Replica, *numbers: int) -> AckFrame:
+        self._acks_sent += 1
+        return AckFrame(LANDER, self._acks_sent, replica, self.lake, numbers)
 
     def _take_block(self, device: str, block: PaneEntries) -> bool:
         """Join what counts for ever; return whether that is all. The rest is not acknowledged."""
@@ -136,20 +138,20 @@ class Landed:
         return complete
 
     def _take_promise(self, frame: BeatFrame) -> AckFrame | None:
-        spoken_of = Version.of(frame.replica, frame.seq)
-        self.newest[frame.replica.device] = max(
-            spoken_of, self.newest.get(frame.replica.device, NEVER)
+        spoken_of = Version.of(frame.sender, frame.seq)
+        self.newest[frame.sender.device] = max(
+            spoken_of, self.newest.get(frame.sender.device, NEVER)
         )
-        version = (frame.replica.incarnation, frame.replica.nonce, frame.number)
-        known = self.promises.get(frame.replica.device)
+        version = (frame.sender.incarnation, frame.sender.nonce, frame.number)
+        known = self.promises.get(frame.sender.device)
         if known is None or known[0] < version:
-            self.promises[frame.replica.device] = (version, frame.low_us)
-        if frame.replica.device in self._devices:
+            self.promises[frame.sender.device] = (version, frame.low_us)
+        if frame.sender.device in self._devices:
             return None
-        return AckFrame(frame.replica, 0, self.lake, ())
+        return self._acknowledge(frame.sender)
 
     def windows(
-        self, program: Program, name: str, without: Collection[str] = ()
+        self, program: Plan, name: str, without: Collection[str] = ()
     ) -> dict[tuple[str, int], Partial]:
         """Return (key, start_us) -> partial of every window, combined from the panes.
 
@@ -200,7 +202,7 @@ class Fleet:
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         *,
         size: int,
         seed: int,
@@ -217,6 +219,7 @@ class Fleet:
         self._files = TemporaryDirectory(prefix="fleet-")
         self.membership = Membership()
         self._words: list[MemberFrame] = []
+        self._commands = 0
         self._retained: dict[str, bytes] = {}
         self._entries: dict[tuple[str, int, str], VariableFrame] = {}
         self._flying: list[tuple[int, int, str, str, bytes, bool]] = []
@@ -344,7 +347,7 @@ class Fleet:
             if variable == source and frame.keys:
                 partials = zip(*frame.columns, strict=True)
                 for key, seq, partial in zip(frame.keys, frame.seqs, partials, strict=True):
-                    found[key, device] = Word(Version.of(frame.replica, seq), partial)
+                    found[key, device] = Word(Version.of(frame.sender, seq), partial)
         return found
 
     def _running(self) -> list[_Agent]:
@@ -371,7 +374,8 @@ class Fleet:
     def _say(self, device: str, word: Membership) -> None:
         self.membership |= word
         self.landed.membership |= word
-        self._words.append(MemberFrame.of(device, word.members[device]))
+        self._commands += 1
+        self._words.append(MemberFrame.of(OPERATOR, self._commands, device, word.entries[device]))
         self._repeat()
 
     def _repeat(self) -> None:
@@ -381,7 +385,7 @@ class Fleet:
             word for word in self._words if not any(word.membership() <= one for one in held)
         ]
         for word in self._words:
-            self._route(self._topics.member(word.replica.device), word.encode(), retain=True)
+            self._route(self._topics.member(word.about), word.encode(), retain=True)
 
     def _start(self, agent: _Agent) -> None:
         store = Store(agent.directory)
@@ -465,12 +469,12 @@ class Fleet:
 
     def _note_entry(self, frame: Frame) -> None:
         assert isinstance(frame, VariableFrame)
-        at = (frame.variable, frame.shard, frame.replica.device)
+        at = (frame.variable, frame.shard, frame.sender.device)
         if at not in self._entries or self._entries[at].version < frame.version:
             self._entries[at] = frame
 
     def _land(self, payload: bytes) -> None:
         answer = self.landed.take(decode(payload))
         if answer is not None and self._random.random() >= self.faults.lander_forgets:
-            topic = self._topics.acknowledgement(answer.replica.device)
+            topic = self._topics.acknowledgement(answer.about)
             self._fly("broker", topic, answer.encode())

@@ -16,7 +16,7 @@ against the `datasketches` package elsewhere.)
     >>> readings = [Reading("pi-1", "temperature", 21.5, 40_000_000),
     ...             Reading("pi-2", "temperature", 22.5, 59_000_000),
     ...             Reading("pi-2", "temperature", 22.5, 59_000_000)]  # once more: counts once
-    >>> for (key, start_us), truth in windows(program, "minute", readings).items():
+    >>> for (key, start_us), truth in windows(program.plan(), "minute", readings).items():
     ...     print(start_us, truth.partial, truth.devices_in)
     0 (2, 4400) 2
     30000000 (2, 4400) 2
@@ -32,10 +32,12 @@ from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Version
 from lasp_edge.folds import hll
-from lasp_edge.folds.fold import Column, Fold, Op, Part, Partial
+from lasp_edge.folds.columns import Column, Op, Part, Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.language.declarations import Event, Variable
-from lasp_edge.language.program import Program, Update
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Update
 
 NO_TAGS: Mapping[str, str] = {}
 
@@ -103,7 +105,7 @@ def quantised(value: Any, resolution: Resolution) -> int | None:
     return steps if abs(steps) < LIMIT else None
 
 
-def accepted(program: Program, readings: Iterable[Reading]) -> list[Sample]:
+def accepted(program: Plan, readings: Iterable[Reading]) -> list[Sample]:
     """Return the readings that count, in order.
 
     Left out are unknown events, values that must be refused, and repeats: equal device, event,
@@ -173,7 +175,7 @@ def _combined_bytes(column: Column, parts: list[Any]) -> bytes:
 
 
 def windows(
-    program: Program, name: str, readings: Iterable[Reading]
+    program: Plan, name: str, readings: Iterable[Reading]
 ) -> dict[tuple[str, int], WindowTruth]:
     """Return every window that holds a reading, by (key, start), sorted.
 
@@ -190,7 +192,7 @@ def windows(
     for sample in accepted(program, readings):
         if sample.event.name != window.source.name:
             continue
-        key = window.key(sample.event) if window.key else ""
+        key = program.functions.key(name, sample.event)
         time_us = sample.event.time_us
         start_us = time_us // window.slide_us * window.slide_us  # the last start not after it
         while start_us + window.size_us > time_us:
@@ -207,12 +209,13 @@ def _window_truth(fold: Fold, samples: list[Sample]) -> WindowTruth:
 class _Adding(Update):
     """Handlers run plainly: this keeps what they, or a collection, add to one variable, by key."""
 
-    __slots__ = ("keys", "resolution", "sample", "variable")
+    __slots__ = ("functions", "keys", "resolution", "sample", "variable")
 
-    def __init__(self, program: Program, variable: Variable) -> None:
+    def __init__(self, program: Plan, variable: Variable) -> None:
         super().__init__(program)
+        self.functions = program.functions
         self.variable = variable
-        self.resolution = program.resolution_of(variable)
+        self.resolution = program.resolutions[variable.name]
         self.sample: Sample | None = None
         self.keys: dict[str, list[Added]] = defaultdict(list)
 
@@ -231,26 +234,24 @@ class _Adding(Update):
     def add(self, steps: int, time_us: int) -> None:
         """Keep what is added for the sample that is looked at."""
         assert self.sample is not None
-        key = self.variable.key(self.sample.event) if self.variable.key else ""
+        key = self.functions.key(self.variable.name, self.sample.event)
         self.keys[key].append(Added(steps, time_us, self.sample.accepted_us))
 
 
-def added(
-    program: Program, variable: Variable, readings: Iterable[Reading]
-) -> dict[str, list[Added]]:
+def added(program: Plan, variable: Variable, readings: Iterable[Reading]) -> dict[str, list[Added]]:
     """Return all that was ever added to a variable, by key, in order: collected, or by handlers."""
     adding = _Adding(program, variable)
     for sample in accepted(program, readings):
         adding.sample = sample
-        if variable in program.collections(sample.event.name):
+        if variable in program.collections.get(sample.event.name, ()):
             adding.add(sample.quantised, sample.event.time_us)
-        for handler in program.handlers(sample.event.name):
+        for handler in program.functions.handlers.get(sample.event.name, ()):
             handler(sample.event, adding)
     return dict(adding.keys)
 
 
 def local_partials(
-    program: Program, name: str, readings: Iterable[Reading], now_us: int | None = None
+    program: Plan, name: str, readings: Iterable[Reading], now_us: int | None = None
 ) -> dict[str, Partial]:
     """Return a local fold's partials on one device, by key; without keys the key is "".
 
@@ -290,14 +291,14 @@ def _oldest_us(name: str, max_age_s: float, now_us: int | None, samples: list[Ad
 
 
 def local_partial(
-    program: Program, name: str, readings: Iterable[Reading], now_us: int | None = None
+    program: Plan, name: str, readings: Iterable[Reading], now_us: int | None = None
 ) -> Partial:
     """Return the partial of a local fold without keys; see `local_partials`."""
     return local_partials(program, name, readings, now_us)[""]
 
 
 def dynamic_partials(
-    program: Program,
+    program: Plan,
     name: str,
     readings: Mapping[str, Iterable[Reading]],
     retired: Collection[str] = (),
@@ -327,7 +328,7 @@ def dynamic_partials(
 
 
 def dynamic_partial(
-    program: Program,
+    program: Plan,
     name: str,
     readings: Mapping[str, Iterable[Reading]],
     retired: Collection[str] = (),
@@ -338,7 +339,7 @@ def dynamic_partial(
 
 
 def inputs(
-    program: Program,
+    program: Plan,
     name: str,
     words: Mapping[tuple[str, str], Word],
     retired: Mapping[str, Version],

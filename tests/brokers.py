@@ -1,6 +1,7 @@
 """Real brokers for tests: private processes, an old one that knows no MQTT 5, and what to await."""
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -10,16 +11,22 @@ from pathlib import Path
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.link import Connected, Event, Link, Message
 from simulations.demo.broker import Broker, Kind, PrivateBroker, find_broker
-from tests.lacking import lacks
+from tests.support_missing import lacks
 
 PATIENCE_S = 20.0
 """No test waits for an event that long unless it is to fail."""
 
 
 def broker_program(kind: Kind | None = None) -> Broker:
-    """Return a broker of a kind, or of any."""
+    """Return a broker of a kind, or any: mosquitto before amqtt.
+
+    LASP_EDGE_TEST_BROKER=amqtt runs the tests as on a machine without mosquitto.
+    """
+    only = os.environ.get("LASP_EDGE_TEST_BROKER")
+    if kind and only and kind != only:
+        lacks(f"LASP_EDGE_TEST_BROKER is {only}, and this needs {kind}")
     try:
-        return find_broker(kind)
+        return find_broker(kind or only)
     except EnvironmentLacks as error:
         lacks(str(error))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.lacking import lacks
+from tests.support_missing import lacks
 
 settings.register_profile("dev", derandomize=True, database=None, deadline=None, max_examples=60)
 settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=200)

@@ -1,4 +1,4 @@
-"""What makes a type a lattice, stated once; `tests/crdts/test_laws.py` runs it for every type.
+"""What makes a type a lattice, or an incremental set; `tests/crdts/test_laws.py` runs it for all.
 
 A law takes three states and asserts. Where a type overrides what `Lattice` derives, the derived
 definition is the oracle.
@@ -107,6 +107,42 @@ def equal_states_have_equal_bytes(a: Lattice, b: Lattice, c: Lattice) -> None:
         encode(p) for p in (b | a).irreducibles()
     ]
 
+
+def tokens_keep_up_with_the_join(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    joined, tokens = a.copy(), dict(a.tokens())
+    for token, element, weight in joined.join_tokens(b):
+        if weight < 0:
+            assert tokens.pop(token) == element
+        else:
+            assert tokens.setdefault(token, element) == element
+    assert joined == a | b
+    assert tokens == dict(joined.tokens())
+    assert list(joined.join_tokens(b)) == []
+
+
+def shadow_knows_the_tokens(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    before = encode(a)
+    shadow = a.shadow()
+    live = [token for token, _ in a.tokens()]
+    assert sorted(map(repr, shadow.live())) == sorted(map(repr, live))
+    assert all(map(shadow.is_live, live))
+    for token, _ in b.tokens():
+        assert shadow.is_live(token) == (token in live)
+        assert shadow.token_from_plain(shadow.token_to_plain(token)) == token
+    shadow |= b.shadow()
+    assert shadow == (a | b).shadow()
+    assert encode(a) == before
+
+
+def what_grows_loses_nothing(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert not a.grows or all(weight > 0 for _, _, weight in a.join_tokens(b))
+
+
+INCREMENTAL_LAWS: tuple[Law, ...] = (
+    tokens_keep_up_with_the_join,
+    shadow_knows_the_tokens,
+    what_grows_loses_nothing,
+)
 
 LATTICE_LAWS: tuple[Law, ...] = (
     join_is_associative,

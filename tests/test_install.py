@@ -62,7 +62,7 @@ def test_agent_of_the_base_install_stays_under_30_mib(device, tmp_path):
         for index in range(READINGS)
     )
     recorded.write_text("\n".join(lines) + "\n")
-    with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as broker:
+    with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
         words = [
             *("agent", "lasp_edge.examples.greenhouse:program", "--device", "pi-1"),
             *("--broker", broker.url, "--data-dir", tmp_path / "data", "--report", "0.2"),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lasp_edge.examples.greenhouse import program
+from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
 from simulations.fleet import Fleet
 from tests.brokers import ConfiguredMosquitto
@@ -78,11 +78,12 @@ def test_every_block_is_run_by_a_test_here():
 def test_greenhouse_is_the_example_module():
     shown = {}
     exec(block("greenhouse"), shown)
-    shown = shown["program"].validate()
-    assert (
-        shown.windows["temperature_by_room"].stream == program.windows["temperature_by_room"].stream
-    )
-    ours, theirs = (p.dynamic_folds["global_average"].stream for p in (shown, program))
+    shown = shown["program"].plan()
+    plan = greenhouse.program.plan()
+    assert {name: window.stream for name, window in shown.windows.items()} == {
+        name: window.stream for name, window in plan.windows.items()
+    }
+    ours, theirs = (p.dynamic_folds["global_average"].stream for p in (shown, plan))
     assert ours == theirs
 
 
@@ -261,7 +262,7 @@ def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial)
 
 
 SKETCHES = """
-from cloud_tier.session import spark_session
+from cloud_tier.spark.session import spark_session
 from lasp_edge import folds
 
 def image(*values):
@@ -289,7 +290,7 @@ def test_spark_joins_sketches_by_its_own_functions(tmp_path):
 def test_cold_chain_program_is_valid():
     shown = {}
     exec(block("cold chain"), shown)
-    program = shown["program"].validate()
+    program = shown["program"].plan()
     assert program.windows["by_truck"].fold.columns_named[-1] == "warmest_max_q"
     assert program.dynamic_folds["everywhere"].resolution.text == "0.1"
 
@@ -306,7 +307,7 @@ def test_own_fold_gives_what_it_says():
 def test_rooms_have_a_value_each_on_every_device():
     shown = {}
     exec(block("rooms"), shown)
-    fleet = Fleet(shown["program"].validate(), size=3, seed=7)
+    fleet = Fleet(shown["program"].plan(), size=3, seed=7)
     for number, room in enumerate(["attic", "cellar", "attic"]):
         fleet.read(f"pi-{number}", "temperature", 20 + number, {"room": room})
     fleet.settle()
@@ -329,7 +330,7 @@ def test_check_finds_nothing_wrong_with_the_example(tmp_path):
 def test_doors_are_followed_on_every_device():
     shown = {}
     exec(block("doors"), shown)
-    fleet = Fleet(shown["program"].validate(), size=3, seed=7)
+    fleet = Fleet(shown["program"].plan(), size=3, seed=7)
     for number, room in enumerate(["1a", "2b", "3c"]):
         fleet.read(f"pi-{number}", "door", 1, {"room": room})
     fleet.read("pi-0", "door", -1, {"room": "3c"})

@@ -15,18 +15,18 @@ import time
 from pathlib import Path
 from typing import IO
 
-from cloud_tier.child import LanderChild
-from cloud_tier.definitions import record
-from cloud_tier.job import CONF, LOCAL_CONF
-from cloud_tier.plan import Plan, plan_of
-from cloud_tier.repair import repair
-from cloud_tier.run import Run
-from cloud_tier.session import MEANING, spark_session
-from cloud_tier.step import recalled
-from cloud_tier.tables import Lake
+from cloud_tier.job.job import Job
+from cloud_tier.job.repair import repair
+from cloud_tier.job.run import Run
+from cloud_tier.job.step import recalled
+from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.lake.definitions import record
+from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.child import LanderChild
+from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
     add(
         "--roster",
-        type=lambda text: [name for name in text.split(",") if name],
+        type=lambda text: tuple(name for name in text.split(",") if name),
         metavar="A,B,..",
         help="the devices that are waited for (default: whichever were heard)",
     )
@@ -63,22 +63,22 @@ def run(arguments: argparse.Namespace) -> int:
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
     _check(arguments)
-    program = load_program(arguments.program)
+    plan = load_plan(arguments.program)
     lake = Lake(arguments.lake)
     conf = _conf(arguments)
-    lake.create(program.columns())
+    lake.create(plan.columns)
     lock = _locked(lake)
-    changed = record(program, lake)
-    plan = plan_of(
-        program,
+    changed = record(plan, lake)
+    job = Job(
+        plan,
         lake,
         roster=arguments.roster,
         dead_after_us=round(arguments.dead_after * _SECOND_US),
         retain_us=round(arguments.retain_days * _DAY_US),
     )
-    feeder = None if arguments.no_lander else LanderChild(_lander_words(arguments, lake))
+    feeder = None if arguments.no_lander else LanderChild(_lander_arguments(arguments, lake))
     try:
-        return _merge(arguments, plan, conf, feeder, repairs=arguments.repair or bool(changed))
+        return _merge(arguments, job, conf, feeder, repairs=arguments.repair or bool(changed))
     finally:
         if feeder is not None:
             feeder.stop()
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _merge(
     arguments: argparse.Namespace,
-    plan: Plan,
+    job: Job,
     conf: dict[str, str],
     feeder: LanderChild | None,
     *,
@@ -100,30 +100,34 @@ def _merge(
     began_s = _now_s()
     short = arguments.until_idle is not None
     spark = spark_session(
-        app_name=f"lasp-edge {plan.lake.root}", master=arguments.master, conf=conf, short_run=short
+        app_name=f"lasp-edge {job.lake.root}",
+        master=arguments.master,
+        conf=conf,
+        short_run=short,
+        say=_say,
     )
-    job = Run(
+    merging = Run(
         spark,
-        plan,
+        job,
         feeder,
         trigger_s=arguments.trigger,
         until_idle_s=arguments.until_idle,
         say=_say,
     )
-    came: list[int] = []
+    signals: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
-        came.append(number)
-        job.stop()
+        signals.append(number)
+        merging.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {plan.lake.root}")
+    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if repairs:
-        _say(f"{repair(spark, plan, recalled(spark, plan)):,} windows were recomputed otherwise")
-    job.run()
+        _say(f"{repair(spark, job, recalled(spark, job)):,} windows were recomputed otherwise")
+    merging.run()
     spark.stop()
-    return Exit.INTERRUPTED if signal.SIGINT in came else Exit.FINE
+    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -153,11 +157,11 @@ def _conf(arguments: argparse.Namespace) -> dict[str, str]:
     return conf
 
 
-def _lander_words(arguments: argparse.Namespace, lake: Lake) -> list[str]:
-    words = [arguments.program, "--broker", arguments.broker, "--lake", lake.root]
-    words += ["--fleet", arguments.fleet, "--dead-after", str(arguments.dead_after)]
-    words += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
-    return [*words, "--verbose"] if arguments.verbose else words
+def _lander_arguments(arguments: argparse.Namespace, lake: Lake) -> list[str]:
+    passed_on = [arguments.program, "--broker", arguments.broker, "--lake", lake.root]
+    passed_on += ["--fleet", arguments.fleet, "--dead-after", str(arguments.dead_after)]
+    passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
+    return [*passed_on, "--verbose"] if arguments.verbose else passed_on
 
 
 def _locked(lake: Lake) -> IO[str] | None:

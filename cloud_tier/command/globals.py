@@ -9,8 +9,8 @@ are not printed; any Delta reader finds them in the table.
 import argparse
 
 from cloud_tier.command import table
-from cloud_tier.reading import fleet_values
-from cloud_tier.tables import Lake
+from cloud_tier.lake.reading import fleet_values
+from cloud_tier.lake.tables import Lake
 from lasp_edge.errors import Exit
 
 

@@ -10,11 +10,11 @@ import signal
 import sys
 from pathlib import Path
 
-from cloud_tier.lander import SECOND_US, LanderProcess
-from cloud_tier.tables import Lake
+from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.lander import SECOND_US, LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(format="%(asctime)s lander: %(message)s", stream=sys.stderr, level=level)
-    program = load_program(arguments.program)
+    plan = load_plan(arguments.program)
     lake = Lake(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from None
     process = LanderProcess(
-        program,
+        plan,
         broker,
         lake,
         arguments.log_dir or Path(lake.log),
@@ -51,16 +51,16 @@ def run(arguments: argparse.Namespace) -> int:
         tick_us=round(arguments.dead_after * SECOND_US / 4),
         parent=arguments.parent,
     )
-    came: list[int] = []
+    signals: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
-        came.append(number)
+        signals.append(number)
         process.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     process.run()
-    return Exit.INTERRUPTED if signal.SIGINT in came else Exit.FINE
+    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
 
 
 def main() -> int:

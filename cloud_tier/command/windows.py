@@ -10,8 +10,8 @@ values of a fold that is not built in are left empty; its integers are there. Bi
 import argparse
 
 from cloud_tier.command import table
-from cloud_tier.reading import windows
-from cloud_tier.tables import Lake
+from cloud_tier.lake.reading import windows
+from cloud_tier.lake.tables import Lake
 from lasp_edge.errors import Exit
 
 

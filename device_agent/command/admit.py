@@ -8,8 +8,7 @@ were never retired need no admission: they count from their first word on.
 
 import argparse
 
-from device_agent.command.fleet import Guest, add_fleet_arguments, check_device, topics_of
-from device_agent.fleet.roster import Roster
+from device_agent.command.fleet import Guest, add_fleet_arguments, check_device, roster_of
 from lasp_edge.errors import Exit, NotFound
 
 
@@ -22,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     device = check_device(arguments.device)
-    roster = Roster(topics_of(arguments))
+    roster = roster_of(arguments)
     with Guest(arguments, roster, [roster.topics_of(device)]) as guest:
         guest.listen(lambda: device not in roster.devices)
         if device not in roster.membership.retired:

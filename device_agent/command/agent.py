@@ -23,12 +23,18 @@ from device_agent.durable import Durable
 from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import SECOND_US, Settings
-from device_agent.sources import Source, SourceOptions, source_from_spec
+from device_agent.sources import (
+    Source,
+    SourceContext,
+    add_source_arguments,
+    source_from_spec,
+    source_options,
+)
 from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 log = logging.getLogger(__name__)
 
@@ -42,15 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--device", required=True, help="this device's name, unique in the fleet")
     add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
     add("--data-dir", type=Path, required=True, help="where the agent keeps its state")
-    add(
-        "--source",
-        action="append",
-        required=True,
-        metavar="host|jsonl:PATH|csv:PATH|mqtt:TOPIC",
-        help="where readings come from; may be given several times",
-    )
-    add("--host-every", type=float, default=1.0, metavar="S", help="measure the host this often")
-    _add_mapping(parser)
+    add_source_arguments(parser)
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, default=1.0, metavar="S", help="publish at most this often")
     add("--keep-readings", action="store_true", help="keep each accepted reading, as read")
@@ -60,18 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--report", type=float, metavar="S", help="print a JSON line this often, for programs")
     add("--exit-when-done", action="store_true", help="end when a replay has landed")
     add("--verbose", action="store_true", help="log what the link and the sources do")
-
-
-def _add_mapping(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how records become readings (jsonl, csv, mqtt)")
-    add = group.add_argument
-    add("--time", metavar="FIELD", help="field of the reading's own time; else stamped on arrival")
-    add("--time-unit", choices=("s", "ms", "us", "iso"), help="default: told apart by size")
-    add("--device-field", metavar="FIELD", help="take only records whose field is --device")
-    add("--event", action="append", default=[], metavar="NAME=FIELD", help="e.g. t=data.temp")
-    add("--tag", action="append", default=[], metavar="NAME=FIELD", help="e.g. room=data.location")
-    add("--with-tag", action="append", default=[], metavar="NAME=VALUE", help="on every reading")
-    add("--speed", default="max", metavar="N|max", help="replay at N times the recorded pace")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -84,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.WARNING,
     )
     try:
-        runtime = _runtime(arguments, load_program(arguments.program))
+        runtime = _runtime(arguments, load_plan(arguments.program))
         stopped = runtime.run()
     except (sqlite3.Error, OSError) as error:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
@@ -92,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
 
 
-def _runtime(arguments: argparse.Namespace, program: Program) -> Runtime:
+def _runtime(arguments: argparse.Namespace, program: Plan) -> Runtime:
     """Return the agent that was asked for, ready to run.
 
     Raises:
@@ -114,9 +100,9 @@ def _runtime(arguments: argparse.Namespace, program: Program) -> Runtime:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    for name in ("interval", "host_every", "retain_days", "lateness", "max_skew"):
+    for name in ("interval", "retain_days", "lateness", "max_skew"):
         value = getattr(arguments, name)
-        least = 1e-6 if name in {"interval", "host_every", "retain_days"} else 0
+        least = 1e-6 if name in {"interval", "retain_days"} else 0
         if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
             raise ValueError(f"--{name.replace('_', '-')}: seconds or days from 0, not {value}")
     return Settings(
@@ -129,25 +115,18 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     )
 
 
-def _sources(arguments: argparse.Namespace, program: Program, broker: BrokerUrl) -> list[Source]:
-    options = SourceOptions(
+def _sources(arguments: argparse.Namespace, program: Plan, broker: BrokerUrl) -> list[Source]:
+    context = SourceContext(
         events=tuple(program.events),
         device=arguments.device,
         jitter=Random(fresh_nonce()),
         broker=broker,
-        time=arguments.time,
-        unit=arguments.time_unit,
-        device_field=arguments.device_field,
-        fields=_pairs(arguments.event, "--event NAME=FIELD"),
-        tags=_pairs(arguments.tag, "--tag NAME=FIELD"),
-        constant_tags=_pairs(arguments.with_tag, "--with-tag NAME=VALUE"),
-        speed=_speed(arguments.speed),
-        host_period_us=round(arguments.host_every * SECOND_US),
+        options=source_options(arguments),
     )
-    return [source_from_spec(spec, options) for spec in dict.fromkeys(arguments.source)]
+    return [source_from_spec(spec, context) for spec in dict.fromkeys(arguments.source)]
 
 
-def _durable(arguments: argparse.Namespace, program: Program, settings: Settings) -> Durable:
+def _durable(arguments: argparse.Namespace, program: Plan, settings: Settings) -> Durable:
     store = Store(arguments.data_dir)
     if store.quarantined:
         log.warning("the store was damaged; it is kept as %s", store.quarantined)
@@ -157,25 +136,6 @@ def _durable(arguments: argparse.Namespace, program: Program, settings: Settings
         raise ValueError(f"{arguments.data_dir} belongs to device {known[2]!r}")
     core = Core(program, arguments.device, fresh_nonce(), restored, settings, arguments.fleet)
     return Durable(core, store)
-
-
-def _pairs(texts: list[str], what: str) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        if not sign or not name or not value:
-            raise ValueError(f"{what} is needed, not {text!r}")
-        pairs[name] = value
-    return pairs
-
-
-def _speed(text: str) -> float | None:
-    if text == "max":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"--speed: a number or max is needed, not {text!r}") from None
 
 
 def _reporter(arguments: argparse.Namespace) -> Reporter:

@@ -19,7 +19,7 @@ from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.topics import Topics, level
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
 
@@ -39,8 +39,8 @@ def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
     add("--listen", type=float, default=12.0, metavar="S", help="wait for beats at most so long")
 
 
-def topics_of(arguments: argparse.Namespace) -> Topics:
-    """Return the topics of the fleet that was named.
+def roster_of(arguments: argparse.Namespace) -> Roster:
+    """Return the still empty roster of the fleet that was named.
 
     Raises:
         UsageError: none was.
@@ -48,9 +48,10 @@ def topics_of(arguments: argparse.Namespace) -> Topics:
     if not arguments.program and not arguments.fleet:
         raise UsageError("a fleet is needed: MODULE:PROGRAM, or --fleet NAME")
     try:
-        return Topics(arguments.fleet or load_program(arguments.program).name)
+        topics = Topics(arguments.fleet or load_plan(arguments.program).name)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    return Roster(topics, fresh_nonce())
 
 
 def check_device(device: str) -> str:
@@ -127,7 +128,7 @@ class Guest:
         """
         for _ in range(MOST_TRIES):
             frame = word()
-            self._publish(self._roster.topics.member(frame.replica.device), frame.encode())
+            self._publish(self._roster.topics.member(frame.about), frame.encode())
             ends_s = now_s() + self._correction_s
             while now_s() < ends_s and self._stands(frame):
                 self._poll(0.1)
@@ -137,8 +138,8 @@ class Guest:
 
     def _stands(self, frame: MemberFrame) -> bool:
         """Return whether nobody was heard to say something that overrides the word."""
-        heard = self._roster.membership.members.get(frame.replica.device)
-        return heard is None or heard <= frame.membership().members[frame.replica.device]
+        heard = self._roster.membership.entries.get(frame.about)
+        return heard is None or heard <= frame.membership().entries[frame.about]
 
     def _publish(self, topic: str, payload: bytes) -> None:
         ends_s = now_s() + max(self._listen_s, 5.0)

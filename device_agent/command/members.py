@@ -7,11 +7,10 @@ import argparse
 import json
 from typing import Any
 
-from device_agent.command.fleet import Guest, add_fleet_arguments, topics_of
+from device_agent.command.fleet import Guest, add_fleet_arguments, roster_of
 from device_agent.fleet.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import Exit
-
-KINDS = ("member", "presence", "beat", "var")
+from lasp_edge.protocol.kinds import Subscriber, subscriptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    roster = Roster(topics_of(arguments))
-    with Guest(arguments, roster, [roster.topics.every(kind) for kind in KINDS]) as guest:
+    roster = roster_of(arguments)
+    with Guest(arguments, roster, subscriptions(roster.topics, Subscriber.OPERATOR)) as guest:
         guest.listen(lambda: not roster.devices)
     members = [_member(roster, device) for device in roster.devices]
     print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201

@@ -17,7 +17,7 @@ import argparse
 from typing import NoReturn
 
 from crdts.replica import SEQS
-from device_agent.command.fleet import Guest, add_fleet_arguments, check_device, topics_of
+from device_agent.command.fleet import Guest, add_fleet_arguments, check_device, roster_of
 from device_agent.fleet.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.protocol.frames import MemberFrame
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     device = check_device(arguments.device)
     if arguments.seq is not None and not 0 <= arguments.seq < SEQS:
         raise UsageError(f"--seq: a number from 0 to {SEQS - 1}, not {arguments.seq}")
-    roster = Roster(topics_of(arguments))
+    roster = roster_of(arguments)
     with Guest(arguments, roster, [roster.topics_of(device)]) as guest:
         guest.listen(lambda: _undecided(roster, arguments))
         known = roster.membership.retired.get(device)
@@ -67,7 +67,7 @@ def _refuse(roster: Roster, device: str) -> NoReturn:
 
 
 def _up_to(frame: MemberFrame) -> str:
-    start, seq = frame.replica.incarnation, frame.seq
+    start, seq = frame.version.incarnation, frame.version.seq
     if not start:
         return "  it was never heard, and nothing of it will count until it is admitted"
     if seq == WHOLE_LIFE:

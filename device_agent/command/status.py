@@ -31,9 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _status(store: Store) -> dict[str, Any]:
     restored = store.restored()
+    facts = restored.facts
     incarnation, nonce, device = store.replica() or (0, 0, "")
     dirty = store.count_dirty()
-    ours = sum(dirty.get(stream, 0) for stream in restored.facts.get("streams", ()))
+    ours = sum(dirty.get(stream, 0) for stream in facts.streams or ())
     return {
         "device": device,
         "replica": {"incarnation": incarnation, "nonce": nonce},
@@ -51,13 +52,13 @@ def _status(store: Store) -> dict[str, Any]:
         "clone_alarms": restored.counters.get("clone_alarms", 0),
         "dirty_panes": ours,
         "panes_of_other_programs": sum(dirty.values()) - ours,
-        "last_settled": restored.facts.get("settled", {}),
-        "retired": sorted(
-            name for name, (_, is_out, *_) in restored.facts.get("membership", {}).items() if is_out
-        ),
-        "lake": restored.facts.get("lake"),
-        "floor_us": restored.facts.get("floor_us"),
-        "high_us": restored.facts.get("high_us"),
+        "last_settled": {
+            name: settled._asdict() for name, settled in (facts.settled or {}).items()
+        },
+        "retired": list(facts.membership.retired) if facts.membership else [],
+        "lake": facts.lake,
+        "floor_us": facts.floor_us,
+        "high_us": facts.high_us,
         "sources": {name: row._asdict() for name, row in sorted(restored.sources.items())},
     }
 

@@ -19,6 +19,11 @@ class Beats:
         self._last: BeatFrame | None = None
 
     @property
+    def next_number(self) -> int:
+        """The number of the beat that is sent next."""
+        return self._number + 1
+
+    @property
     def first(self) -> bool:
         """Whether nothing was said yet on this connection."""
         return self._last is None
@@ -32,11 +37,12 @@ class Beats:
         self._number = 0
         self._last = None
 
-    def numbered(self, beat: BeatFrame) -> BeatFrame | None:
-        """Return the beat as it is to be sent; None where it is held back."""
-        self._idle = self._idle + 1 if beat == self._last else 0
+    def is_due(self, beat: BeatFrame) -> bool:
+        """Count a beat, and return whether it is to be sent; else it is held back."""
+        unchanged = self._last is not None and replace(self._last, number=beat.number) == beat
+        self._idle = self._idle + 1 if unchanged else 0
         if self._idle % IDLE_BEATS:
-            return None
+            return False
         self._last = beat
-        self._number += 1
-        return replace(beat, number=self._number)
+        self._number = beat.number
+        return True

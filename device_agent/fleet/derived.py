@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from crdts import Lattice, Replica
 from crdts.plain import encoded
 from lasp_edge.dataflow import News
-from lasp_edge.language.derivations import Awaited
-from lasp_edge.language.program import Program
+from lasp_edge.language.declarations import Handler
+from lasp_edge.language.derivations import dataflow_of
+from lasp_edge.language.plan import Plan
 
 MOST_ELEMENTS = 1_000
 """Results list at most so many elements of a set, the first in their order; all are counted."""
@@ -23,7 +24,8 @@ MOST_ELEMENTS = 1_000
 class Reached(NamedTuple):
     """A handler whose threshold was reached, and with which value."""
 
-    awaited: Awaited
+    variable: str
+    handler: Handler
     value: Any
 
 
@@ -40,23 +42,24 @@ class Derived:
 
     __slots__ = ("_failures", "_flow", "_followed", "_reached", "moved")
 
-    def __init__(self, program: Program, replica: Replica) -> None:
-        self._flow = program.dataflow(replica)
+    def __init__(self, program: Plan, replica: Replica) -> None:
+        self._flow = dataflow_of(program, replica)
         self._followed = frozenset(program.followed)
         self._failures: dict[str, int] = {}
         self._reached: list[Reached] = []
         self.moved = dict.fromkeys(program.derivations, 0)
         for name in self.moved:
             self._flow.stream(name, self._note)
-        for awaited in program.awaited:
-            read = self._flow.read(awaited.variable, awaited.threshold)
-            read.then(partial(self._reach, awaited))
+        for (name, threshold), handler in zip(
+            program.awaited, program.functions.reached, strict=True
+        ):
+            self._flow.read(name, threshold).then(partial(self._reach, name, handler))
 
     def _note(self, news: News) -> None:
         self.moved[news.variable] += 1
 
-    def _reach(self, awaited: Awaited, value: Any) -> None:
-        self._reached.append(Reached(awaited, value))
+    def _reach(self, variable: str, handler: Handler, value: Any) -> None:
+        self._reached.append(Reached(variable, handler, value))
 
     def joined(self, name: str, state: Lattice) -> None:
         """Take what was joined into a shared variable."""

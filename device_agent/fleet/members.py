@@ -8,18 +8,16 @@ Source: Levis, Patel, Culler and Shenker, "Trickle: A Self-Regulating Algorithm 
 and Maintenance in Wireless Sensor Networks", NSDI 2004 (polite gossip).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
-from typing import Any
 
-from crdts import Membership
+from crdts import Member, Membership
 from device_agent.clock import is_time
 from device_agent.fleet.peers import LONGEST_JUMP
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
 from lasp_edge.protocol.frames import MemberFrame
 
-FACT = "membership"
 MOST_MEMBERS = 10_000
 SAY_AGAIN_US = 60 * SECOND_US
 """A word that nobody said for one to two times so long is said again."""
@@ -31,7 +29,7 @@ class Members:
     """The membership as a device holds it.
 
     Args:
-        stored: what `FACT` held; empty for a new store.
+        stored: what the store held; None for a new store.
         jitter: spreads the devices' words; seeded by the caller.
         tell: is told the membership, now and whenever it changes.
 
@@ -43,12 +41,11 @@ class Members:
 
     def __init__(
         self,
-        stored: Mapping[str, Sequence[Any]],
+        stored: Membership | None,
         jitter: Random,
         tell: Callable[[Membership], None],
     ) -> None:
-        plain = {device: tuple(parts) for device, parts in stored.items()}
-        self.membership = Membership.from_plain(plain)
+        self.membership = stored or Membership()
         self._jitter = jitter
         self._due_us: dict[str, int] = {}
         self._tell = tell
@@ -56,7 +53,7 @@ class Members:
 
     def connected(self, now_us: int) -> None:
         """The broker may have lost what it kept."""
-        for device in sorted(self.membership.members):
+        for device in sorted(self.membership.entries):
             self._wait(device, now_us, CORRECT_US)
 
     def receive(self, frame: MemberFrame, now_us: int, changes: Changes) -> str:
@@ -65,28 +62,28 @@ class Members:
         Returns:
             What it was: "news", "known", or why it was left aside.
         """
-        word, device = frame.membership(), frame.replica.device
-        known = self.membership.members.get(device)
-        if frame.number - (known.control if known else 0) > LONGEST_JUMP:
+        word, device = frame.membership(), frame.about
+        known = self.membership.entries.get(device)
+        if frame.control - (known.control if known else 0) > LONGEST_JUMP:
             return "control too far ahead"
-        if known is None and len(self.membership.members) >= MOST_MEMBERS:
+        if known is None and len(self.membership.entries) >= MOST_MEMBERS:
             return "too many members"
         if known is not None and word <= self.membership:
-            same = known == word.members[device]
+            same = known == word.entries[device]
             self._wait(device, now_us, SAY_AGAIN_US if same else CORRECT_US)
             return "known"
         self.membership |= word
-        changes.facts[FACT] = self.membership.to_plain()
+        changes.facts.membership = self.membership
         self._tell(self.membership)
         self._wait(device, now_us, SAY_AGAIN_US)
         return "news"
 
-    def due(self, now_us: int) -> Iterator[MemberFrame]:
-        """Yield the words that are to be said again."""
+    def due(self, now_us: int) -> Iterator[tuple[str, Member]]:
+        """Yield (device, command) for each command that is to be repeated."""
         for device, due_us in sorted(self._due_us.items()):
             if is_time(now_us, due_us, 2 * SAY_AGAIN_US):
                 self._wait(device, now_us, SAY_AGAIN_US)
-                yield MemberFrame.of(device, self.membership.members[device])
+                yield device, self.membership.entries[device]
 
     def _wait(self, device: str, now_us: int, least_us: int) -> None:
         self._due_us[device] = now_us + round(least_us * self._jitter.uniform(1, 2))

@@ -48,11 +48,11 @@ class Peers:
 
     def heard(self, beat: BeatFrame, now_us: int) -> list[Report]:
         """Take a beat; return its reports if it is the newest of its device."""
-        peer = self._peer(beat.replica)
-        newer = (beat.replica, beat.number) > (peer.replica, peer.number)
-        if not newer or too_far_ahead(beat.replica.incarnation, peer.replica.incarnation):
+        peer = self._peer(beat.sender)
+        newer = (beat.sender, beat.number) > (peer.replica, peer.number)
+        if not newer or too_far_ahead(beat.sender.incarnation, peer.replica.incarnation):
             return []
-        peer.replica, peer.number = beat.replica, beat.number
+        peer.replica, peer.number = beat.sender, beat.number
         peer.online, peer.heard_us = True, now_us
         found = [report for report in beat.reports if report.variable in self._variables]
         peer.reports = {report.variable: report for report in found}
@@ -60,9 +60,9 @@ class Peers:
 
     def presence(self, frame: PresenceFrame, now_us: int) -> None:
         """Note whether a device is connected, unless it is the word of an earlier life."""
-        peer = self._peer(frame.replica)
+        peer = self._peer(frame.sender)
         # A process keeps its nonce, and its will the name that it had when it connected.
-        if frame.replica >= peer.replica or frame.replica.nonce == peer.replica.nonce:
+        if frame.sender >= peer.replica or frame.sender.nonce == peer.replica.nonce:
             peer.online, peer.heard_us = frame.online, now_us
 
     def behind(self, device: str, variable: str, *, lacking: bool) -> bool:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from device_agent.fleet.variables import Agreement, Result, Variables
-from lasp_edge.folds.fold import Partial
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
 
 class Results:
@@ -25,7 +25,7 @@ class Results:
 
     __slots__ = ("_dynamic", "_local", "_said", "_variables")
 
-    def __init__(self, program: Program, variables: Variables) -> None:
+    def __init__(self, program: Plan, variables: Variables) -> None:
         self._local = program.local_folds
         self._dynamic = program.dynamic_folds
         self._variables = variables

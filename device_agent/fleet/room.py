@@ -7,12 +7,11 @@ keep, and no frame has to be made to know that it would be too long.
 
 from collections.abc import Sequence
 
-from lasp_edge.folds import fold_of
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
-from lasp_edge.protocol.frames import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
 
 SHARD_BYTES = MAX_FRAME_BYTES - SHARD_OVERHEAD_BYTES
 """So many bytes all entries of a shard may have."""
@@ -34,7 +33,7 @@ class Room:
 
     def __init__(self, variable: str, folds: Sequence[Fold]) -> None:
         self._variable = variable
-        self._folds = [(fold, fold_of(fold.description()) is not None) for fold in folds]
+        self._folds = [(fold, fold.is_built_in) for fold in folds]
         self._fixed = not any(column.binary for fold in folds for column in fold.columns)
         self._needs: dict[str, int] = {}
         self._samples: dict[str, int] = {}  # of keys with samples that are not joined yet

@@ -4,7 +4,7 @@ A device is known by its presence, its beats and its retained variables. Of seve
 counts, and of a life's beats the one with the greatest pane seq. It is pure: frames go in, and out
 come the words that retire or admit a device.
 
-    >>> roster = Roster(Topics("greenhouse"))
+    >>> roster = Roster(Topics("greenhouse"), nonce=1)
     >>> beat = BeatFrame(Replica(2, 7, "attic"), 5, None, False, (), seq=60)
     >>> roster.hear(roster.topics.beat("attic"), beat.encode())
     >>> roster.retiring("attic").version
@@ -17,15 +17,12 @@ from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
 from device_agent.fleet.peers import LONGEST_JUMP
-from lasp_edge.protocol.frames import (
-    BeatFrame,
-    MemberFrame,
-    PresenceFrame,
-    VariableFrame,
-    decode,
-)
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
 
+OPERATOR = "operator"
+"""The name under which commands about a fleet send; only `about` says which device they concern."""
 WHOLE_LIFE = SEQS - 1
 """The seq that lets everything of a life count, whatever it was."""
 
@@ -43,13 +40,16 @@ class Roster:
 
     Args:
         topics: of the fleet.
+        nonce: 32 random bits of this command's process.
 
     Attributes:
         membership: what operators last said.
     """
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: Topics, nonce: int) -> None:
         self.topics = topics
+        self._sender = Replica.checked(1, nonce, OPERATOR)
+        self._sent = 0
         self.membership = Membership()
         self._seen: dict[str, Seen] = {}
 
@@ -59,16 +59,16 @@ class Roster:
             frame, address = decode(payload), self.topics.address(topic)
         except ValueError:  # a stranger's: a guest leaves it aside, the agents count it
             return
-        if address.device != frame.replica.device:
+        if address.device != frame.about:
             return
         if isinstance(frame, MemberFrame):
             self._take(frame)
         elif isinstance(frame, PresenceFrame):
-            self._note(frame.replica, online=frame.online)
+            self._note(frame.sender, online=frame.online)
         elif isinstance(frame, BeatFrame):
-            self._note(frame.replica, online=True, seq=frame.seq)
+            self._note(frame.sender, online=True, seq=frame.seq)
         elif isinstance(frame, VariableFrame):
-            self._note(frame.replica)
+            self._note(frame.sender)
 
     def topics_of(self, device: str) -> str:
         """Return the filter for all that concerns one device."""
@@ -77,7 +77,7 @@ class Roster:
     @property
     def devices(self) -> list[str]:
         """All that were heard, or spoken of by an operator, sorted."""
-        return sorted({*self._seen, *self.membership.members})
+        return sorted({*self._seen, *self.membership.entries})
 
     def seen(self, device: str) -> Seen | None:
         """Return what was heard of a device."""
@@ -111,12 +111,13 @@ class Roster:
         return self._word(device, self.membership.admit(device))
 
     def _word(self, device: str, delta: Membership) -> MemberFrame:
-        return MemberFrame.of(device, delta.members[device])
+        self._sent += 1
+        return MemberFrame.of(self._sender, self._sent, device, delta.entries[device])
 
     def _take(self, frame: MemberFrame) -> None:
         """Join a word, unless it is one that the agents leave aside, too."""
-        known = self.membership.members.get(frame.replica.device)
-        if frame.number - (known.control if known else 0) <= LONGEST_JUMP:
+        known = self.membership.entries.get(frame.about)
+        if frame.control - (known.control if known else 0) <= LONGEST_JUMP:
             self.membership |= frame.membership()
 
     def _note(

@@ -10,16 +10,11 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from crdts import BoundedLWWSet, Replica
-from crdts.bounded_lww_set import Sample
+from crdts.samples import HeldSample
 from device_agent.state.changes import Changes
 from device_agent.state.stored import Stored
+from lasp_edge.aggregates.local import SLIDE_FROM, Moved
 from lasp_edge.language.declarations import Variable
-
-SLIDE_FROM = 256
-"""Sets of fewer samples are folded anew when they change."""
-
-Moved = tuple[list[Sample], list[Sample]]
-"""The samples that came and those that went, oldest first."""
 
 
 class Sets:
@@ -57,7 +52,7 @@ class Sets:
             How many were left aside.
         """
         aside, bottom = 0, self._bottom(name)
-        keyed = self._variables[name].key is not None
+        keyed = self._variables[name].keyed
         for key, state in self._stored.take(name, bottom).items():
             fits = isinstance(state, BoundedLWWSet) and grouped_as_before
             if isinstance(state, BoundedLWWSet) and fits and (state or not keyed):
@@ -128,7 +123,7 @@ class Sets:
             if delta.lo > state.lo:
                 self._move(name, key, *state.join_changes(delta))
                 self._stored.note((name, key), state, delta, changes)
-            if not state and self._variables[name].key is not None:
+            if not state and self._variables[name].keyed:
                 del self.held[name][key]
                 self.moved[name][key] = None
                 self._stored.gone((name, key), changes)
@@ -146,7 +141,7 @@ class Sets:
         assert isinstance(bottom, BoundedLWWSet)
         return bottom.bottom()
 
-    def _move(self, name: str, key: str, come: list[Sample], gone: list[Sample]) -> None:
+    def _move(self, name: str, key: str, come: list[HeldSample], gone: list[HeldSample]) -> None:
         moved = self.moved[name]
         size = len(self.held[name][key])
         known = moved.get(key, ([], []))

@@ -14,23 +14,24 @@ they said does not count.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crdts import BoundedLWWSet, Lattice, Membership, Replica, Version
+from crdts import BoundedLWWSet, Entry, Lattice, Membership, OwnedMap, Replica, Version
 from crdts.wire import encode
-from device_agent.fleet.asked import Asked
 from device_agent.fleet.derived import Derived
 from device_agent.fleet.peers import Peers, too_far_ahead
+from device_agent.fleet.pending_updates import PendingUpdates
 from device_agent.fleet.room import Room
 from device_agent.fleet.sets import Sets
-from device_agent.local_folds import LocalFolds
-from device_agent.published import Published
 from device_agent.state.changes import Changes, Restored
 from device_agent.state.stored import Stored, fitting
-from lasp_edge.folds import fold_of
-from lasp_edge.folds.fold import Fold, Partial
-from lasp_edge.language.declarations import Change, DynamicFold, Variable
-from lasp_edge.language.program import Program
+from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
+from lasp_edge.aggregates.local import WindowFolds
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import DynamicFold, LocalFold, Variable
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Change
 from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
-from lasp_edge.protocol.inputs import inputs_digest, membership_text, text_hash, variable_digest
+from lasp_edge.protocol.inputs import inputs_digest, text_hash, variable_digest
 from lasp_edge.protocol.shards import key_shard
 
 TIME_LIMIT_US = 2**61
@@ -80,11 +81,15 @@ class Variables:
     """
 
     def __init__(
-        self, program: Program, replica: Replica, restored: Restored, changes: Changes
+        self, program: Plan, replica: Replica, restored: Restored, changes: Changes
     ) -> None:
         self._replica = replica
         self._dynamic = program.dynamic_folds
-        self._published = {name: Published(f) for name, f in program.published_folds.items()}
+        self._published_folds = program.published_folds
+        self._published = {
+            name: FleetFold(fold.fold, keyed=fold.keyed)
+            for name, fold in self._published_folds.items()
+        }
         self._shared = dict.fromkeys(program.shared_variables, 0)
         self._states: dict[str, Lattice] = {}
         self._fleet: dict[str, Lattice] = {}
@@ -94,16 +99,17 @@ class Variables:
         self.left_aside: list[str] = []
         self.peers = Peers([*self._published, *self._shared])
         self.derived = Derived(program, replica)
-        own = _own_variables(program)
+        own = program.own_variables
         bounded = [v for v in own.values() if isinstance(v.bottom, BoundedLWWSet)]
-        self._keyed = {variable.name for variable in bounded if variable.key is not None}
+        self._keyed = {variable.name for variable in bounded if variable.keyed}
         self._stored = Stored(restored.variables)
         self._sets = Sets(bounded, replica, self._stored)
         self._restore(own, restored, changes)
         folds = program.local_folds
-        self._local = LocalFolds(folds)
+        self._local_folds = {name: folds[name] for name in sorted(folds)}
+        self._local = WindowFolds(_by_source(self._local_folds))
         self._careful: dict[str, list[Fold]] = {
-            v.name: [f.fold for f in folds.values() if f.source is v and _may_fail(f.fold)]
+            v.name: [f.fold for f in folds.values() if f.source is v and not f.fold.is_built_in]
             for v in bounded
         }
         self._rooms = {name: self._room(name) for name in sorted(self._keyed)}
@@ -111,10 +117,10 @@ class Variables:
 
     def _restore(self, own: Mapping[str, Variable], restored: Restored, changes: Changes) -> None:
         """Take what the store holds; what no longer fits is left aside."""
-        before = restored.facts.get("grouped", {})
+        before = restored.facts.key_versions or {}
         grouped = {name: own[name].version for name in sorted(self._keyed)}
         if grouped != before:
-            changes.facts["grouped"] = grouped
+            changes.facts.key_versions = grouped
         aside = 0
         for name, variable in own.items():
             assert variable.bottom is not None
@@ -133,7 +139,7 @@ class Variables:
         self.left_aside += ["variable: the store holds another definition"] * aside
 
     def _room(self, name: str) -> Room:
-        folds = [p.fold.fold for p in self._published.values() if p.fold.source.name == name]
+        folds = [f.fold for f in self._published_folds.values() if f.source.name == name]
         room = Room(name, folds)
         for key, state in self._sets.held[name].items():
             room.put(key, len(state))
@@ -151,9 +157,8 @@ class Variables:
     def set_membership(self, membership: Membership) -> None:
         """Let the entries of retired devices count no more, and those of all others count."""
         self._retired = frozenset(membership.retired)
-        text = membership_text(membership)
         for published in self._published.values():
-            published.retire(self._retired, text)
+            published.set_membership(membership)
 
     def is_careful(self, name: str) -> bool:
         """Return whether `check` must be asked about each sample of a variable.
@@ -176,7 +181,7 @@ class Variables:
         if name in self._keyed:
             self._rooms[name].ask(key, self._sets.samples(name, key))
 
-    def apply(self, requested: Sequence[Change], asked: Asked) -> None:
+    def apply(self, requested: Sequence[Change], asked: PendingUpdates) -> None:
         """Take what handlers want for one reading, all of it or, on an error, nothing.
 
         Raises:
@@ -210,14 +215,14 @@ class Variables:
         """Return where the whole of a variable is held: over the fleet, where it is shared."""
         return self._fleet if name in self._shared else self._states
 
-    def _join(self, name: str, delta: Lattice, asked: Asked) -> None:
+    def _join(self, name: str, delta: Lattice, asked: PendingUpdates) -> None:
         self._whole(name)[name] |= delta
         if name in asked.deltas:
             asked.deltas[name] |= delta
         else:
             asked.deltas[name] = delta
 
-    def record(self, asked: Asked, accepted_us: int, changes: Changes) -> None:
+    def record(self, asked: PendingUpdates, accepted_us: int, changes: Changes) -> None:
         """Join a batch's samples, and note what became of the variables.
 
         Args:
@@ -256,8 +261,7 @@ class Variables:
             published = self._published.get(name)
             if published is not None:
                 self._unsent.add((name, published.put_own(self._replica, key, partial)))
-        self.left_aside += self._local.left_aside
-        self._local.left_aside.clear()
+        self.left_aside += self._local.take_failures()
 
     def resend(self) -> None:
         """Publish all own entries again."""
@@ -270,18 +274,25 @@ class Variables:
         if name in self._shared:
             self._unsent.add((name, 0))
         elif published is not None:
-            own = [n for n in published.shards if published.shard_version(me, n)]
+            own = [n for n in published.shards if published.entry(me, n)]
             self._unsent.update((name, shard) for shard in own)
 
     def take_unsent(self) -> list[VariableFrame]:
         """Return the entries that are to be published, coalesced."""
         unsent, self._unsent = sorted(self._unsent), set()
         return [
-            self._shared_frame(name)
-            if name in self._shared
-            else self._published[name].frame(self._replica, shard)
+            self._shared_frame(name) if name in self._shared else self._partials_frame(name, shard)
             for name, shard in unsent
         ]
+
+    def _partials_frame(self, name: str, shard: int) -> VariableFrame:
+        fold, entry = (
+            self._published_folds[name],
+            self._published[name].entry(self._replica.device, shard),
+        )
+        assert entry is not None
+        columns = columns_of(entry.payload)
+        return VariableFrame(self._replica, entry.version.seq, name, fold.stream, shard, *columns)
 
     def _shared_frame(self, name: str) -> VariableFrame:
         number, state = self._shared[name], encode(self._states[name])
@@ -296,28 +307,34 @@ class Variables:
             What it was: "news", "known", "own" (this device's, not newer), "newer" (this
             device's, from a life that this one does not know), or why it was left aside.
         """
-        own = frame.replica.device == self._replica.device
-        if own and frame.replica > self._replica:
+        own = frame.sender.device == self._replica.device
+        if own and frame.sender > self._replica:
             return "newer"
         if frame.variable in self._shared:
             return self._receive_state(frame, changes, own=own)
         if frame.variable in self._published:
-            return self._receive_partials(frame, self._published[frame.variable], own=own)
+            return self._receive_partials(frame, own=own)
         return "another definition"
 
-    def _receive_partials(self, frame: VariableFrame, published: Published, *, own: bool) -> str:
-        if frame.stream != published.fold.stream:
+    def _receive_partials(self, frame: VariableFrame, *, own: bool) -> str:
+        fold, published = self._published_folds[frame.variable], self._published[frame.variable]
+        if frame.stream != fold.stream:
             return "another definition"
-        if not _has_shape(frame, keyed=published.fold.keyed):
+        if not _has_shape(frame, keyed=fold.keyed):
             return "out of range"
         if own:
-            held = published.shard_version(self._replica.device, frame.shard)
-            self._send_if_older(frame, held)
+            held = published.entry(self._replica.device, frame.shard)
+            self._send_if_older(frame, held.version if held is not None else None)
             return "own"
-        known = published.version(frame.replica.device)
-        if known and too_far_ahead(frame.replica.incarnation, known.incarnation):
+        known = published.version(frame.sender.device)
+        if known and too_far_ahead(frame.sender.incarnation, known.incarnation):
             return "incarnation too far ahead"
-        return published.put(frame)
+        entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
+        try:
+            news = published.join(frame.shard, OwnedMap({frame.sender.device: entry}))
+        except OutOfRangeError:
+            return "out of range"
+        return "news" if news else "known"
 
     def _send_if_older(self, frame: VariableFrame, held: Version | None) -> None:
         """Publish an own entry again where the broker keeps an older one."""
@@ -363,7 +380,7 @@ class Variables:
 
     def heard(self, beat: BeatFrame, now_us: int) -> list[str]:
         """Take a peer's reports; return the variables of which its entry should be asked for."""
-        device = beat.replica.device
+        device = beat.sender.device
         return [
             report.variable
             for report in self.peers.heard(beat, now_us)
@@ -375,27 +392,27 @@ class Variables:
         published = self._published.get(report.variable)
         if published is None:
             return report.digest != self._fleet_digest(report.variable)
-        held = published.version(beat.replica.device)
-        announced = Version.of(beat.replica, report.seq)
+        held = published.version(beat.sender.device)
+        announced = Version.of(beat.sender, report.seq)
         if report.seq == 0 or (held is not None and held > announced):
             return False
-        shards_missing = report.own not in {None, published.device_digest(beat.replica.device)}
+        shards_missing = report.own not in {None, published.device_digest(beat.sender.device)}
         return held != announced or shards_missing
 
     def local(self) -> dict[str, Result]:
         """Return the targets of local folds without keys."""
         return {
-            name: _here(keys[""])
-            for name, keys in sorted(self._local.partials.items())
-            if not self._local.is_keyed(name) and "" in keys
+            name: _here(self._local.partials(name)[""])
+            for name, fold in self._local_folds.items()
+            if not fold.keyed and "" in self._local.partials(name)
         }
 
     def local_by_key(self) -> dict[str, dict[str, Result]]:
         """Return the targets of local folds with keys, by key."""
         return {
-            name: {key: _here(keys[key]) for key in sorted(keys)}
-            for name, keys in sorted(self._local.partials.items())
-            if self._local.is_keyed(name)
+            name: {key: _here(partial) for key, partial in self._local.partials(name).items()}
+            for name, fold in self._local_folds.items()
+            if fold.keyed
         }
 
     def fleet(self) -> dict[str, Result]:
@@ -444,19 +461,12 @@ def _here(partial: Partial) -> Result:
     return Result(partial, "", 1, settled=True, offline=())
 
 
-def _own_variables(program: Program) -> dict[str, Variable]:
-    """Return the variables that have a state: those that are no fold's target."""
-    derived = program.local_folds.keys() | program.dynamic_folds.keys()
-    return {
-        name: variable
-        for name, variable in program.variables.items()
-        if variable.bottom is not None and name not in derived
-    }
-
-
-def _may_fail(fold: Fold) -> bool:
-    """Return whether a fold is a user's own."""
-    return fold_of(fold.description()) is None
+def _by_source(folds: Mapping[str, LocalFold]) -> dict[str, dict[str, Fold]]:
+    """Return source -> target -> fold."""
+    found: dict[str, dict[str, Fold]] = {}
+    for name, fold in folds.items():
+        found.setdefault(fold.source.name, {})[name] = fold.fold
+    return found
 
 
 def _has_shape(frame: VariableFrame, *, keyed: bool) -> bool:

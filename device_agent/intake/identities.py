@@ -27,13 +27,13 @@ from struct import Struct
 from sys import byteorder
 
 from device_agent.intake.batch import ascends
-from device_agent.state.changes import BlockId
+from device_agent.intake.tags import TagTexts
+from device_agent.state.changes import BLOCK_US, BlockId
 
-BLOCK_US = 120_000_000
 KEPT_IDENTITIES = 6_000
-"""About this many identities stay in memory; older blocks are recalled when needed."""
+"""Identities in memory, about: 0.5 MB; older blocks are recalled when they are needed."""
 BLOCK_WEIGHT = 8
-"""An empty block takes the memory of so many identities."""
+"""Identities that take as much memory as an empty block."""
 
 _HEAD = Struct("<BBi")
 _BEFORE_US = -(2**62)
@@ -146,7 +146,7 @@ def _width(number: int) -> int:
 
 
 def _columns(numbers: list[int], width: int) -> list[bytes]:
-    """Return numbers of so many bytes as columns of bytes, the least first."""
+    """Return numbers of `width` bytes each as columns of bytes, the least first."""
     if width == 1:
         return [bytes(numbers)]
     words = array("I", numbers)
@@ -196,11 +196,15 @@ class Identities:
 
     Args:
         highs: the last block that the store holds of each stream, as (event, tags, block).
+
+    Attributes:
+        text_of: from tags to the text that names them here.
     """
 
-    __slots__ = ("_blocks", "_changed", "_highs", "_latest")
+    __slots__ = ("_blocks", "_changed", "_highs", "_latest", "text_of")
 
     def __init__(self, highs: Iterable[tuple[str, str, int]] = ()) -> None:
+        self.text_of = TagTexts()
         self._blocks: dict[BlockId, Block] = {}
         self._latest: dict[tuple[str, str], Block] = {}  # of each stream
         self._changed: list[Block] = []

@@ -1,45 +1,34 @@
-"""What enters: each reading is accepted, repeated, too late or refused, and counted.
+"""The way in: from a batch of readings to what a commit stores.
 
-A batch is taken in arrival order. A reading is quantised once; one with an own time is looked up
-among the known identities; then the program's keys, folds and handlers see it. Only a reading that
-passed all of that changes anything, so a function of the user's that fails refuses its reading and
-nothing else. What readings bring to panes and variables is collected, and joined once a commit.
-
-There are two ways in. One reading after the other is the definition, and the way of readings that
-a function of the user's must see. All others go by whole columns (`device_agent.intake.columns`).
+1. `wanted` names the blocks of identities and the pane entries that the store must give back first.
+2. `handle_batch` accepts readings, by whole columns (`by_column`) where no function of the user's
+   must see them, else one after the other (`one_by_one`, the definition of both).
+3. What they bring to panes and variables waits in the `PendingBatch`.
+4. `join`, once a commit, brings it there; `take_changes` returns all the rest of it.
 """
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from operator import itemgetter
-from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from device_agent.fleet.variables import Variables
 from device_agent.intake.batch import Batch
-from device_agent.intake.columns import Came, Columns
-from device_agent.intake.identities import BLOCK_US, Identities, block_numbers
-from device_agent.intake.taken import Filling, Into, Marks, Taken, Way
+from device_agent.intake.by_column import ByColumn
+from device_agent.intake.identities import Identities, block_numbers
+from device_agent.intake.one_by_one import OneByOne
+from device_agent.intake.pending import PendingBatch
+from device_agent.intake.progress import IntakeProgress
+from device_agent.intake.routes import Route
+from device_agent.intake.source_progress import SourceProgress
+from device_agent.parts import Part
 from device_agent.settings import Settings
-from device_agent.state.changes import BlockId, Changes, ReadingRow, SourceRow
+from device_agent.state.changes import BLOCK_US, BlockId, Changes, Restored
 from device_agent.state.counters import Counters
 from device_agent.state.panes import Panes
-from lasp_edge.folds.numbers import Refused
-from lasp_edge.language.declarations import Change, Event, key_of
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
-KEPT_TAGS = 1_000
-FIRST_US = -(2**57)
-"""Readings are not older than this, some 4,500 years before the epoch: no frame can say it."""
 COLUMN_LEAST = 8
-"""Fewer readings than this are sooner taken in one by one."""
-
-
-def tags_text(tags: Mapping[str, str]) -> str:
-    """Return tags as canonical text; no tags are empty text."""
-    if not tags:
-        return ""
-    return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
+"""Readings in a batch from which on columns are faster than one after the other: measured."""
 
 
 class PaneRange(NamedTuple):
@@ -60,75 +49,63 @@ class Wanted(NamedTuple):
 NOTHING = Wanted([], [])
 
 
-class Intake:
-    """The way in.
+class Intake(Part):
+    """Accepts readings.
 
     Args:
         program: the program.
         device: whose readings they are.
         settings: limits of lateness, retention and skew.
-        parts: the identities, panes, variables and counters that readings change.
-        facts: stored single values: `floor_us`, `stamp_us`, `high_us`, `promised_us`.
+        restored: what the store holds.
+        panes, variables, counters: what readings change.
 
     Attributes:
-        marks: how far the readings have come.
-        column_least: batches of fewer readings are taken in one by one.
+        identities: which readings are known.
+        sources: how far each source has been read.
+        progress: how far the readings have come.
+        column_least: batches of fewer readings are taken one by one.
     """
+
+    name = "intake"
 
     def __init__(
         self,
-        program: Program,
+        program: Plan,
         device: str,
         settings: Settings,
-        parts: tuple[Identities, Panes, Variables, Counters],
-        facts: Mapping[str, Any],
+        restored: Restored,
+        *,
+        panes: Panes,
+        variables: Variables,
+        counters: Counters,
     ) -> None:
-        self._program = program
-        self._device = device
-        self._settings = settings
-        self._identities, self._panes, self._variables, self._counters = parts
-        self.marks = Marks(settings.retain_us, facts.get("floor_us", FIRST_US))
-        self.marks.stamp_us = facts.get("stamp_us", self.marks.stamp_us)
-        self.marks.high_us = facts.get("high_us")
-        self.marks.promised_us = facts.get("promised_us", self.marks.promised_us)
-        self._ways = {name: Way(program, event) for name, event in program.events.items()}
-        self._texts: dict[tuple[tuple[str, str], ...], str] = {}
-        self._columns = Columns(self._ways, self.marks, parts[:2], self._text, settings)
+        self._panes, self._variables, self._counters = panes, variables, counters
         self._max_skew_us = settings.max_skew_us
+        self.sources = SourceProgress(restored.sources, settings.lateness_us)
+        self.progress = progress = IntakeProgress(settings.retain_us, restored.facts)
+        self._noted_us = progress.promised_us
+        self.identities = Identities(restored.last_blocks)
+        self._routes = {name: Route(program, event) for name, event in program.events.items()}
+        self._text_of = self.identities.text_of
+        found = (settings, self._routes, progress, self.identities, panes)
+        self._by_column = ByColumn(*found)
+        self._one_by_one = OneByOne(program, device, *found, variables)
         self.column_least = COLUMN_LEAST
-        self._taken = Taken()
-
-    @property
-    def floor_us(self) -> int:
-        """Readings below it are refused; it only rises."""
-        return self.marks.floor_us
-
-    @property
-    def high_us(self) -> int | None:
-        """Greatest accepted reading time; None before the first."""
-        return self.marks.high_us
-
-    @property
-    def promised_us(self) -> int:
-        """The greatest low watermark that was given out."""
-        return self.marks.promised_us
-
-    @promised_us.setter
-    def promised_us(self, low_us: int) -> None:
-        self.marks.promised_us = low_us
+        self._pending = PendingBatch()
+        self._changes = Changes()
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
-        """Return what the store must give before the batch is taken."""
+        """Return what the store must give before the batch is handled."""
         evicted = self._panes.evicted_us // BLOCK_US
         if len(batch.times_us) == 1 and self._is_near(batch, evicted):
             return NOTHING
         blocks: list[BlockId] = []
         panes: dict[PaneRange, None] = {}
         for event, tags, number in self._places(batch, now_us):
-            if number > evicted and self._identities.is_at(event, tags, number):
+            if number > evicted and self.identities.is_at(event, tags, number):
                 continue  # most often, readings lie where the last one did
             block = BlockId(event, tags, number)
-            if self._identities.wanted(block):
+            if self.identities.wanted(block):
                 blocks.append(block)
             if number <= evicted:
                 panes.update(dict.fromkeys(self._panes_of(block)))
@@ -139,199 +116,108 @@ class Intake:
         time_us = batch.times_us[0]
         if time_us is None:
             return False
-        number, text = time_us // BLOCK_US, self._text(batch.tags[0])
-        return number > evicted and self._identities.is_at(batch.names[0], text, number)
+        number, text = time_us // BLOCK_US, self._text_of(batch.tags[0])
+        return number > evicted and self.identities.is_at(batch.names[0], text, number)
 
     def _places(self, batch: Batch, now_us: int) -> Iterable[tuple[str, str, int]]:
         """Return event, tags and block of the readings of a batch, in the order they come in."""
-        first_us, last_us = self.marks.floor_us, now_us + self._max_skew_us
+        first_us, last_us = self.progress.floor_us, now_us + self._max_skew_us
         if batch.is_uniform and batch.has_own_times:
-            name, text = batch.names[0], self._text(batch.tags[0])
+            name, text = batch.names[0], self._text_of(batch.tags[0])
             first, last = first_us // BLOCK_US, last_us // BLOCK_US
-            known = name in self._ways
+            known = name in self._routes
             numbers = block_numbers(cast("list[int]", batch.times_us))
             return [(name, text, n) for n in numbers if known and first <= n <= last]
-        stamp_us = self.marks.next_stamp_us(now_us)
+        stamp_us = self.progress.next_stamp_us(now_us)
         where: dict[tuple[str, str, int], None] = {}
         for name, time_us, tags in zip(batch.names, batch.times_us, batch.tags, strict=True):
             if time_us is None:
                 where[name, "", stamp_us // BLOCK_US] = None
                 stamp_us += 1
             elif first_us <= time_us <= last_us:
-                where[name, self._text(tags), time_us // BLOCK_US] = None
-        return [place for place in where if place[0] in self._ways]
+                where[name, self._text_of(tags), time_us // BLOCK_US] = None
+        return [place for place in where if place[0] in self._routes]
 
     def _panes_of(self, block: BlockId) -> list[PaneRange]:
         """Return where the panes start whose readings lie in a block."""
         least_us, end_us = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
         return [
-            PaneRange(window.stream, least_us // span_us * span_us, end_us)
-            for window, span_us, _ in self._ways[block.event].into
+            PaneRange(target.stream, least_us // target.span_us * target.span_us, end_us)
+            for target in self._routes[block.event].targets
         ]
 
-    def take(self, batch: Batch, source: SourceRow, now_us: int, changes: Changes) -> SourceRow:
-        """Take a batch in; what it brings is in `changes` after the next `join`.
+    def recall(self, block: BlockId, stored: bytes | None) -> None:
+        """Take a block that was wanted into memory; None: the store does not hold it."""
+        self.identities.recall(block, stored)
 
-        Returns:
-            The source as it stands after it.
-        """
-        taken, by_column = self._taken, len(batch.names) >= self.column_least
-        if taken.fillings and by_column:
-            self.join(changes)
-            taken = self._taken
-        taken.now_us = now_us
+    def handle_batch(self, batch: Batch, now_us: int) -> None:
+        """Accept what is acceptable of a batch; it waits for the next `join`."""
+        by_column = len(batch.names) >= self.column_least
+        if by_column and self._pending.builders:
+            self.join()  # whole columns are checked against the panes as they are
+        pending = self._pending
+        pending.now_us = now_us
         for reason, count in batch.refused.items():
-            taken.refuse(reason, count)
-        came = None
-        if by_column:
-            came = self._columns.take(batch, taken, changes)
-        high_us, stamped = came or self._one_by_one(batch, taken, changes)
-        if source.high_us is not None:
-            high_us = source.high_us if high_us is None else max(high_us, source.high_us)
-        return SourceRow(batch.cursor, high_us, stamped or source.stamped, batch.done)
+            pending.refuse(reason, count)
+        accepted = self._by_column.accept(batch, pending) if by_column else None
+        if accepted is None:
+            accepted = self._one_by_one.accept(batch, pending)
+        self.sources.advance(batch, accepted)
 
-    def join(self, changes: Changes) -> None:
-        """Join what was taken into panes and variables, and note what changed."""
-        taken = self._taken
-        if not (taken.accepted or taken.counted):
+    def low_us(self, now_us: int) -> int | None:
+        """Return the time before which no source has more; None while that is unknown."""
+        return self.sources.low_us(now_us, self._end_us())
+
+    def _end_us(self) -> int | None:
+        """Return what a finished source promises: the end of the last window that has a reading.
+
+        None before the first reading: an empty recording says nothing of its time.
+        """
+        high_us = self.progress.high_us
+        if high_us is None:
+            return None
+        windows = [target.window for route in self._routes.values() for target in route.targets]
+        return max((window.end_of_last(high_us) for window in windows), default=high_us)
+
+    def join(self) -> None:
+        """Bring the pending batch into panes, variables and counters."""
+        pending, changes = self._pending, self._changes
+        if not pending:
             return
-        if taken.accepted:
-            taken.counted["accepted"] = taken.accepted
-        self._taken = Taken()
-        for where, filling in sorted(taken.fillings.items(), key=itemgetter(0)):
-            if filling.values:
-                pane = self._panes.own(*where)
-                self._panes.fold_in(pane, filling.partial(), taken.now_us, changes)
-        self._variables.record(taken.asked, self.marks.stamp_us, changes)
-        changes.identities.update(self._identities.take_changed())
-        for name, count in (+taken.counted).items():
+        self._pending = PendingBatch()
+        for where, builder in sorted(pending.builders.items(), key=itemgetter(0)):
+            if builder.values:
+                self._panes.fold_in(self._panes.own(*where), builder.partial(), pending.now_us)
+        self._variables.record(pending.updates, self.progress.stamp_us, changes)
+        changes.identities.update(self.identities.take_changed())
+        changes.readings += pending.readings
+        if pending.accepted:
+            pending.counted["accepted"] = pending.accepted
+        for name, count in (+pending.counted).items():
             self._counters.add(name, changes, count)
-        marks = self.marks
-        if taken.accepted and marks.high_us is not None:
-            self._panes.advance(marks.high_us)
-            changes.facts["stamp_us"] = marks.stamp_us
-            changes.facts["high_us"] = marks.high_us
-            changes.facts["floor_us"] = marks.floor_us
+        if pending.accepted and self.progress.high_us is not None:
+            self._panes.advance(self.progress.high_us)
+            changes.facts.add(self.progress.facts())
 
-    def _one_by_one(self, batch: Batch, taken: Taken, changes: Changes) -> Came:
-        """Take one reading in after the other: the definition of what `Columns` does."""
-        high_us, stamped = None, False
-        columns = (batch.names, batch.times_us, batch.tags, batch.values)
-        for name, own_us, tags, value in zip(*columns, strict=True):
-            try:
-                quantised = self._ways[name].quantise(value)
-            except (KeyError, Refused) as error:
-                taken.refuse("unknown event" if isinstance(error, KeyError) else str(error))
-                continue
-            time_us = self._take_one(taken, name, own_us, tags, quantised)
-            if time_us is None:
-                continue
-            if own_us is None:
-                stamped = True
-            elif high_us is None or own_us > high_us:
-                high_us = own_us
-            if self._settings.keep_readings:
-                at_us, text = self.marks.stamp_us, self._text(tags)
-                row = ReadingRow(at_us, name, time_us, value, quantised, text, batch.source)
-                changes.readings.append(row)
-        return high_us, stamped
+    def tick(self, _now_us: int) -> None:
+        """Join, so that the parts after this one see every reading."""
+        self.join()
 
-    def _take_one(  # noqa: C901 - the path that every single reading takes
-        self, taken: Taken, name: str, own_us: int | None, tags: Mapping[str, str], quantised: int
-    ) -> int | None:
-        """Take one reading in; return its time, or None where it was not accepted."""
-        marks, block = self.marks, None
-        stamp_us = max(taken.now_us, marks.stamp_us + 1)
-        time_us = stamp_us if own_us is None else own_us
-        if time_us < marks.floor_us:
-            taken.counted["too_late"] += 1
+    def take_changes(self) -> Changes:
+        """Join, and return identities, readings, progress and sources; panes give their own."""
+        self.join()
+        taken, self._changes = self._changes, Changes()
+        taken.sources = self.sources.take_changed()
+        return taken
+
+    def take_notes(self) -> Changes | None:
+        """Return the greatest low watermark that was published."""
+        if self.progress.promised_us == self._noted_us:
             return None
-        if own_us is not None:
-            if own_us > taken.now_us + self._max_skew_us:
-                taken.counted["in_the_future"] += 1
-                return None
-            block = self._identities.at(name, self._text(tags) if tags else "", own_us)
-            if own_us <= block.last_us and block.holds(own_us, quantised):
-                taken.counted["repeated"] += 1
-                return None
-        if not self._use(taken, self._ways[name], tags, quantised, time_us):
-            return None
-        if block is not None:
-            block.put(time_us, quantised)
-            if not block.changed:
-                self._identities.touched(block)
-        taken.accepted += 1
-        if time_us < marks.promised_us:
-            taken.counted["late"] += 1
-        marks.stamp_us = stamp_us
-        if marks.high_us is None or time_us > marks.high_us:
-            marks.reach(time_us)
-        return time_us
+        self._noted_us = self.progress.promised_us
+        notes = Changes()
+        notes.facts.promised_us = self._noted_us
+        return notes
 
-    def _use(
-        self, taken: Taken, way: Way, tags: Mapping[str, str], quantised: int, time_us: int
-    ) -> bool:
-        """Let panes and variables have a reading; on an error none of them has it."""
-        event: Any = None
-        try:
-            if way.seen:
-                real = way.event.resolution.real(quantised)
-                shown = MappingProxyType(tags)
-                event = Event(way.event.name, real, time_us, self._device, shown)
-            fillings = [self._filling(taken, way, into, event, time_us) for into in way.into]
-            for filling in fillings:
-                if not filling.sure:
-                    filling.with_sample(quantised, time_us)
-            if way.seen or way.careful:
-                changes = self._changes_of(way, event, quantised, time_us)
-                self._variables.apply(changes, taken.asked)
-            else:
-                for variable in way.collecting:
-                    taken.asked.extend(variable.name, "", (quantised,), (time_us,))
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            taken.refuse(f"program: {_said(error)}")
-            return False
-        for filling in fillings:
-            filling.add(quantised, time_us)
-        return True
-
-    def _changes_of(self, way: Way, event: Any, quantised: int, time_us: int) -> list[Change]:
-        """Return what collects a reading, and what its handlers ask for."""
-        changes = []
-        for variable in way.collecting:
-            key = key_of(variable.key, event, f"variable {variable.name!r}")
-            changes.append(Change(variable.name, "add", (quantised, time_us), key))
-        return changes + self._program.run_handlers(event) if way.seen else changes
-
-    def _filling(self, taken: Taken, way: Way, into: Into, event: Any, time_us: int) -> Filling:
-        window, span_us, stream = into
-        key = ""
-        if window.key is not None:
-            key = key_of(window.key, event, f"window {window.name!r}")
-        where = (stream, key, time_us - time_us % span_us)
-        filling = taken.fillings.get(where)
-        if filling is None:
-            held = self._panes.held_in(self._panes.own(*where))
-            filling = Filling(window, held, trusted=stream in way.trusted)
-            taken.fillings[where] = filling
-        return filling
-
-    def _text(self, tags: Mapping[str, str]) -> str:
-        if not tags:
-            return ""
-        items = tuple(tags.items())
-        text = self._texts.get(items)
-        if text is None:
-            if len(self._texts) >= KEPT_TAGS:
-                self._texts.clear()
-            text = self._texts[items] = tags_text(tags)
-        return text
-
-
-def _said(error: Exception) -> str:
-    """Return what an error says; one that cannot even say that is known by its type."""
-    kind = type(error).__name__
-    try:
-        return f"{kind}: {error}"
-    except Exception:  # noqa: BLE001 - its own text may raise anything
-        return kind
+    def committed(self) -> None:
+        self.identities.forget()

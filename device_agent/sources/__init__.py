@@ -1,13 +1,28 @@
 """Where an agent's readings come from; all sources are pulled and none ever waits.
 
-- `source`: what a source is
-- `host`: the machine it runs on; `jsonl_file`, `csv_file`: recorded rows, over `replay`;
-  `mqtt_topic`: what others publish
+- `choice`: the table of sources; from `--source KIND:PLACE` and its options to a source
+- `source`: the contract of a source and of its row in the table
+- `host`: the machine it runs on; `jsonl_file`, `csv_file`: recorded rows; `mqtt_topic`: what others
+  publish
+- `recorded_file`: lines of a file from a byte offset; `replay`: rows at the pace that is asked for
 - `mapping`: from a record's fields to readings; `times`: to microseconds since the epoch
-- `choice`: from `--source KIND:WHERE` to a source
 """
 
-from device_agent.sources.choice import SourceOptions, source_from_spec
-from device_agent.sources.source import Source
+from device_agent.sources.choice import (
+    KINDS,
+    add_source_arguments,
+    source_from_spec,
+    source_options,
+)
+from device_agent.sources.source import Option, Source, SourceContext, SourceKind
 
-__all__ = ["Source", "SourceOptions", "source_from_spec"]
+__all__ = [
+    "KINDS",
+    "Option",
+    "Source",
+    "SourceContext",
+    "SourceKind",
+    "add_source_arguments",
+    "source_from_spec",
+    "source_options",
+]

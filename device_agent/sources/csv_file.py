@@ -6,15 +6,19 @@ It counts once nobody has written to the file for `SETTLED_US`.
 
 import csv
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from device_agent.sources.mapping import Record
+from device_agent.sources.mapping import Record, mapping_of
 from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
-from device_agent.sources.replay import Row
+from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, replay_of
+from device_agent.sources.source import SourceContext, SourceKind
 
 NOT_CSV = "not CSV"
 WRONG_WIDTH = "not as many fields as the header"
 SETTLED_US = 2_000_000
+"""Microseconds without a write after which a last row is taken as whole: a writer that buffers
+writes the rest of a row at once."""
 
 
 class CsvRows:
@@ -58,7 +62,7 @@ class CsvRows:
         return rows
 
     def _next_record(self, reader: Iterator[list[str]]) -> Record | str | None:
-        """Return the next row or why it is none; None for a blank line and at the end."""
+        """Return the next row or why it is not one; None for a blank line and at the end."""
         try:
             cells = next(reader)
         except StopIteration:
@@ -88,3 +92,11 @@ class CsvRows:
 
 def _text(line: bytes) -> str:
     return line.decode("utf-8", errors="replace")
+
+
+def _make(spec: str, place: str, context: SourceContext) -> Replay:
+    mapping = mapping_of(context, of_text=True)
+    return replay_of(spec, place, context, partial(CsvRows, needed=mapping.needed), mapping)
+
+
+KIND = SourceKind("csv", "PATH[.gz]", _make, REPLAY_OPTIONS)

@@ -17,9 +17,32 @@ from pathlib import Path
 
 from device_agent.clock import is_time
 from device_agent.intake.batch import Batch
+from device_agent.sources.mapping import WITH_TAG
+from device_agent.sources.source import Option, SourceContext, SourceKind
 
 EVENTS = ("cpu", "memory", "temperature", "network", "load")
 SECOND_US = 1_000_000
+LEAST_PERIOD_S, LONGEST_PERIOD_S = 1e-6, 1e9
+"""Seconds between two readings: one microsecond, the unit of time, up to three decades."""
+
+
+def _period_us(text: str) -> int:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not LEAST_PERIOD_S <= seconds < LONGEST_PERIOD_S:
+        raise ValueError(f"--host-every: a positive number of seconds is needed, not {text}")
+    return round(seconds * SECOND_US)
+
+
+HOST_EVERY = Option[int](
+    "host-every",
+    SECOND_US,
+    _period_us,
+    "seconds between two readings of the host (default: 1)",
+    "S",
+)
 
 
 class Host:
@@ -72,7 +95,7 @@ class Host:
         }
 
     def open(self, cursor: str | None) -> None:
-        """Nothing to resume."""
+        """Do nothing: there is nothing to resume."""
 
     def poll(self, now_us: int) -> Batch | None:
         if self._next_us is not None and not is_time(now_us, self._next_us, self._period_us):
@@ -98,10 +121,10 @@ class Host:
         return self._next_us or now_us
 
     def acknowledge(self, cursor: str | None) -> None:
-        """Nothing to keep."""
+        """Do nothing: a reading of the machine cannot be had again."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file stays open."""
 
     def _metric(self, name: str, elapsed_us: int) -> float | None:
         """Return one metric; None where this machine has none, or none yet."""
@@ -147,3 +170,10 @@ class Host:
 
     def _load(self, _elapsed_us: int) -> float | None:
         return float(self._text("proc/loadavg").split()[0])
+
+
+def _make(_spec: str, _place: str, context: SourceContext) -> Host:
+    return Host(context.events, context.get(HOST_EVERY), tags=context.get(WITH_TAG))
+
+
+KIND = SourceKind("host", "", _make, (HOST_EVERY, WITH_TAG))

@@ -9,9 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from device_agent.sources.mapping import Record
+from device_agent.sources.mapping import Record, mapping_of
 from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
-from device_agent.sources.replay import Row
+from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, replay_of
+from device_agent.sources.source import SourceContext, SourceKind
 
 NOT_JSON = "not JSON"
 NOT_AN_OBJECT = "not a JSON object"
@@ -82,7 +83,7 @@ class JsonLines:
 
 
 def record_of(line: bytes) -> Record | str:
-    """Return the object in a line, or why it is none.
+    """Return the object in a line, or the reason why there is none.
 
     >>> record_of(b'{"a": 1}'), record_of(b"[1]"), record_of(b"{")
     ({'a': 1}, 'not a JSON object', 'not JSON')
@@ -92,3 +93,10 @@ def record_of(line: bytes) -> Record | str:
     except (ValueError, RecursionError):
         return NOT_JSON
     return value if type(value) is dict else NOT_AN_OBJECT
+
+
+def _make(spec: str, place: str, context: SourceContext) -> Replay:
+    return replay_of(spec, place, context, JsonLines, mapping_of(context))
+
+
+KIND = SourceKind("jsonl", "PATH[.gz]", _make, REPLAY_OPTIONS)

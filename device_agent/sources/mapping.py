@@ -14,13 +14,63 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from device_agent.intake.batch import Batch
-from device_agent.sources.times import Unit, number, time_us
+from device_agent.sources.source import Option, SourceContext, pairs
+from device_agent.sources.times import UNITS, Unit, number, time_us
 from lasp_edge.folds.numbers import Refused
 
 NO_EVENT = "no event"
 Record = dict[str, Any]
 _ABSENT: Any = object()
 _KEPT_TAGS = 1_000  # equal tags are one object; a field that never repeats must not fill memory
+
+_TITLE = "how records become readings (jsonl, csv, mqtt)"
+TIME = Option[str | None](
+    "time",
+    None,
+    str,
+    "field of the reading's own time; else stamped on arrival",
+    "FIELD",
+    title=_TITLE,
+)
+TIME_UNIT = Option[Unit | None](
+    "time-unit",
+    None,
+    lambda text: text,
+    "default: told apart by size",
+    choices=UNITS,
+    title=_TITLE,
+)
+DEVICE_FIELD = Option[str | None](
+    "device-field", None, str, "take only records whose field is --device", "FIELD", title=_TITLE
+)
+EVENT = Option[Mapping[str, str]](
+    "event",
+    {},
+    pairs("--event NAME=FIELD"),
+    "e.g. t=data.temp",
+    "NAME=FIELD",
+    repeats=True,
+    title=_TITLE,
+)
+TAG = Option[Mapping[str, str]](
+    "tag",
+    {},
+    pairs("--tag NAME=FIELD"),
+    "e.g. room=data.location",
+    "NAME=FIELD",
+    repeats=True,
+    title=_TITLE,
+)
+WITH_TAG = Option[Mapping[str, str]](
+    "with-tag",
+    {},
+    pairs("--with-tag NAME=VALUE"),
+    "on every reading",
+    "NAME=VALUE",
+    repeats=True,
+    title=_TITLE,
+)
+MAPPING_OPTIONS = (TIME, TIME_UNIT, DEVICE_FIELD, EVENT, TAG, WITH_TAG)
 
 
 class Field:
@@ -70,7 +120,7 @@ class FieldMapping:
         ValueError: a field is empty.
     """
 
-    def __init__(  # noqa: PLR0913 the command line's options, one by one
+    def __init__(
         self,
         events: Mapping[str, str] | Iterable[str],
         *,
@@ -185,6 +235,34 @@ class FieldMapping:
             if len(self._known_tags) < _KEPT_TAGS:
                 self._known_tags[texts] = known
         return known
+
+
+def mapping_of(context: SourceContext, *, of_text: bool = False) -> FieldMapping:
+    """Return the mapping that the options ask for.
+
+    Raises:
+        ValueError: they cannot work.
+    """
+    fields, time, unit = context.get(EVENT), context.get(TIME), context.get(TIME_UNIT)
+    unknown = [name for name in fields if name not in context.events]
+    if unknown:
+        raise ValueError(
+            f"--event {unknown[0]}: the program has only the events {', '.join(context.events)}"
+        )
+    if unit is not None and unit not in UNITS:
+        raise ValueError(f"--time-unit is one of {', '.join(UNITS)}, not {unit!r}")
+    if unit is not None and time is None:
+        raise ValueError("--time-unit needs --time, the field that it is the unit of")
+    return FieldMapping(
+        fields or context.events,
+        time=time,
+        unit=unit,
+        tags=context.get(TAG),
+        constant_tags=context.get(WITH_TAG),
+        device_field=context.get(DEVICE_FIELD),
+        device=context.device,
+        of_text=of_text,
+    )
 
 
 def value_of(text: str) -> float | str | None:

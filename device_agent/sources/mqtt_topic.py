@@ -1,4 +1,4 @@
-"""What others publish on an MQTT topic: a JSON object, or a bare number, a message.
+"""A source of the messages on an MQTT topic, each a JSON object or a bare number.
 
 An object becomes readings as a row of a file does. A bare number is a reading of the one event
 that `--event` names, or else of the event called like the last level of the topic.
@@ -19,13 +19,18 @@ from typing import Any
 
 from device_agent.intake.batch import Batch
 from device_agent.sources.jsonl_file import NOT_JSON
-from device_agent.sources.mapping import FieldMapping, Record
+from device_agent.sources.mapping import MAPPING_OPTIONS, FieldMapping, Record, mapping_of
+from device_agent.sources.source import SourceContext, SourceKind
 from lasp_edge.link import BrokerUrl, Event, Link, Message
 
 ROWS = 2_000
+"""Messages in a batch, at most: some hundred kilobytes."""
 KEEP_SESSION_S = 7 * 86_400
+"""Seconds for which the broker keeps messages for an agent that is away: as long as readings are
+accepted by default (`Settings.retain_us`)."""
 NO_RECORD = "neither a JSON object nor a number"
 _LOOK_AGAIN_US = 100_000
+"""Microseconds between two looks for messages, where nothing wakes the agent."""
 
 
 class MqttTopic:
@@ -41,7 +46,7 @@ class MqttTopic:
         wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
     """
 
-    def __init__(  # noqa: PLR0913 made in one place
+    def __init__(
         self,
         name: str,
         topic: str,
@@ -112,3 +117,21 @@ class MqttTopic:
         if type(value) is not float and type(value) is not int:
             return NO_RECORD
         return self._mapping.record_of_number(message.topic.rpartition("/")[2], value)
+
+
+def _make(spec: str, place: str, context: SourceContext) -> MqttTopic:
+    mapping = mapping_of(context)
+    if context.broker is None:
+        raise ValueError(f"--source {spec} needs --broker")
+    return MqttTopic(
+        spec,
+        place,
+        mapping,
+        broker=context.broker,
+        device=context.device,
+        jitter=context.jitter,
+        wake=context.wake,
+    )
+
+
+KIND = SourceKind("mqtt", "TOPIC", _make, MAPPING_OPTIONS)

@@ -1,4 +1,4 @@
-"""Recorded rows, as fast as the agent takes them or at a multiple of the speed they came at.
+"""A source of recorded rows, as fast as the agent takes them or at a multiple of their pace.
 
 The cursor is the byte offset behind the last row taken (of the text, before any compression) and
 the number of lines there: `4711:12`. At a finite speed a row is due when as much time has passed
@@ -15,16 +15,33 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from device_agent.intake.batch import Batch
-from device_agent.sources.mapping import FieldMapping, Record
+from device_agent.sources.mapping import MAPPING_OPTIONS, FieldMapping, Record
+from device_agent.sources.source import Option, SourceContext
 from lasp_edge.folds.numbers import Refused
 
 ROWS = 500
-"""A batch has at most so many rows: more would not be faster, and take a small device's memory."""
-_PACED_ROWS = 100  # read ahead at a finite speed
+"""Rows in a batch, at most: more would not be faster, and take a small device's memory."""
+_PACED_ROWS = 100
+"""Rows that are read ahead at a finite speed: some seconds of most recordings."""
+
+
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--speed: a number or max is needed, not {text!r}") from None
+
+
+SPEED = Option[float | None](
+    "speed", None, _speed, "replay at N times the recorded pace (default: max)", "N|max"
+)
+REPLAY_OPTIONS = (*MAPPING_OPTIONS, SPEED)
 
 
 class Row(NamedTuple):
-    """A row, or the reason why it is none, and the place behind it."""
+    """A row, or the reason why it is not one, and the place behind it."""
 
     record: Record | str
     offset: int
@@ -51,7 +68,7 @@ class Rows(Protocol):
         """When to look for the rest of a last row that is incomplete; None: never."""
 
     def records(self, limit: int, now_us: int) -> list[Record | str]:
-        """Return up to `limit` rows, or reasons why one is none."""
+        """Return up to `limit` rows, or the reason why one is not a row."""
 
     def rows(self, limit: int, now_us: int) -> list[Row]:
         """Return the same with the place behind each."""
@@ -131,7 +148,7 @@ class Replay:
         return max(now_us, self._file.retry_us or now_us)
 
     def acknowledge(self, cursor: str | None) -> None:
-        """Nothing to do: the cursor is in the store."""
+        """Do nothing: the cursor is in the store."""
 
     def close(self) -> None:
         if self._file is not None:
@@ -168,10 +185,28 @@ class Replay:
         return None
 
 
+def replay_of(
+    spec: str,
+    place: str,
+    context: SourceContext,
+    open_rows: Callable[[Path, int, int], Rows],
+    mapping: FieldMapping,
+) -> Replay:
+    """Return the replay of a file that `--source` names.
+
+    Raises:
+        ValueError: there is no such file, or the options cannot work.
+    """
+    path = Path(place)
+    if not path.is_file():
+        raise ValueError(f"--source {spec}: there is no file {place}")
+    return Replay(spec, path, open_rows, mapping, context.get(SPEED))
+
+
 def _parsed(cursor: str | None, path: Path) -> tuple[int, int]:
     if cursor is None:
         return 0, 0
     offset, colon, line = cursor.partition(":")
     if not (colon and offset.isdecimal() and line.isdecimal()):
-        raise ValueError(f"{path}: {cursor!r} is no place in a file")
+        raise ValueError(f"{path}: {cursor!r} is not a place in a file")
     return int(offset), int(line)

@@ -1,8 +1,17 @@
-"""What a source is."""
+"""The contract of a source of readings, and of its row in the table of sources.
 
-from typing import Protocol
+A source is one file here: a class with the methods of `Source`, the command-line options that it
+has for itself, and a `SourceKind` that names all of it. `choice.KINDS` lists the kinds.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from device_agent.intake.batch import Batch
+from lasp_edge.link import BrokerUrl
+
+Value = TypeVar("Value")
 
 
 class Source(Protocol):
@@ -15,7 +24,7 @@ class Source(Protocol):
     name: str
 
     def open(self, cursor: str | None) -> None:
-        """Begin, or resume behind what `cursor` stands for.
+        """Begin, or resume behind the place that `cursor` stands for.
 
         Raises:
             ValueError: the source cannot be read, or not from there.
@@ -31,4 +40,89 @@ class Source(Protocol):
         """Take note that the batch with this cursor, and all before it, are durable."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
+
+
+class Option(NamedTuple, Generic[Value]):
+    """A command-line option of one kind of source, or of several.
+
+    Attributes:
+        name: the option without its dashes, such as `host-every`.
+        default: its value where it is not given.
+        parse: returns the value that a text means, or a list of texts if the option `repeats`;
+            raises ValueError for one that means none.
+        help, metavar, choices: for the command's help.
+        repeats: it may be given several times.
+        title: the heading of the help under which it stands.
+    """
+
+    name: str
+    default: Value
+    parse: Callable[[Any], Value]
+    help: str
+    metavar: str | None = None
+    choices: Sequence[str] | None = None
+    repeats: bool = False
+    title: str = "sources"
+
+
+class SourceContext(NamedTuple):
+    """What a source is told about its agent.
+
+    Attributes:
+        events: the names of the program's events.
+        device: the device's id.
+        jitter: seeded; for waits between tries to connect.
+        broker: the agent's broker.
+        wake: wakes the agent; may be called in any thread.
+        options: option's name -> value; those that are not given are not in it.
+    """
+
+    events: Sequence[str]
+    device: str
+    jitter: Random
+    broker: BrokerUrl | None = None
+    wake: Callable[[], None] | None = None
+    options: Mapping[str, Any] = {}
+
+    def get(self, option: Option[Value]) -> Value:
+        """Return the value of an option."""
+        value: Value = self.options.get(option.name, option.default)
+        return value
+
+
+class SourceKind(NamedTuple):
+    """One kind of source: a row of the table of sources.
+
+    Attributes:
+        name: what stands before the colon of `--source`.
+        place: what stands after the colon, for the help; empty for a kind without a colon.
+        make: returns a source; it is given the whole text, which is the source's name, the part
+            after the colon, and the context. It raises ValueError where that cannot work.
+        options: what `make` reads from the context.
+    """
+
+    name: str
+    place: str
+    make: Callable[[str, str, SourceContext], Source]
+    options: Sequence[Option[Any]] = ()
+
+    @property
+    def form(self) -> str:
+        """What a user writes, such as `jsonl:PATH`."""
+        return f"{self.name}:{self.place}" if self.place else self.name
+
+
+def pairs(what: str) -> Callable[[Sequence[str]], dict[str, str]]:
+    """Return the `parse` of an option that is given as NAME=... several times."""
+
+    def parse(texts: Sequence[str]) -> dict[str, str]:
+        found = {}
+        for text in texts:
+            name, sign, value = text.partition("=")
+            if not sign or not name or not value:
+                raise ValueError(f"{what} is needed, not {text!r}")
+            found[name] = value
+        return found
+
+    return parse

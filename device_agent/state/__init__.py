@@ -1,5 +1,7 @@
 """What must be durable, and how it is kept.
 
-- `changes`: one transaction's worth; `store`: SQLite; `stored`: variables as deltas and states
-- `panes`: partials of windows on their way to the lake; `counters`: outcomes by name
+- `changes`: one transaction's worth; `facts`: single values; `store`: SQLite
+- `panes`: partials of windows, in memory; `pane_cache`: which of them; `flights`, `delivery`: their
+  way to the lake
+- `stored`: variables as deltas and states; `counters`: outcomes by name
 """

@@ -3,14 +3,20 @@
 from typing import Any, NamedTuple
 
 from crdts import Replica
-from lasp_edge.folds.fold import Partial
+from device_agent.state.facts import Facts
+from lasp_edge.folds.columns import Partial
 
 VariableId = tuple[str, str]
 """A variable's name, and a key of it; "" where it has no keys."""
 
 
+BLOCK_US = 120_000_000
+"""Microseconds of a block of identities: at a reading in some seconds, some tens of identities,
+which are worth the head of a stored row, and few enough to be written again with each commit."""
+
+
 class BlockId(NamedTuple):
-    """Where identities are kept together: one event, one set of tags, one stretch of time."""
+    """A block of identities: an event, tags as text, and its start divided by `BLOCK_US`."""
 
     event: str
     tags: str
@@ -75,7 +81,7 @@ class Changes:
         states: whole encoded variables, in place of all that was stored; None: the key is gone.
         sources: cursors and watermarks.
         counters: totals by name.
-        facts: everything else that is one value, by name.
+        facts: single values that are new.
         readings: accepted readings, where they are kept.
         all_dirty: every stored pane entry is dirty again.
     """
@@ -101,12 +107,34 @@ class Changes:
         self.states: dict[VariableId, bytes | None] = {}
         self.sources: dict[str, SourceRow] = {}
         self.counters: dict[str, int] = {}
-        self.facts: dict[str, Any] = {}
+        self.facts = Facts()
         self.readings: list[ReadingRow] = []
         self.all_dirty = False
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
+
+    def make_all_dirty(self) -> None:
+        """Let every pane entry be dirty again, those in the store and those that changed before."""
+        self.all_dirty = True
+        self.panes = {pane: row._replace(dirty=True) for pane, row in self.panes.items()}
+
+    def add(self, later: "Changes") -> None:
+        """Take over what `later` says; a key of both has what `later` says of it."""
+        self.replica = later.replica or self.replica
+        if later.all_dirty:
+            self.make_all_dirty()
+        for where in later.states:
+            self.deltas.pop(where, None)  # the whole state is later than these
+        for where, parts in later.deltas.items():
+            self.deltas.setdefault(where, []).extend(parts)
+        self.identities.update(later.identities)
+        self.panes.update(later.panes)
+        self.states.update(later.states)
+        self.sources.update(later.sources)
+        self.counters.update(later.counters)
+        self.readings.extend(later.readings)
+        self.facts.add(later.facts)
 
 
 class Restored:
@@ -117,14 +145,16 @@ class Restored:
         variables: name -> key -> encoded parts, whose join is the state.
         sources: cursors and watermarks by source name.
         counters: totals by name.
-        facts: single values by name.
+        facts: single values.
+        last_blocks: the last stored block of identities of each stream: (event, tags, block).
     """
 
-    __slots__ = ("counters", "facts", "incarnation", "sources", "variables")
+    __slots__ = ("counters", "facts", "incarnation", "last_blocks", "sources", "variables")
 
     def __init__(self) -> None:
         self.incarnation = 0
         self.variables: dict[str, dict[str, list[bytes]]] = {}
         self.sources: dict[str, SourceRow] = {}
         self.counters: dict[str, int] = {}
-        self.facts: dict[str, Any] = {}
+        self.facts = Facts()
+        self.last_blocks: list[tuple[str, str, int]] = []

@@ -14,8 +14,16 @@ from typing import Any, TextIO
 import msgpack
 
 from crdts import Replica
-from device_agent.intake.identities import BLOCK_US
-from device_agent.state.changes import BlockId, Changes, PaneId, PaneRow, Restored, SourceRow
+from device_agent.state.changes import (
+    BLOCK_US,
+    BlockId,
+    Changes,
+    PaneId,
+    PaneRow,
+    Restored,
+    SourceRow,
+)
+from device_agent.state.facts import Facts
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
@@ -46,7 +54,7 @@ CREATE TABLE IF NOT EXISTS reading (
 """
 
 
-FORMAT = 2
+FORMAT = 3
 """Of the tables and of what is packed in them. A file of another format is left as it is."""
 
 
@@ -103,10 +111,8 @@ class Store:
         for name, cursor, high_us, stamped, done in db.execute("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(db.execute("SELECT name, total FROM counter"))
-        restored.facts = {
-            name: json.loads(value) for name, value in db.execute("SELECT name, value FROM fact")
-        }
-        restored.facts["highs"] = db.execute(
+        restored.facts = Facts.from_rows(db.execute("SELECT name, value FROM fact"))
+        restored.last_blocks = db.execute(
             "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
         ).fetchall()
         return restored
@@ -129,10 +135,7 @@ class Store:
             db.execute("UPDATE pane SET dirty = 1")
         if changes.replica:
             db.execute("INSERT OR REPLACE INTO replica VALUES (?, ?, ?)", changes.replica)
-        db.executemany(
-            "INSERT OR REPLACE INTO fact VALUES (?, ?)",
-            [(name, json.dumps(value)) for name, value in changes.facts.items()],
-        )
+        db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", changes.facts.rows())
         db.executemany("INSERT OR REPLACE INTO counter VALUES (?, ?)", changes.counters.items())
         db.executemany(
             "INSERT OR REPLACE INTO source VALUES (?, ?, ?, ?, ?)",

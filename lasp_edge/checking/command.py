@@ -20,8 +20,8 @@ from lasp_edge.checking import record
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.sources import sources_of
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.language.program import Program
-from lasp_edge.tool.loading import load_program
+from lasp_edge.language.plan import Plan
+from lasp_edge.tool.loading import load_plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,19 +44,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if arguments.examples < 0:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
-    program = load_program(arguments.program)
-    broken = _check_folds(program, arguments.examples, arguments.seed)
+    plan = load_plan(arguments.program)
+    broken = _check_folds(plan, arguments.examples, arguments.seed)
     warnings = 0
     if not arguments.no_record:
-        warnings = _check_versions(program, arguments.record, accept=arguments.accept)
+        warnings = _check_versions(plan, arguments.record, accept=arguments.accept)
     print(_summary(broken, warnings))  # noqa: T201
     return Exit.DIFFERS if broken or (warnings and arguments.strict) else Exit.FINE
 
 
-def _check_folds(program: Program, examples: int, seed: int) -> int:
+def _check_folds(plan: Plan, examples: int, seed: int) -> int:
     """Print what came of each fold; return how many laws are broken."""
     broken = 0
-    for named in folds_of(program):
+    for named in folds_of(plan):
         print(f"{', '.join(named.where)}: {named.fold!r}")  # noqa: T201
         try:
             found = verdicts(named.fold, examples=examples, seed=seed)
@@ -68,10 +68,10 @@ def _check_folds(program: Program, examples: int, seed: int) -> int:
     return broken
 
 
-def _check_versions(program: Program, path: Path, *, accept: bool) -> int:
+def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
     """Print what changed its text but not its version; return how many did."""
-    programs, sources = record.read(path), sources_of(program)
-    known = programs.get(program.name, {})
+    programs, sources = record.read(path), sources_of(plan)
+    known = programs.get(plan.name, {})
     changed = [] if accept else record.changed(sources, known)
     for source in changed:
         print(  # noqa: T201
@@ -80,7 +80,7 @@ def _check_versions(program: Program, path: Path, *, accept: bool) -> int:
         )
     now = record.remembered(sources, known, accept=accept)
     if now != known:
-        record.write(path, programs | {program.name: now})
+        record.write(path, programs | {plan.name: now})
     return len(changed)
 
 

@@ -16,10 +16,10 @@ from functools import reduce
 from math import isfinite
 from typing import Any
 
+from lasp_edge.aggregates.sliding import keyed, queue
 from lasp_edge.folds.columns import Algebra, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.folds.sliding import Ordered, keyed, queue
 
 Sample = tuple[int, int]
 """A quantised value and its time in microseconds."""
@@ -120,21 +120,18 @@ def lower_is_total(fold: Fold, a: Samples) -> Sides:
 
 
 def sliding_equals_recomputation(fold: Fold, a: Samples, b: Samples) -> Sides:
-    """Sliding, by key, in order and out of order, gives what combining afresh gives."""
+    """Sliding, by key and in order, gives what combining afresh gives."""
     before, after = ([fold.lift(*sample) for sample in samples] for samples in (a, b))
-    by_key, in_order, by_place = keyed(fold), queue(fold), Ordered(fold)
+    by_key, in_order = keyed(fold), queue(fold)
     for n, partial in enumerate(before + after):
         in_order.push(partial)
         by_key.put(n if n < len(a) else n - len(a), partial)  # those of b replace those of a
-        by_place.insert((*a, *b)[n][1], n, partial)
-    for n, (_, time_us) in enumerate(a):
+    for n in range(len(a)):
         in_order.pop()
-        by_place.discard(time_us, n)
         if n >= len(b):
             by_key.discard(n)
     yield "b, combined afresh", reduce(fold.combine, after, fold.zero)
     yield "a, then b, then without a: first in, first out", in_order.total
-    yield "a, then b, then without a: by time, some late", by_place.total
     yield "a, then b in its place: by key", by_key.total
 
 

@@ -14,7 +14,7 @@ from lasp_edge.checking.laws import (
 from lasp_edge.checking.search import Broken, accepts, smallest_broken
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.structs import Struct
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
 EXAMPLES = 200
 """So many cases are drawn for each law, after the small ones."""
@@ -55,10 +55,10 @@ class Verdict:
         return [f"SKIP  {said}: {self.skipped}" if self.skipped else f"PASS  {said}"]
 
 
-def folds_of(program: Program) -> list[Named]:
+def folds_of(plan: Plan) -> list[Named]:
     """Return the folds of a program's windows and local folds, and those inside of structs."""
-    found = [(f"window {window.name}", window.fold) for window in program.windows.values()]
-    found += [(f"fold {fold.name}", fold.fold) for fold in program.local_folds.values()]
+    found = [(f"window {window.name}", window.fold) for window in plan.windows.values()]
+    found += [(f"fold {fold.name}", fold.fold) for fold in plan.local_folds.values()]
     known: dict[tuple[type[Fold], int, str], tuple[list[str], Fold]] = {}
     for where, outer in found:
         for inside, fold in _nested(where, outer):

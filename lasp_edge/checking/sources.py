@@ -11,15 +11,13 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from types import CellType, CodeType, FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 from lasp_edge.checking.programs import folds_of
-from lasp_edge.folds import fold_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Variable, Window
-from lasp_edge.language.mentions import mentioned
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
@@ -41,10 +39,10 @@ class Source:
     remedy: str
 
 
-def sources_of(program: Program) -> list[Source]:
+def sources_of(plan: Plan) -> list[Source]:
     """Return the keys, handlers and own folds of a program whose text can be found."""
     found: dict[str, Source] = {}
-    for name, version, made, remedy in _carriers(program):
+    for name, version, made, remedy in _carriers(plan):
         text = _text_of_class(type(made)) if isinstance(made, Fold) else _text(made, set())
         if text:
             numbered = name
@@ -59,33 +57,32 @@ Carrier = tuple[str, str, Any, str]
 """Name, version, the function or fold that carries it, and the remedy."""
 
 
-def _carriers(program: Program) -> Iterator[Carrier]:
-    keyed: list[tuple[str, Window | Variable]] = []
-    keyed += [(f"window {window.name}", window) for window in program.windows.values()]
-    keyed += [(f"variable {made.name}", made) for made in program.variables.values()]
-    for name, made in keyed:
-        if made.key is not None:
-            yield f"{name}, key", str(made.version), made.key, f"version= of {name}"
-    yield from _derivations(program)
-    for event in program.events:
-        for handler in program.handlers(event):
+def _carriers(plan: Plan) -> Iterator[Carrier]:
+    named: list[tuple[str, Window | Variable]] = []
+    named += [(f"window {window.name}", window) for window in plan.windows.values()]
+    named += [(f"variable {made.name}", made) for made in plan.variables.values()]
+    for name, made in named:
+        if made.keyed:
+            key = plan.functions.keys[made.name]
+            yield f"{name}, key", str(made.version), key, f"version= of {name}"
+    for derived, function in plan.functions.derived.items():
+        version = plan.derivations[derived].version
+        name = f"variable {derived}"
+        yield f"{name}, function", str(version), function, f"version= of {derived}"
+    for event, handlers in plan.functions.handlers.items():
+        for handler in handlers:
             yield from _handler(event, handler)
-    for fold in [named.fold for named in folds_of(program)]:
-        if fold_of(fold.description()) is None:
+    for fold in [found.fold for found in folds_of(plan)]:
+        if not fold.is_built_in:
             name = f"fold {fold.name} {fold.parameters}".strip()
             yield name, str(fold.version), fold, f"the version of class {type(fold).__name__}"
 
 
-def _derivations(program: Program) -> Iterator[Carrier]:
-    """Yield the functions by which sets are derived from others."""
-    for name, ((_, _, function, _), version) in program.derivations.items():
-        if function is not None:
-            yield f"variable {name}, function", str(version), function, f"version= of {name}"
-
-
 def _handler(event: str, handler: Any) -> Iterator[Carrier]:
     """Yield a handler that feeds dynamic variables; it has their versions."""
-    fed = [made for made in mentioned(handler) if isinstance(made, Variable) and made.dynamic]
+    node = _node(handler) if inspect.isfunction(handler) else None
+    named = [] if node is None else [made for _, made in _named(handler, node)]
+    fed = [made for made in named if isinstance(made, Variable) and made.dynamic]
     versions = sorted({made.name: made.version for made in fed}.items())
     if versions:
         name = f"event {event}, handler {getattr(handler, '__name__', '')}".rstrip()
@@ -97,13 +94,12 @@ def _handler(event: str, handler: Any) -> Iterator[Carrier]:
 def _text(function: Any, seen: set[int]) -> str:
     """Return the normal text of a function and of what it names; empty where it has none."""
     function = inspect.unwrap(function)
-    code = getattr(function, "__code__", None)
-    node = _node(function, code) if isinstance(code, CodeType) else None
-    if node is None or id(code) in seen:
+    node = _node(function) if inspect.isfunction(function) else None
+    if node is None or id(function.__code__) in seen:
         return ""
-    seen.add(id(code))
+    seen.add(id(function.__code__))
     parts = [_normal(node)]
-    for name, value in sorted(_named(function), key=lambda named: named[0]):
+    for name, value in sorted(_named(function, node), key=lambda named: named[0]):
         if _is_plain(value):
             parts.append(f"{name} = {value!r}")
         elif isinstance(value, FunctionType) and _package(value) == _package(function):
@@ -132,19 +128,22 @@ def _package(function: Callable[..., Any]) -> str:
     return str(function.__module__).partition(".")[0]
 
 
-def _named(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the globals and closed-over variables that a function's code can name."""
-    code, cells = function.__code__, function.__closure__ or ()
-    for name, cell in zip(code.co_freevars, cells, strict=True):
+def _named(function: FunctionType, node: ast.AST) -> Iterator[tuple[str, Any]]:
+    """Yield the globals and closed-over variables that a function's text names."""
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    closed = function.__code__.co_freevars
+    for name, cell in zip(closed, function.__closure__ or (), strict=True):
         if cell != CellType():  # else not yet assigned
             yield name, cell.cell_contents
-    names = _names(code)
-    yield from ((name, value) for name, value in function.__globals__.items() if name in names)
+    for name in names.intersection(function.__globals__).difference(closed, _bound(node)):
+        yield name, function.__globals__[name]
 
 
-def _names(code: CodeType) -> set[str]:
-    inner = [_names(const) for const in code.co_consts if isinstance(const, CodeType)]
-    return set(code.co_names).union(*inner)
+def _bound(node: ast.AST) -> set[str]:
+    """Return the names that a function gives a meaning of its own."""
+    stored = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    names = {each.id for each in stored if isinstance(each.ctx, ast.Store)}
+    return names | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
 
 
 def _tree(made: Any) -> ast.Module | None:
@@ -157,9 +156,9 @@ def _tree(made: Any) -> ast.Module | None:
         return None
 
 
-def _node(function: Any, code: CodeType) -> ast.AST | None:
+def _node(function: FunctionType) -> ast.AST | None:
     """Return the syntax of a function, found by the places that its code knows."""
-    tree = _tree(function)
+    tree, code = _tree(function), function.__code__
     places = {(at[0], at[2]) for at in code.co_positions() if at[0] and at[2]}
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -3,15 +3,16 @@
 - `engine`: `Dataflow`, the variables of one replica and all that can be said of them
 - `definition`: how a variable is derived
 - `graph`, `network`: what is made from what, and how a change runs through it
-- `relation`: elements with the writes that they follow from; `leaves`: the writes of each set
-- `nodes`, `operators`, `folding`: what one step of a change does
+- `relation`: elements with the writes that they follow from
+- `nodes`, `operators`, `assigned`: what one step of a change does
 - `thresholds`, `reads`, `watching`: who waits for what, and what may be waited for
 - `declared`: what a `Program` says of all this
 - `derived`: a derived set as a state that can be joined
 - `oracle`: every variable by definition, recomputed
 """
 
-from lasp_edge.dataflow.definition import Definition, Sample
+from crdts import Sample
+from lasp_edge.dataflow.definition import Definition
 from lasp_edge.dataflow.derived import Derived
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.dataflow.oracle import Oracle

@@ -1,4 +1,4 @@
-"""What a dataflow says of its variables: how each is derived, and what a window's elements are."""
+"""Definitions: how each variable of a dataflow is derived."""
 
 from typing import Any, NamedTuple
 
@@ -32,11 +32,3 @@ class Definition(NamedTuple):
 
 def _fingerprint(fold: Fold | None) -> str:
     return "" if fold is None else fold.fingerprint(Resolution("1"))
-
-
-class Sample(NamedTuple):
-    """A sample of a `BoundedLWWSet` as an element; `seq` tells equal ones apart."""
-
-    seq: int
-    time_us: int
-    value: Any

@@ -41,11 +41,10 @@ from functools import reduce
 from operator import or_
 from typing import Any, Self
 
-from crdts import Lattice
+from crdts import Lattice, Shadow
 from crdts.plain import encoded, need_element, need_text, need_tuple
-from lasp_edge.dataflow.leaves import view_of_shadow
 from lasp_edge.dataflow.relation import Pair, Term, Token
-from lasp_edge.language.declarations import NAME_BYTES
+from lasp_edge.language.arguments import NAME_BYTES
 
 
 class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
@@ -54,7 +53,7 @@ class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     __slots__ = ("pairs", "shadows")
 
     def __init__(
-        self, shadows: Mapping[str, Lattice] | None = None, pairs: Iterable[Pair] = ()
+        self, shadows: Mapping[str, Shadow] | None = None, pairs: Iterable[Pair] = ()
     ) -> None:
         """Take these shadows, and of `pairs` those whose tokens are all live in them."""
         given = {} if shadows is None else shadows
@@ -63,9 +62,7 @@ class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def _lives(self, term: Term) -> bool:
         return all(
-            name in self.shadows
-            and view_of_shadow(self.shadows[name]).is_live(self.shadows[name], write)
-            for name, write in term
+            name in self.shadows and self.shadows[name].is_live(write) for name, write in term
         )
 
     @property
@@ -106,17 +103,17 @@ class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
                 if not part <= covered:
                     yield part
 
-    def _by_token(self) -> dict[Token, Lattice]:
+    def _by_token(self) -> dict[Token, Shadow]:
         """Return the least shadow in which a token is live, for each of them."""
         return {
             (name, write): shadow
             for name, whole in self.shadows.items()
             for shadow in whole.irreducibles()
-            for write in view_of_shadow(shadow).live(shadow)
+            for write in shadow.live()
         }
 
     @staticmethod
-    def _shadows_of(term: Term, of_token: dict[Token, Lattice]) -> dict[str, Lattice]:
+    def _shadows_of(term: Term, of_token: dict[Token, Shadow]) -> dict[str, Shadow]:
         names = sorted({name for name, _ in term})
         return {
             name: reduce(or_, [of_token[token] for token in term if token[0] == name])
@@ -129,9 +126,7 @@ class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def _plain_pair(self, pair: Pair) -> tuple[Any, tuple[Any, ...]]:
         element, term = pair
-        tokens = [
-            (name, view_of_shadow(self.shadows[name]).to_plain(write)) for name, write in term
-        ]
+        tokens = [(name, self.shadows[name].token_to_plain(write)) for name, write in term]
         return _plain(element), tuple(sorted(tokens, key=encoded))
 
     @classmethod
@@ -140,7 +135,9 @@ class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         known = dict(need_tuple(shadow, "a shadow", 2) for shadow in need_tuple(shadows, "shadows"))
         for name, shadow in known.items():
             need_text(name, "a variable's name", NAME_BYTES)
-            view_of_shadow(shadow)
+            if not isinstance(shadow, Shadow):
+                came = type(shadow).__name__
+                raise ValueError(f"a derived set needs shadows of its leaves, got {came}")
         made = cls(known, [_pair(pair, known) for pair in need_tuple(pairs, "pairs")])
         if made.to_plain() != plain:
             raise ValueError("a derived set needs its canonical form, got another of equal meaning")
@@ -152,12 +149,12 @@ def _plain(element: Any) -> Any:
     return tuple(map(_plain, element)) if isinstance(element, tuple) else element
 
 
-def _pair(plain: Any, shadows: Mapping[str, Lattice]) -> Pair:
+def _pair(plain: Any, shadows: Mapping[str, Shadow]) -> Pair:
     element, tokens = need_tuple(plain, "a pair", 2)
     term = set()
     for token in need_tuple(tokens, "a term"):
         name, write = need_tuple(token, "a token", 2)
         if name not in shadows:
             raise ValueError(f"a derived set needs the shadow of {name!r}")
-        term.add((name, view_of_shadow(shadows[name]).from_plain(write)))
+        term.add((name, shadows[name].token_from_plain(write)))
     return need_element(element), frozenset(term)

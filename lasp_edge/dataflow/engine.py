@@ -39,20 +39,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from crdts import IVar, Lattice, Membership, OwnedMap, Replica
+from crdts import IncrementalSet, IVar, Lattice, Membership, OwnedMap, Replica
+from lasp_edge.aggregates.local import Lifted
 from lasp_edge.dataflow import operators
+from lasp_edge.dataflow.assigned import DynamicFolded, Folded, sample_of
 from lasp_edge.dataflow.definition import Definition
 from lasp_edge.dataflow.derived import Derived
-from lasp_edge.dataflow.folding import DynamicFolded, Folded, Sampled, sample_of
-from lasp_edge.dataflow.leaves import are_alike, view_of
 from lasp_edge.dataflow.network import Network
 from lasp_edge.dataflow.nodes import Leaf, Mirror, Node, SetNode
 from lasp_edge.dataflow.reads import Callback, Read
 from lasp_edge.dataflow.relation import Change
 from lasp_edge.dataflow.thresholds import Threshold, threshold_of
 from lasp_edge.dataflow.watching import Follower, Watchers
-from lasp_edge.folds import as_fold
-from lasp_edge.language.declarations import Variable, named
+from lasp_edge.folds.fold import as_fold
+from lasp_edge.language.arguments import named
+from lasp_edge.language.declarations import Variable
 from lasp_edge.language.mutators import check_mutator
 
 Named = Variable | str
@@ -178,9 +179,8 @@ class Dataflow:
         leaves = [self._network.nodes[name] for name in self._network.graph.before(node.name)]
         shadows = {}
         for leaf in leaves:
-            view = view_of(leaf.state) if isinstance(leaf, Leaf) else None
-            if view is not None:
-                shadows[leaf.name] = view.shadow(leaf.state)
+            if isinstance(leaf, Leaf) and isinstance(leaf.state, IncrementalSet):
+                shadows[leaf.name] = leaf.state.shadow()
         return Derived(shadows, node.relation.pairs())
 
     def query(self, variable: Named) -> Any:
@@ -313,7 +313,7 @@ class Dataflow:
         fold: Any,
         target: Named,
         *,
-        sample: Callable[[Any], Sampled] = sample_of,
+        sample: Callable[[Any], Lifted] = sample_of,
     ) -> Variable:
         """Derive the partial of what a set holds here now; it is assigned, never joined.
 
@@ -406,7 +406,7 @@ class Dataflow:
 
     @staticmethod
     def _fitting(leaf: Leaf, state: Any) -> Lattice:
-        if isinstance(state, Lattice) and are_alike(state, leaf.state):
+        if isinstance(state, Lattice) and leaf.state.is_like(state):
             return state
         raise ValueError(f"{leaf.name!r} needs a state like {leaf.bottom!r}, got {state!r}")
 

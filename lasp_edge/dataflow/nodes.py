@@ -10,9 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from crdts import BoundedLWWSet, Lattice
+from crdts import IncrementalSet, Lattice
 from crdts.plain import encoded
-from lasp_edge.dataflow.leaves import view_of
 from lasp_edge.dataflow.relation import Change, Relation, Weights
 
 Changes = Mapping[str, Change]
@@ -123,10 +122,9 @@ class Leaf(SetNode):
         self._dynamic = dynamic
         self._bottom = bottom.bottom()
         self._state = bottom.copy()
-        self._view = view_of(bottom)
         self._related = False
         self.relation = Relation()
-        self.is_set = self._view is not None
+        self.is_set = isinstance(bottom, IncrementalSet)
 
     @property
     def dynamic(self) -> bool:
@@ -154,7 +152,7 @@ class Leaf(SetNode):
 
     @property
     def grows(self) -> bool:
-        return self._view is not None and self._view.grows
+        return isinstance(self._state, IncrementalSet) and self._state.grows
 
     @property
     def why_shrinks(self) -> str:
@@ -166,7 +164,7 @@ class Leaf(SetNode):
 
     @property
     def complete(self) -> bool:
-        return not isinstance(self._state, BoundedLWWSet) or self._state.complete
+        return not isinstance(self._state, IncrementalSet) or self._state.complete
 
     def join(self, delta: Lattice) -> Change | None:
         """Join `delta`; return what it changed, None where it was known."""
@@ -175,9 +173,10 @@ class Leaf(SetNode):
         if not self._related:
             self._state |= delta
             return Change()
-        assert self._view is not None
+        assert isinstance(self._state, IncrementalSet)
+        assert isinstance(delta, IncrementalSet)
         weights: Weights = {}
-        for token, element, weight in self._view.join(self._state, delta):
+        for token, element, weight in self._state.join_tokens(delta):
             pair = element, frozenset({(self.name, token)})
             weights[pair] = weights.get(pair, 0) + weight
         return self.relation.apply(weights) or Change()
@@ -186,12 +185,12 @@ class Leaf(SetNode):
         return None
 
     def whole(self) -> Change:
-        if self._view is not None and not self._related:
+        if isinstance(self._state, IncrementalSet) and not self._related:
             self._related = True
             self.relation.apply(
                 {
                     (element, frozenset({(self.name, token)})): 1
-                    for token, element in self._view.content(self._state)
+                    for token, element in self._state.tokens()
                 }
             )
         return self.relation.whole()

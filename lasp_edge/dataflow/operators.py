@@ -24,8 +24,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from crdts import Sample
 from crdts.plain import need_element
-from lasp_edge.dataflow.definition import Sample
 from lasp_edge.dataflow.nodes import Changes, SetNode
 from lasp_edge.dataflow.relation import Change, Pair, Relation, Weights
 

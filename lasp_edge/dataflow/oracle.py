@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
-from crdts import BoundedLWWSet, GSet, Lattice, ORMap, ORSet, TwoPSet
-from lasp_edge.dataflow.definition import Definition, Sample
+from crdts import IncrementalSet, Lattice
+from lasp_edge.dataflow.definition import Definition
 
 
 class Oracle:
@@ -69,17 +69,8 @@ class Oracle:
 
     def _of_leaf(self, name: str) -> set[tuple[Any, frozenset[Any]]]:
         state = self._states[name]
-        if isinstance(state, ORSet):
-            live: list[tuple[Any, Any]] = list(state.dots.items())
-        elif isinstance(state, ORMap):
-            live = [(dot, key) for dot, (key, _) in state.dots.items()]
-        elif isinstance(state, BoundedLWWSet):
-            samples = state.items.items()
-            live = [((state.replica, seq), Sample(seq, *sample[:2])) for seq, sample in samples]
-        else:
-            assert isinstance(state, GSet | TwoPSet)
-            live = [(element, element) for element in state.value]
-        return {(element, frozenset({(name, write)})) for write, element in live}
+        assert isinstance(state, IncrementalSet)
+        return {(element, frozenset({(name, write)})) for write, element in state.tokens()}
 
     def _fold(self, definition: Definition) -> Any:
         fold, sampled = definition.fold, definition.function
@@ -96,5 +87,6 @@ class Oracle:
         source, *members = definition.sources
         retired = {device for name in members for device in self._states[name].value}
         partials = self._states[source].value
-        counted = [partials[device] for device in sorted(partials) if device not in retired]
+        rows = [partials[device] for device in sorted(partials) if device not in retired]
+        counted = [partial for ((_, _, partial),) in rows]
         return reduce(definition.fold.combine, counted, definition.fold.zero)

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from crdts import Entry
+
 Token = tuple[str, Any]
 """A write: the leaf variable's name, and the write's id there."""
 Term = frozenset[Token]
@@ -37,13 +39,13 @@ class Change:
         pairs: the pairs that came (1) and went (-1); empty for a variable that is no set.
         added: the elements that came.
         removed: the elements that went.
-        entries: for the target of a fold, the devices whose partials are new.
+        entries: for the target of a fold, the new entries by device.
     """
 
     pairs: Weights = field(default_factory=dict)
     added: list[Any] = field(default_factory=list)
     removed: list[Any] = field(default_factory=list)
-    entries: dict[str, Any] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
 
 
 class Relation:

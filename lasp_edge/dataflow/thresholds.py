@@ -37,7 +37,6 @@ from typing import Any
 
 from crdts import GCounter, GSet, Lattice, Max, Min
 from crdts.plain import need_int
-from lasp_edge.dataflow.leaves import are_alike
 from lasp_edge.dataflow.nodes import Node, SetNode
 
 
@@ -74,7 +73,7 @@ class Reached(Threshold):
     def refusal(self, node: Node) -> str:
         held = node.state
         if held is not None:
-            if are_alike(self.state, held):
+            if self.state.is_like(held):
                 return ""
             return f"{node.name!r} is compared with a state of its own type, {type(held).__name__}"
         if not node.grows:

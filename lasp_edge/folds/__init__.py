@@ -1,51 +1,39 @@
-"""The built-in folds, each made by a function of its name: `folds.mean()`, `folds.quantile(0.5)`.
+"""The built-in folds under the names by which users make them: `folds.mean()`, `folds.top(3)`.
 
+A built-in fold is its class, marked `@built_in`, and its line here.
+
+- `fold`: the contract; `columns`: how the columns of partials combine; `numbers`: exact numbers
 - `sums`: count, sum, mean, variance, stddev
 - `extremes`: min, max, first, last, top
 - `truth`: any, all
 - `histogram`, `quantile`, `distinct`: how samples are spread, and how many differ
 - `structs`: struct, several folds in one
-- `built_in`: the functions, and which folds are built in
+- `packed`, `hll`: parts that are bytes
 """
 
-from lasp_edge.folds.built_in import (
-    all,  # noqa: A004 - users write folds.all()
-    any,  # noqa: A004
-    as_fold,
-    count,
-    distinct,
-    first,
-    fold_of,
-    histogram,
-    last,
-    max,  # noqa: A004
-    mean,
-    min,  # noqa: A004
-    quantile,
-    stddev,
-    struct,
-    sum,  # noqa: A004
-    top,
-    variance,
-)
+from lasp_edge.folds.distinct import Distinct
+from lasp_edge.folds.extremes import First, Last, Max, Min, Top
+from lasp_edge.folds.fold import as_fold as as_fold
+from lasp_edge.folds.fold import fold_of as fold_of
+from lasp_edge.folds.histogram import Histogram
+from lasp_edge.folds.quantile import Quantile
+from lasp_edge.folds.structs import Struct
+from lasp_edge.folds.sums import Count, Mean, Stddev, Sum, Variance
+from lasp_edge.folds.truth import All, Any
 
-__all__ = [
-    "all",
-    "any",
-    "as_fold",
-    "count",
-    "distinct",
-    "first",
-    "fold_of",
-    "histogram",
-    "last",
-    "max",
-    "mean",
-    "min",
-    "quantile",
-    "stddev",
-    "struct",
-    "sum",
-    "top",
-    "variance",
-]
+all = All  # noqa: A001 - users write folds.all()
+any = Any  # noqa: A001
+count = Count
+distinct = Distinct
+first = First
+histogram = Histogram
+last = Last
+max = Max  # noqa: A001
+mean = Mean
+min = Min  # noqa: A001
+quantile = Quantile
+stddev = Stddev
+struct = Struct
+sum = Sum  # noqa: A001
+top = Top
+variance = Variance

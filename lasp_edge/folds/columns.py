@@ -163,6 +163,9 @@ class Algebra:
         self.combine = self._combiner()
         self.retract = self._retracter()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Algebra, (self.columns,)
+
     def within_limits(self, partial: Sequence[Any]) -> bool:
         """Return whether `partial`, which may hold anything, is valid as one device's partial."""
         if len(partial) != len(self._rules):

@@ -13,10 +13,11 @@ from typing import Any
 
 from lasp_edge.folds import hll
 from lasp_edge.folds.columns import Column, Op, Partial
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, built_in
 from lasp_edge.folds.numbers import Resolution
 
 
+@built_in
 class Distinct(Fold):
     """How many different values the samples have, in steps of their resolution.
 

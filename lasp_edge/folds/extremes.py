@@ -16,7 +16,7 @@ from heapq import nlargest
 from typing import Any
 
 from lasp_edge.folds.columns import Column, Op, Partial
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, built_in
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.folds.packed import packed_top, top_of
 
@@ -24,6 +24,7 @@ MOST_TOP = 1_000
 """A fold keeps at most so many greatest values."""
 
 
+@built_in
 class Min(Fold):
     """Least sample. None where there is no sample."""
 
@@ -41,6 +42,7 @@ class Min(Fold):
         return {"min": _real(partial[0], resolution)}
 
 
+@built_in
 class Max(Fold):
     """Greatest sample. None where there is no sample."""
 
@@ -58,6 +60,7 @@ class Max(Fold):
         return {"max": _real(partial[0], resolution)}
 
 
+@built_in
 class First(Fold):
     """The sample of the least time; of several, the least. None where there is no sample."""
 
@@ -78,6 +81,7 @@ class First(Fold):
         return {"first": _real(partial[1], resolution)}
 
 
+@built_in
 class Last(Fold):
     """The sample of the greatest time; of several, the greatest. None where there is no sample."""
 
@@ -98,6 +102,7 @@ class Last(Fold):
         return {"last": _real(partial[1], resolution)}
 
 
+@built_in
 class Top(Fold):
     """The k greatest samples, equal ones each for itself; None beyond how many there are.
 

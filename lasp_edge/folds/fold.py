@@ -27,35 +27,18 @@ Sliding-Window Aggregation", VLDB 2015; named columns after twitter/algebird's a
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from lasp_edge.folds.columns import COUNT_LIMIT, TOTAL_LIMIT, Algebra, Column, Op, Part, Partial
+from lasp_edge.folds.columns import Algebra, Column, Op, Partial
 from lasp_edge.folds.numbers import LIMIT, Resolution
-
-__all__ = [
-    "COUNT_LIMIT",
-    "MAX_COLUMNS",
-    "RESERVED",
-    "TOTAL_LIMIT",
-    "Column",
-    "Fold",
-    "Op",
-    "Part",
-    "Partial",
-]
 
 MAX_COLUMNS = 64
 """A fold has at most this many columns."""
 
-RESERVED = frozenset(
-    {"kind", "stream", "key", "pane_us", "pane_date", "device", "incarnation", "nonce", "seq"}
-    | {"low_us", "since_us", "received_us", "done", "window", "name", "start_us", "end_us"}
-    | {"shard", "changed"}
-    | {"devices_in", "devices_expected", "excluded", "status", "revision", "frontier", "inputs"}
-)
-"""Columns of the lake that a fold's columns and parts stand beside."""
+BUILT_IN: dict[str, type["Fold"]] = {}
+"""The folds of lasp-edge by name; a user's fold has another name."""
 
 _HALVES = Resolution("0.5")
 
@@ -170,7 +153,7 @@ class Fold(ABC):
         if not 0 < len(names) <= MAX_COLUMNS or not self.parts:
             raise ValueError(f"fold {self.name}: 1 to {MAX_COLUMNS} columns and a part are needed")
         for name in (*names, *self.parts):
-            if not name.isidentifier() or name.casefold() in RESERVED:
+            if not name.isidentifier():
                 raise ValueError(f"fold {self.name}: {name!r} cannot name a column or a part")
         for several in (names, self.parts):
             doubled = sorted(
@@ -202,13 +185,95 @@ class Fold(ABC):
         meaning = [self.name, self.version, self.parameters, columns, resolution.canonical]
         return json.dumps(meaning)
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is one of lasp-edge's own: it never fails, and its description is enough."""
+        return BUILT_IN.get(self.name) is type(self)
+
     def description(self) -> dict[str, Any]:
-        """Return plain data from which `folds.fold_of` makes a built-in fold again."""
+        """Return plain data, from which `fold_of` makes a built-in fold again."""
         return {"fold": self.name, "version": self.version}
 
+    @classmethod
+    def described(cls, description: Mapping[str, Any]) -> "Fold | None":
+        """Return the fold of a description; None where a part of it is not built in."""
+        return cls(**description.get("arguments", {}))
+
+    def without_code(self) -> "Fold":
+        """Return what can be pickled: a built-in fold, or what a user's fold declares."""
+        return self if self.is_built_in else DeclaredFold(self)
+
     def __repr__(self) -> str:
-        built_in = type(self).__module__.startswith("lasp_edge.folds.")
+        built_in = BUILT_IN.get(self.name) is type(self)
         return f"{'folds.' if built_in else ''}{self.name}({self.parameters})"
+
+
+class DeclaredFold(Fold):
+    """What a user's fold declares, without its code: so it stands in a pickled plan.
+
+    It combines partials by its columns, but can neither lift nor lower.
+    """
+
+    def __init__(self, fold: Fold) -> None:
+        self.name, self.version, self.parameters = fold.name, fold.version, fold.parameters
+        self.columns, self.parts = fold.columns, fold.parts
+
+    def lift(self, value: int, time_us: int = 0) -> Partial:  # noqa: ARG002 - the signature
+        raise self._missing()
+
+    def lower(
+        self,
+        partial: Partial,  # noqa: ARG002 - the signature
+        resolution: Resolution,  # noqa: ARG002
+    ) -> dict[str, float | int | None]:
+        raise self._missing()
+
+    def _missing(self) -> RuntimeError:
+        return RuntimeError(
+            f"the code of fold {self.name} is not here: a pickled plan leaves it behind; load the "
+            "program in the process that is to run it"
+        )
+
+
+_FoldClass = TypeVar("_FoldClass", bound=type[Fold])
+
+
+def built_in(made: _FoldClass) -> _FoldClass:
+    """Decorate the class of a fold of lasp-edge itself."""
+    BUILT_IN[made.name] = made
+    return made
+
+
+def as_fold(fold: Any) -> Fold:
+    """Return `fold`, or what it makes when it is a factory such as `folds.mean`.
+
+    Raises:
+        ValueError: it is neither, or a user's fold whose definition cannot work.
+    """
+    try:
+        made = fold() if callable(fold) and not isinstance(fold, Fold) else fold
+    except TypeError as error:  # it wants arguments, or lacks an abstract method
+        raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}: {error}") from None
+    if not isinstance(made, Fold):
+        raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}")
+    if type(made) is not BUILT_IN.get(made.name, type(made)):
+        raise ValueError(f"fold {made.name}: that is a built-in fold's name; give yours another")
+    return made.checked()
+
+
+def fold_of(description: Mapping[str, Any]) -> Fold | None:
+    """Return the built-in fold of a description, or None where it is not built in.
+
+    Where parameters are in units, ask it for `.at(resolution)` before it lifts.
+
+    >>> from lasp_edge import folds
+    >>> folds.fold_of(folds.quantile(0.5, 0.99).description()).parts
+    ('p50', 'p99')
+    """
+    made = BUILT_IN.get(description["fold"])
+    if made is None or made.version != description["version"]:
+        return None
+    return made.described(description)
 
 
 def _meaning(column: Column) -> tuple[str, str, str, int]:

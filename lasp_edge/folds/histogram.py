@@ -18,10 +18,11 @@ from typing import Any, Self
 
 from lasp_edge.folds.columns import COUNT_LIMIT, Column, Op, Partial
 from lasp_edge.folds.decimals import exact
-from lasp_edge.folds.fold import MAX_COLUMNS, Fold
+from lasp_edge.folds.fold import MAX_COLUMNS, Fold, built_in
 from lasp_edge.folds.numbers import Resolution
 
 
+@built_in
 class Histogram(Fold):
     """How many samples lie between each two edges, below the first and from the last on.
 

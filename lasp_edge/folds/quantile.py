@@ -5,7 +5,7 @@ all of a bucket with the same relative error everywhere. The bounds are whole nu
 exact recurrence and not by a logarithm, which is why every machine puts a sample into the same
 bucket. Negative samples have buckets of their own, and so has 0.
 
-    >>> fold = Quantile((0.5, 0.99), relative_error=0.01)
+    >>> fold = Quantile(0.5, 0.99, relative_error=0.01)
     >>> lowered = fold.lower(fold.lift_column(range(1, 1002), [0] * 1001), Resolution("1"))
     >>> round(lowered["p50"], 2), round(lowered["p99"], 2)
     (500.95, 993.41)
@@ -18,7 +18,7 @@ Relative-Error Guarantees", VLDB 2019.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -29,13 +29,14 @@ from typing import Any
 
 from lasp_edge.folds.columns import COUNT_LIMIT, Column, Op, Partial
 from lasp_edge.folds.decimals import exact
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, built_in
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.folds.packed import MAX_BINARY_BYTES, counts_of, packed_counts
 
 _MOST_BOUNDS = (MAX_BINARY_BYTES // 8 - 1) // 2
 
 
+@built_in
 class Quantile(Fold):
     """Quantiles of the samples, each within a relative error of the sample of its rank.
 
@@ -47,7 +48,7 @@ class Quantile(Fold):
     1,815 buckets for all samples there can be, and about 115 for each factor of ten of their range.
 
     Args:
-        fractions: one or more, from 0 to 1: numbers or decimal text.
+        *fractions: one or more, from 0 to 1: numbers or decimal text.
         relative_error: how far a part may be off, relative to the sample; to one rounding of a
             double.
     """
@@ -55,7 +56,7 @@ class Quantile(Fold):
     name = "quantile"
     columns = (Column("quantile_counts", Op.COUNTS, COUNT_LIMIT),)
 
-    def __init__(self, fractions: Sequence[Any], relative_error: Any = 0.01) -> None:
+    def __init__(self, *fractions: Any, relative_error: Any = 0.01) -> None:
         self._fractions = [exact(fraction, "quantile") for fraction in fractions]
         if not self._fractions or not all(0 <= fraction <= 1 for fraction in self._fractions):
             raise ValueError(f"quantile: one or more from 0 to 1 are needed, not {fractions!r}")
@@ -89,6 +90,11 @@ class Quantile(Fold):
         fractions = list(map(str, self._fractions))
         arguments = {"fractions": fractions, "relative_error": str(self._error)}
         return super().description() | {"arguments": arguments}
+
+    @classmethod
+    def described(cls, description: Mapping[str, Any]) -> Fold:
+        arguments = description["arguments"]
+        return cls(*arguments["fractions"], relative_error=arguments["relative_error"])
 
     def _middle(self, bucket: int) -> Fraction:
         """Return what is as far, relative to each, from the least and the greatest of a bucket."""

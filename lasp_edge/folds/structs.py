@@ -2,7 +2,7 @@
 
 >>> from lasp_edge.folds.extremes import Min
 >>> from lasp_edge.folds.sums import Mean
->>> Struct({"mean": Mean(), "low": Min()}).columns_named
+>>> Struct(mean=Mean(), low=Min()).columns_named
 ('mean_count', 'mean_total_q', 'low_min_q')
 """
 
@@ -11,10 +11,11 @@ from copy import copy
 from typing import Any, Self
 
 from lasp_edge.folds.columns import Column, Partial
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, as_fold, built_in, fold_of
 from lasp_edge.folds.numbers import Resolution
 
 
+@built_in
 class Struct(Fold):
     """Several folds of the same samples, in one partial.
 
@@ -23,7 +24,7 @@ class Struct(Fold):
     several are named in the same way.
 
     Args:
-        parts: the folds by part name, at least one.
+        **parts: the folds, or their factories, by part name: at least one.
 
     Raises:
         ValueError: no fold, or two columns of one name.
@@ -31,10 +32,10 @@ class Struct(Fold):
 
     name = "struct"
 
-    def __init__(self, parts: Mapping[str, Fold]) -> None:
+    def __init__(self, /, **parts: Any) -> None:
         if not parts:
             raise ValueError("struct: at least one fold is needed, as name=fold")
-        self._folds = dict(parts)
+        self._folds = {part: as_fold(fold) for part, fold in parts.items()}
         self.columns = tuple(
             _prefixed_column(part, column)
             for part, fold in self._folds.items()
@@ -83,6 +84,15 @@ class Struct(Fold):
     def description(self) -> dict[str, Any]:
         inner = {part: fold.description() for part, fold in self._folds.items()}
         return super().description() | {"parts": inner}
+
+    @property
+    def is_built_in(self) -> bool:
+        return all(fold.is_built_in for fold in self._folds.values())
+
+    @classmethod
+    def described(cls, description: Mapping[str, Any]) -> Fold | None:
+        parts = {part: fold_of(plain) for part, plain in description["parts"].items()}
+        return None if None in parts.values() else cls(**parts)
 
 
 def _prefixed(part: str, name: str) -> str:

@@ -17,10 +17,11 @@ from operator import mul
 from typing import Any
 
 from lasp_edge.folds.columns import COUNT_LIMIT, SQUARES_LIMIT, Column, Op, Partial
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, built_in
 from lasp_edge.folds.numbers import Resolution
 
 
+@built_in
 class Count(Fold):
     """How many samples."""
 
@@ -38,6 +39,7 @@ class Count(Fold):
         return {"count": partial[0]}
 
 
+@built_in
 class Sum(Fold):
     """Total of the samples; 0 where there is no sample."""
 
@@ -55,6 +57,7 @@ class Sum(Fold):
         return {"sum": resolution.real(partial[0])}
 
 
+@built_in
 class Mean(Fold):
     """Arithmetic mean of the samples. None where there is no sample."""
 
@@ -75,6 +78,7 @@ class Mean(Fold):
         return {"mean": (float(total) / float(count)) * float(resolution.exact)}
 
 
+@built_in
 class Variance(Fold):
     """Variance of the samples, the double nearest to its exact value.
 
@@ -122,6 +126,7 @@ class Variance(Fold):
         return spread * resolution.numerator**2, pairs * resolution.denominator**2
 
 
+@built_in
 class Stddev(Variance):
     """Square root of the variance, the double nearest to its exact value.
 

@@ -12,10 +12,11 @@ Over no sample they are what logic and Python say: any is false, all is true.
 from collections.abc import Sequence
 
 from lasp_edge.folds.columns import COUNT_LIMIT, Column, Op, Partial
-from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.fold import Fold, built_in
 from lasp_edge.folds.numbers import Resolution
 
 
+@built_in
 class Any(Fold):
     """Whether some sample is not 0."""
 
@@ -33,6 +34,7 @@ class Any(Fold):
         return {"any": partial[0] > 0}
 
 
+@built_in
 class All(Fold):
     """Whether no sample is 0."""
 

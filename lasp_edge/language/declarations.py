@@ -1,23 +1,24 @@
-"""What a program is made of: events, variables, windows and folds over them.
+"""What a program is made of: events, variables, windows, folds, and sets derived from others.
 
-All are plain, immutable descriptions that `lasp_edge.language.program.Program` makes and hands out.
+All are plain, immutable values without functions. A `Program` makes them and a `Plan` holds them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from crdts import Lattice
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.protocol.shards import KEY_BYTES
 
-NAME_BYTES = 64
-SPAN_LIMIT_US = 2**53
-"""Windows are shorter than this, some 285 years."""
-WINDOWS_PER_INSTANT = 10_000
-"""At most this many windows of one definition hold one instant."""
+
+class Tier(StrEnum):
+    """Where a part of a program runs."""
+
+    DEVICE = "device"
+    CLOUD = "cloud"
 
 
 class Event(NamedTuple):
@@ -38,6 +39,13 @@ class Event(NamedTuple):
     tags: Mapping[str, str]
 
 
+Key = Callable[[Event], str]
+"""Gives the text by which an event is grouped."""
+
+Handler = Callable[..., None]
+"""A user's function `(event, update)` of `on_event`, or `(value, update)` of `on_threshold`."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventType:
     """A kind of reading: its name, the step of its values and their unit."""
@@ -47,28 +55,27 @@ class EventType:
     unit: str = ""
 
 
-Key = Callable[[Event], str]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
     """A named state.
 
     Attributes:
         name: unique in its program.
-        bottom: the state it starts with.
+        bottom: the state it starts with; None where only a fold or an operator makes it.
         dynamic: each device keeps its own value; the fleet sees them side by side.
-        measures: the event whose resolution its values have, where it was named.
-        key: gives the text by which it is grouped: each key has a state of its own.
-        version: of the meaning of `key`.
+        measures: the event whose resolution its values have, where the program says so.
+        keyed: each key has a state of its own; else the only key is "".
+        version: of the meaning of its key function.
     """
 
     name: str
     bottom: Lattice | None
     dynamic: bool
     measures: EventType | None = None
-    key: Key | None = None
+    keyed: bool = False
     version: int = 1
+
+    runs_on: ClassVar = (Tier.DEVICE,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +83,11 @@ class Window:
     """A sliding window over an event's readings, by their own time.
 
     Attributes:
+        size_us: length of a window.
+        slide_us: distance between the starts of two windows.
+        keyed: each key has rows of its own; else the only key is "".
+        version: of the meaning of its key function.
         stream: signed 64-bit id; panes of different streams never meet.
-        span_us: length of a pane, the greatest that no window boundary cuts.
     """
 
     name: str
@@ -85,17 +95,24 @@ class Window:
     fold: Fold
     size_us: int
     slide_us: int
-    key: Key | None
+    keyed: bool
     version: int
     stream: int
 
+    runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
+    """Devices make its panes, the cloud its rows."""
+
+    def __getstate__(self) -> list[Any]:
+        return _without_code(self)
+
     @property
     def span_us(self) -> int:
+        """Length of a pane, the greatest that no window boundary cuts."""
         return gcd(self.size_us, self.slide_us)
 
     @property
     def resolution(self) -> Resolution:
-        """The step of the values that were folded."""
+        """The step of the values that are folded."""
         return self.source.resolution
 
     def end_of_last(self, time_us: int) -> int:
@@ -113,10 +130,15 @@ class LocalFold:
     resolution: Resolution
     stream: int
 
+    runs_on: ClassVar = (Tier.DEVICE,)
+
+    def __getstate__(self) -> list[Any]:
+        return _without_code(self)
+
     @property
     def keyed(self) -> bool:
         """Whether there is a partial for each key; else the only key is ""."""
-        return self.source.key is not None
+        return self.source.keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +149,11 @@ class DynamicFold:
     source: LocalFold
     stream: int
 
+    runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
+
     @property
     def fold(self) -> Fold:
+        """The fold that made the partials."""
         return self.source.fold
 
     @property
@@ -138,93 +163,35 @@ class DynamicFold:
 
     @property
     def keyed(self) -> bool:
-        """Whether there is a result for each key."""
+        """Whether there is a result for each key; else the only key is ""."""
         return self.source.keyed
 
 
-class Change(NamedTuple):
-    """What a handler asked for: a mutator of a variable, by name, with its arguments.
+class Derivation(NamedTuple):
+    """How a derived set is made.
 
-    `key` says of which of a keyed variable's states; it is "" where there is one.
+    Attributes:
+        operator: "map", "filter", "union", "intersection", "product" or "bind_to".
+        sources: the names of what it is made from.
+        version: of the meaning of its function.
     """
+
+    operator: str
+    sources: tuple[str, ...]
+    version: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.operator} of {' and '.join(map(repr, self.sources))}"
+
+
+class Awaited(NamedTuple):
+    """What a handler waits for: a variable, and the threshold that it has to reach."""
 
     variable: str
-    mutator: str
-    arguments: tuple[Any, ...]
-    key: str = ""
+    threshold: Any
 
 
-def key_of(key: Key | None, event: Event, whose: str) -> str:
-    """Return the group of an event; "" where there is no key.
-
-    Args:
-        key: the function of the user's.
-        event: what it is asked about.
-        whose: says in an error whose key it is, such as "window 'by_room'".
-
-    Raises:
-        ValueError: it gives no text, too long a one, or one with control characters. Whatever else
-            the function raises is passed on.
-    """
-    if key is None:
-        return ""
-    given: Any = key(event)
-    if not isinstance(given, str) or len(given.encode()) > KEY_BYTES:
-        raise ValueError(f"the key of {whose} must be text of at most {KEY_BYTES} B")
-    if any(character < " " for character in given):
-        raise ValueError(f"the key of {whose} must not hold control characters")
-    return str(given)
-
-
-def need_key(key: Any, version: Any, what: str) -> None:
-    """Check a `key=` and its `version=`.
-
-    Raises:
-        ValueError: one of them is none.
-    """
-    if key is not None and not callable(key):
-        raise ValueError(f"{what}: key must be a function of the event, not {key!r}")
-    if type(version) is not int or version < 1:
-        raise ValueError(f"{what}: version must be a whole number from 1, not {version!r}")
-
-
-def named(name: Any, what: str) -> str:
-    """Return `name` if it can name something; `what` says in an error what it was to name.
-
-    Raises:
-        ValueError: it cannot.
-    """
-    if (
-        not isinstance(name, str)
-        or not name.isprintable()
-        or not 0 < len(name.encode()) <= NAME_BYTES
-    ):
-        raise ValueError(
-            f"{what}: a printable name of 1 to {NAME_BYTES} bytes is needed, not {name!r}"
-        )
-    return name
-
-
-def size_and_slide(window: str, size_s: float, slide_s: float) -> tuple[int, int]:
-    """Return a window's size and slide in microseconds.
-
-    Raises:
-        ValueError: they are no spans, or do not fit each other.
-    """
-    size_us, slide_us = _microseconds(size_s, window), _microseconds(slide_s, window)
-    if slide_us > size_us or size_us > slide_us * WINDOWS_PER_INSTANT:
-        raise ValueError(
-            f"{window}: a slide from size / {WINDOWS_PER_INSTANT} to the size "
-            f"({size_s} s) is needed, not {slide_s} s"
-        )
-    return size_us, slide_us
-
-
-def _microseconds(seconds: Any, what: str) -> int:
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 < seconds < SPAN_LIMIT_US / 1_000_000:
-        raise ValueError(f"{what}: a size and slide in seconds above 0 are needed, not {seconds!r}")
-    span_us: int = round(seconds * 1_000_000)
-    if not span_us:
-        raise ValueError(f"{what}: a microsecond is the least size and slide, not {seconds!r} s")
-    return span_us
+def _without_code(entry: Window | LocalFold) -> list[Any]:
+    """Return the fields of an entry as they are pickled: a user's fold leaves its code behind."""
+    values = [getattr(entry, field.name) for field in fields(entry)]
+    return [value.without_code() if isinstance(value, Fold) else value for value in values]

@@ -5,12 +5,11 @@
 ['sum', 'sum']
 """
 
-from inspect import Signature, isfunction, signature
+from inspect import signature
 
 from crdts import GCounter, Lattice, PNCounter, Product
-from lasp_edge.folds.fold import Op
-
-_NOT_FOR_HANDLERS = frozenset({"adopt", "add_many"})
+from crdts.mutator import is_mutator
+from lasp_edge.folds.columns import Op
 
 
 def shape(bottom: Lattice) -> list[Op] | None:
@@ -24,19 +23,15 @@ def shape(bottom: Lattice) -> list[Op] | None:
 
 
 def check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> None:
-    """Check that a variable's type has a mutator for handlers that takes so many arguments.
+    """Check that a variable's type has a mutator that takes `count` arguments.
 
     Raises:
-        ValueError: it has none.
+        ValueError: it has no such mutator.
     """
     method = getattr(kind, mutator, None)
-    takes = signature(method) if isfunction(method) else Signature()
-    internal = mutator.startswith("_") or mutator in _NOT_FOR_HANDLERS
-    # A mutator that has no use for the writer, such as `ORSet.remove`, still takes one.
-    writer = list(takes.parameters)[1:2]
-    if internal or writer not in (["replica"], ["_replica"]):
+    if method is None or not is_mutator(method):
         raise ValueError(f"update: {name!r} ({kind.__name__}) has no mutator {mutator!r}")
     try:
-        takes.bind(*[None] * (2 + count))
+        signature(method).bind(*[None] * (2 + count))  # the state, the writer, the arguments
     except TypeError as error:
         raise ValueError(f"update: {kind.__name__}.{mutator} of {name!r}: {error}") from None

@@ -1,9 +1,8 @@
 """What a user writes: events, variables, folds and windows, as a pure description.
 
-A `Program` holds no state and starts nothing. The same description runs on a device, in a
-simulated fleet and in Spark. Defining it wrongly raises ValueError at once; what can be known only
-when all of it is there (which event a variable measures) is checked by `validate`, which every
-command calls first.
+A `Program` holds no state and starts nothing. A wrong definition raises ValueError at once; what
+can be known only when all of it is there (which event a variable measures) is checked by `plan`,
+which every command calls first.
 
     >>> from crdts import BoundedLWWSet
     >>> from lasp_edge import folds
@@ -15,7 +14,7 @@ command calls first.
     ...     update(samples, BoundedLWWSet.add, event.value, event.time_us)
     >>> local_average = program.fold(samples, folds.mean(), "local_average")
     >>> global_average = program.fold_dynamic(local_average, "global_average")
-    >>> program.validate().dynamic_folds["global_average"].resolution
+    >>> program.plan().dynamic_folds["global_average"].resolution
     Resolution("0.01")
 
 Source: Meiklejohn, Haeri and Van Roy, "Declarative, Sliding Window Aggregations for Computations
@@ -23,76 +22,27 @@ at the Edge", EdgeCom 2016.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.folds import as_fold
-from lasp_edge.folds.columns import need_alike
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.declarations import (
-    Change,
-    DynamicFold,
-    Event,
-    EventType,
-    Key,
-    LocalFold,
-    Variable,
-    Window,
-    key_of,
-    named,
-    need_key,
-    size_and_slide,
-)
-from lasp_edge.language.derivations import Derivations
-from lasp_edge.language.mentions import mentioned
-from lasp_edge.language.mutators import check_mutator, shape
+from lasp_edge.language.arguments import named, need_key, size_and_slide
+from lasp_edge.language.declarations import EventType, Handler, Key, Variable, Window
+from lasp_edge.language.draft import Draft
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.planning import plan_of
 from lasp_edge.protocol.streams import stream_id
 
+if TYPE_CHECKING:
+    from lasp_edge.language.derivations import Derivations
 
-class Update:
-    """What a handler is given: it collects changes, which are applied together or not at all."""
-
-    __slots__ = ("_event", "_program", "changes")
-
-    def __init__(self, program: "Program", event: Event | None = None) -> None:
-        self._program = program
-        self._event = event
-        self.changes: list[Change] = []
-
-    def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
-        """Ask for a change: `update(samples, BoundedLWWSet.add, value, time_us)`.
-
-        A variable with keys changes where its key of the event says.
-
-        Args:
-            variable: a declared variable of the program.
-            mutator: a mutator of its type, its name, or the whole change as a tuple
-                `("add", value, time_us)`.
-            *arguments: the mutator's arguments after the replica.
-
-        Raises:
-            ValueError: a derived or foreign variable, no such mutator, or no valid key.
-        """
-        if isinstance(mutator, tuple):
-            mutator, *rest = mutator
-            arguments = (*rest, *arguments)
-        name = mutator if isinstance(mutator, str) else getattr(mutator, "__name__", "")
-        change = self._program.change(variable, name, arguments)
-        if variable.key is not None:
-            if self._event is None:
-                raise ValueError(f"update: {variable.name!r} has keys, and there is no event")
-            key = key_of(variable.key, self._event, f"variable {variable.name!r}")
-            change = change._replace(key=key)
-        self.changes.append(change)
+Decorator = Callable[[Handler], Handler]
+_ONE = Resolution("1")
 
 
-Handler = Callable[[Event, Update], None]
-
-
-class Program(Derivations):
+class Program:
     """A fleet's computation: events, variables, folds and windows under one name.
 
     Args:
@@ -100,17 +50,16 @@ class Program(Derivations):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = named(name, "program")
-        self.events: dict[str, EventType] = {}
-        self.windows: dict[str, Window] = {}
-        self.variables: dict[str, Variable] = {}
-        self._handlers: dict[str, list[Handler]] = {}
-        self._collections: dict[str, list[Variable]] = {}
-        self._folds: dict[str, tuple[Variable, Fold]] = {}
-        self._dynamic: dict[str, str] = {}
-        self._resolutions: dict[str, Resolution] = {}
-        self._mutators: set[tuple[str, str, int]] = set()
+        self._draft = Draft(name)
+        self._derivations: Derivations | None = None
+
+    def plan(self) -> Plan:
+        """Return everything that was declared, checked and complete, as plain data.
+
+        Raises:
+            ValueError: the program cannot be run as it stands; the text says what is needed.
+        """
+        return plan_of(self._draft)
 
     def event(self, name: str, *, resolution: str = "1", unit: str = "") -> EventType:
         """Declare a kind of reading.
@@ -123,11 +72,10 @@ class Program(Derivations):
         Raises:
             ValueError: the name is taken or the resolution is not a positive decimal.
         """
-        if named(name, "event") in self.events:
+        if named(name, "event") in self._draft.events:
             raise ValueError(f"event {name!r} is declared twice")
-        self.events[name] = EventType(name, Resolution(resolution), unit)
-        self._resolutions.clear()
-        return self.events[name]
+        made = self._draft.events[name] = EventType(name, Resolution(resolution), unit)
+        return made
 
     def declare(
         self, bottom: Lattice, name: str, *, measures: EventType | str | None = None
@@ -139,13 +87,13 @@ class Program(Derivations):
         Args:
             bottom: the value it starts with, such as `Counter()`.
             name: unique in the program.
-            measures: the event whose resolution its values have; needed only where the program's
-                handlers leave it open.
+            measures: the event whose resolution the values of a `BoundedLWWSet` have; needed where
+                events have different resolutions and the variable does not collect one.
 
         Raises:
             ValueError: the name stands for something else already.
         """
-        return self._declared(Variable(name, bottom, dynamic=False), measures)
+        return self._draft.declare(Variable(name, bottom, dynamic=False), measures)
 
     def declare_dynamic(
         self,
@@ -168,13 +116,13 @@ class Program(Derivations):
             version: raise it when the meaning of `key` changes.
 
         Raises:
-            ValueError: as for `declare`, or what has keys is no `BoundedLWWSet`.
+            ValueError: as for `declare`, or what has keys is not a `BoundedLWWSet`.
         """
         need_key(key, version, f"declare {name!r}")
         if key is not None and not isinstance(bottom, BoundedLWWSet):
             raise ValueError(f"declare {name!r}: key= is for a BoundedLWWSet, not {bottom!r}")
-        made = Variable(name, bottom, dynamic=True, key=key, version=version)
-        return self._declared(made, measures)
+        made = Variable(name, bottom, dynamic=True, version=version)
+        return self._draft.declare(made, measures, key)
 
     def collect(self, source: EventType | str, *, into: Variable) -> Variable:
         """Add every accepted reading of an event to a dynamic set, without a handler.
@@ -192,35 +140,27 @@ class Program(Derivations):
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        event, variable = self._event(source), self._own(into)
+        event, variable = self._draft.event(source), self._draft.own(into)
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
             raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
-        if variable.name in self._folds or variable.name in self._dynamic:
-            raise ValueError(f"collect: {variable.name!r} is derived by a fold")
         if variable.measures is not None and variable.measures.resolution != event.resolution:
             raise ValueError(
                 f"collect: {variable.name!r} measures {variable.measures.name!r}, whose resolution "
                 f"is not that of {event.name!r}"
             )
-        known = self._collections.setdefault(event.name, [])
+        known = self._draft.collections.setdefault(event.name, [])
         if variable not in known:
             known.append(variable)
-        self._resolutions.clear()
         return variable
 
-    def collections(self, event_name: str) -> tuple[Variable, ...]:
-        """Return the variables that collect the event, in the order in which they were named."""
-        return tuple(self._collections.get(event_name, ()))
-
-    def on_event(self, source: EventType | str) -> Callable[[Handler], Handler]:
+    def on_event(self, source: EventType | str) -> Decorator:
         """Decorate a handler `(event, update)` that runs for each accepted reading."""
-        event = self._event(source)
+        event = self._draft.event(source)
 
         def register(handler: Handler) -> Handler:
             if not callable(handler):
                 raise ValueError(f"on_event: a function (event, update) is needed, not {handler!r}")
-            self._handlers.setdefault(event.name, []).append(handler)
-            self._resolutions.clear()
+            self._draft.handlers.setdefault(event.name, []).append(handler)
             return handler
 
         return register
@@ -237,42 +177,48 @@ class Program(Derivations):
             ValueError: something does not fit; nothing is declared then.
         """
         made = as_fold(fold)
-        source = self._own(source)
+        source = self._draft.own(source)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
-        need_alike(self._every_column(), made.columns)
-        derived = self._target(target, made)
-        self._folds[derived.name] = (source, made)
+        self._draft.need_room(made)
+        derived = self._draft.add_target(target, made)
+        self._draft.local[derived.name] = (source, made)
         return derived
 
-    def fold_dynamic(self, source: Variable, *rest: Any) -> Variable:
+    def fold_dynamic(
+        self, source: Variable, fold: Any = None, target: Variable | str | None = None
+    ) -> Variable:
         """Derive a fleet-wide value: the partials of all devices, combined.
-
-        Called as `fold_dynamic(local, target)`; the talk's `fold_dynamic(local, fold, target)`
-        means the same and checks that the fold is the one that made the partials.
 
         Args:
             source: the target of a `fold`.
-            *rest: the target (a new name or a declared variable), before it the fold if wanted.
+            fold: the fold that made the partials, as in the talk's `fold_dynamic(local, fold,
+                target)`; it may be left out, as in `fold_dynamic(local, target)`.
+            target: a new name or a declared variable.
 
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        if self._own(source).name not in self._folds:
+        draft = self._draft
+        if target is None:
+            fold, target = None, fold
+        if draft.own(source).name not in draft.local:
             raise ValueError(f"fold_dynamic: {source.name!r} must be the target of a fold")
-        _, made = self._folds[source.name]
-        *given, target = rest or (None,)
-        if len(given) > 1 or not isinstance(target, Variable | str):
-            raise ValueError("fold_dynamic: needed are (local, target) or (local, fold, target)")
-        if given and as_fold(given[0]).fingerprint(_ONE) != made.fingerprint(_ONE):
+        if not isinstance(target, Variable | str):
             raise ValueError(
-                f"fold_dynamic: {source.name!r} holds partials of {made}, not of {given[0]!r}"
+                "fold_dynamic: write fold_dynamic(local, target) or fold_dynamic(local, fold, "
+                f"target); the target is a name or a declared variable, not {target!r}"
             )
-        derived = self._target(target, made)
-        self._dynamic[derived.name] = source.name
+        _, made = draft.local[source.name]
+        if fold is not None and as_fold(fold).fingerprint(_ONE) != made.fingerprint(_ONE):
+            raise ValueError(
+                f"fold_dynamic: {source.name!r} holds partials of {made}, not of {fold!r}"
+            )
+        derived = draft.add_target(target, made)
+        draft.dynamic[derived.name] = source.name
         return derived
 
-    def window(  # noqa: PLR0913 - one keyword an idea, all but four optional
+    def window(
         self,
         name: str,
         *,
@@ -300,205 +246,93 @@ class Program(Derivations):
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        if named(name, "window") in self.windows or name in self.variables:
-            raise ValueError(f"window {name!r}: the name is taken")
-        event = self._event(source)
+        draft, what = self._draft, f"window {name!r}"
+        if named(name, "window") in draft.windows or name in draft.variables:
+            raise ValueError(f"{what}: the name is taken")
+        event = draft.event(source)
         made = as_fold(fold).at(event.resolution)
-        size_us, slide_us = size_and_slide(
-            f"window {name!r}", size_s, size_s if slide_s is None else slide_s
-        )
-        need_key(key, version, f"window {name!r}")
-        need_alike(self._every_column(), made.columns)
-        span_us = gcd(size_us, slide_us)
-        meaning = (name, event.name, span_us, version, made.fingerprint(event.resolution))
-        stream = stream_id(self.name, "window", *meaning)
-        window = Window(name, event, made, size_us, slide_us, key, version, stream)
-        self.windows[name] = window
+        size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
+        need_key(key, version, what)
+        draft.need_room(made)
+        fingerprint = made.fingerprint(event.resolution)
+        meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint)
+        stream = stream_id(draft.name, "window", *meaning)
+        window = Window(name, event, made, size_us, slide_us, key is not None, version, stream)
+        draft.windows[name] = window
+        if key is not None:
+            draft.keys[name] = key
         return window
 
-    @property
-    def local_folds(self) -> dict[str, LocalFold]:
-        """The local folds by target name."""
-        return {name: self._local_fold(name) for name in self._folds}
+    def map(
+        self, source: Variable, function: Callable[[Any], Any], name: str, *, version: int = 1
+    ) -> Variable:
+        """Derive the images of a set's elements, on each device.
 
-    @property
-    def dynamic_folds(self) -> dict[str, DynamicFold]:
-        """The dynamic folds by target name."""
-        folds = {}
-        for name, source_name in self._dynamic.items():
-            source = self._local_fold(source_name)
-            stream = stream_id(self.name, "fold_dynamic", name, source.stream)
-            folds[name] = DynamicFold(name, source, stream)
-        return folds
-
-    @property
-    def published_folds(self) -> dict[str, LocalFold]:
-        """The local folds that some dynamic fold reads: only these travel."""
-        wanted = set(self._dynamic.values())
-        return {name: fold for name, fold in self.local_folds.items() if name in wanted}
-
-    @property
-    def shared_variables(self) -> dict[str, Variable]:
-        """The variables that are joined over the fleet."""
-        derived = self._folds.keys() | self._dynamic.keys()
-        return {n: v for n, v in self.variables.items() if not v.dynamic and n not in derived}
-
-    def columns(self) -> dict[str, Op]:
-        """Return every column of the program's partials with its op, sorted by name."""
-        return dict(sorted((column.name, column.op) for column in self._every_column()))
-
-    def validate(self) -> "Program":
-        """Return the program itself.
+        Args:
+            source: a shared set (`ORSet`, `GSet`, `TwoPSet`; of an `ORMap` the keys), or one that
+                is derived from such.
+            function: gives an element's image, and depends on nothing else. An element for which
+                it fails has no image, and is counted.
+            name: a new name.
+            version: raise it when the meaning of `function` changes.
 
         Raises:
-            ValueError: it cannot be run as it stands; the text says what is needed.
+            ValueError: something does not fit; nothing is declared then.
         """
-        if not self.events:
-            raise ValueError(f"program {self.name!r} declares no event")
-        for variable in self.variables.values():
-            if isinstance(variable.bottom, BoundedLWWSet):
-                self.resolution_of(variable)
-        for name, variables in self._collections.items():
-            for variable in variables:
-                if self.resolution_of(variable) != self.events[name].resolution:
-                    raise ValueError(
-                        f"collect: {variable.name!r} has another resolution than event {name!r}"
-                    )
-        return self
+        return self._follow().derive(name, "map", (source,), function, version)
 
-    def resolution_of(self, variable: Variable) -> Resolution:
-        """Return the resolution of a variable's values.
+    def filter(
+        self, source: Variable, predicate: Callable[[Any], Any], name: str, *, version: int = 1
+    ) -> Variable:
+        """Derive those elements of a set for which `predicate` holds. Arguments as for `map`."""
+        return self._follow().derive(name, "filter", (source,), predicate, version)
 
-        It is that of the event it `measures`, else of the events that it collects or whose handlers
-        name it, else of the program's only event.
+    def union(self, left: Variable, right: Variable, name: str) -> Variable:
+        """Derive the elements that are in either set. Arguments as for `map`."""
+        return self._follow().derive(name, "union", (left, right), None, 1)
+
+    def intersection(self, left: Variable, right: Variable, name: str) -> Variable:
+        """Derive the elements that are in both sets. Arguments as for `map`."""
+        return self._follow().derive(name, "intersection", (left, right), None, 1)
+
+    def product(self, left: Variable, right: Variable, name: str) -> Variable:
+        """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
+        return self._follow().derive(name, "product", (left, right), None, 1)
+
+    def bind_to(self, name: str, source: Variable) -> Variable:
+        """Derive what `source` is under a name of its own; `source` is any shared variable."""
+        return self._follow().derive(name, "bind_to", (source,), None, 1)
+
+    def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
+        """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.
+
+        It runs once after each start of a device, on every device, with the value that it reached.
+        So what it asks for should be right when it is asked for again, such as adding to a set.
+
+        Args:
+            variable: a shared variable, or one that is derived from such.
+            threshold: as for `Dataflow.read`; None waits until something was written.
 
         Raises:
-            ValueError: that leaves several.
+            ValueError: the variable could fall below the threshold again.
         """
-        if variable.name not in self._resolutions:
-            self._resolutions[variable.name] = self._find_resolution(variable)
-        return self._resolutions[variable.name]
+        awaited = self._follow().awaited(variable, threshold)
 
-    def run_handlers(self, event: Event) -> list[Change]:
-        """Return what the event's handlers ask for."""
-        update = Update(self, event)
-        for handler in self._handlers.get(event.name, ()):
-            handler(event, update)
-        return update.changes
+        def register(handler: Handler) -> Handler:
+            if not callable(handler):
+                raise ValueError(
+                    f"on_threshold: a function (value, update) is needed, not {handler!r}"
+                )
+            self._draft.awaited.append(awaited)
+            self._draft.reached.append(handler)
+            return handler
 
-    def has_handlers(self, event_name: str) -> bool:
-        """Return whether some handler wants this event."""
-        return event_name in self._handlers
+        return register
 
-    def handlers(self, event_name: str) -> tuple[Handler, ...]:
-        """Return the event's handlers, in the order in which they were declared."""
-        return tuple(self._handlers.get(event_name, ()))
+    def _follow(self) -> "Derivations":
+        """Return the program's derivations; the first time imports the dataflow engine."""
+        if self._derivations is None:
+            from lasp_edge.language.derivations import Derivations  # noqa: PLC0415
 
-    def change(self, variable: Variable, mutator: str, arguments: tuple[Any, ...]) -> Change:
-        """Return a checked change; measured values in it become quantised integers.
-
-        Raises:
-            ValueError: as `Update.__call__`; `numbers.Refused` for a value that is no number.
-        """
-        name = self._own(variable).name
-        if variable.bottom is None or name in self._folds or name in self._dynamic:
-            made = self.derivations[name].definition if name in self.derivations else "a fold"
-            raise ValueError(f"update: {name!r} is derived by {made} and cannot be updated")
-        asked = (name, mutator, len(arguments))
-        if asked not in self._mutators:
-            check_mutator(name, type(variable.bottom), mutator, len(arguments))
-            self._mutators.add(asked)
-        if isinstance(variable.bottom, BoundedLWWSet):
-            value = self.resolution_of(variable).quantise(arguments[0])
-            arguments = (value, *arguments[1:])
-        return Change(name, mutator, arguments)
-
-    def _declared(self, made: Variable, measures: Any) -> Variable:
-        name, bottom = made.name, made.bottom
-        if named(name, "variable") in self.windows:
-            raise ValueError(f"variable {name!r}: the name is taken by a window")
-        if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
-            raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
-        event = None if measures is None else self._event(measures)
-        made = replace(made, bottom=bottom.bottom(), measures=event)
-        known = self.variables.setdefault(name, made)
-        if _meaning(known) != _meaning(made):
-            raise ValueError(f"variable {name!r} is declared twice, differently")
-        return known
-
-    def _own(self, variable: Any) -> Variable:
-        if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
-            raise ValueError(f"{variable!r} is not a variable of program {self.name!r}")
-        return variable
-
-    def _event(self, source: Any) -> EventType:
-        name = source.name if isinstance(source, EventType) else source
-        known = self.events.get(name) if isinstance(name, str) else None
-        if known is None or (isinstance(source, EventType) and known != source):
-            raise ValueError(f"program {self.name!r} declares no event {name!r}")
-        return known
-
-    def _target(self, target: Variable | str, fold: Fold) -> Variable:
-        if isinstance(target, str):
-            if named(target, "variable") in self.windows:
-                raise ValueError(f"variable {target!r}: the name is taken by a window")
-            if target not in self.variables:
-                self.variables[target] = Variable(target, None, dynamic=True)
-            target = self.variables[target]
-        name = self._own(target).name
-        if name in self._folds or name in self._dynamic:
-            raise ValueError(f"{name!r} is the target of a fold already")
-        if name in self.derivations or name in self.followed:
-            raise ValueError(
-                f"{name!r} cannot be a fold's target: sets are derived from it, or it is one"
-            )
-        needed = [column.op for column in fold.columns]
-        if target.bottom is not None and shape(target.bottom) != needed:
-            raise ValueError(
-                f"{name!r}: {fold} gives the columns {fold.columns_named}, a declared "
-                f"{target.bottom!r} does not; a Counter holds one sum, Pair and Product several"
-            )
-        return target
-
-    def _every_column(self) -> list[Column]:
-        folds = [window.fold for window in self.windows.values()]
-        folds += [fold for _, fold in self._folds.values()]
-        return [column for fold in folds for column in fold.columns]
-
-    def _local_fold(self, name: str) -> LocalFold:
-        source, fold = self._folds[name]
-        resolution = self.resolution_of(source)
-        fold = fold.at(resolution)
-        fingerprint = fold.fingerprint(resolution)
-        grouped = source.version if source.key is None else f"by key {source.version}"
-        stream = stream_id(self.name, "fold", name, source.name, grouped, fingerprint)
-        return LocalFold(name, source, fold, resolution, stream)
-
-    def _find_resolution(self, variable: Variable) -> Resolution:
-        if variable.measures is not None:
-            return variable.measures.resolution
-        named = {
-            self.events[event].resolution
-            for event, handlers in self._handlers.items()
-            if any(named is variable for handler in handlers for named in mentioned(handler))
-        }
-        named |= {
-            self.events[event].resolution
-            for event, collecting in self._collections.items()
-            if variable in collecting
-        }
-        found = named or {event.resolution for event in self.events.values()}
-        if len(found) != 1:
-            raise ValueError(
-                f"variable {variable.name!r}: which event does it measure? "
-                f"Declare it with measures=..., one of {sorted(self.events)}"
-            )
-        return found.pop()
-
-
-_ONE = Resolution("1")
-
-
-def _meaning(variable: Variable) -> tuple[Any, ...]:
-    """Return what two declarations of one variable must have in common."""
-    return variable.dynamic, variable.bottom, variable.measures, variable.key, variable.version
+            self._derivations = Derivations(self._draft)
+        return self._derivations

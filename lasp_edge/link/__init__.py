@@ -1,10 +1,12 @@
 """One hardened MQTT link over paho-mqtt, used by the devices and by the cloud.
 
-link        keeps a connection up; what the tiers use: `poll`, `publish`, `acknowledge`
-connection  one connection, from CONNECT to its end; the only module that imports paho
-inbox       what came in and was not polled yet, bounded in bytes
-events      what a link is told, what it tells, and what it counts
-broker_url  mqtt://[user:password@]host[:port]
+link          keeps a connection up; what the tiers use: `poll`, `publish`, `acknowledge`
+mqtt_version  MQTT 5, or 3.1.1 where the broker knows no 5
+connection    one connection, from CONNECT to its end; the only module that imports paho
+in_flight     what was sent and not yet confirmed, bounded in number and bytes
+inbox         what came in and was not polled yet, bounded in bytes
+events        settings of a link, the events that it reports, and what it counts
+broker_url    mqtt://[user:password@]host[:port]
 """
 
 from lasp_edge.link.broker_url import BrokerUrl
@@ -15,7 +17,7 @@ from lasp_edge.link.events import (
     Event,
     Limits,
     Message,
-    Protocol,
+    MqttVersion,
     Traffic,
     Will,
 )
@@ -30,7 +32,7 @@ __all__ = [
     "Limits",
     "Link",
     "Message",
-    "Protocol",
+    "MqttVersion",
     "Traffic",
     "Will",
 ]

@@ -1,20 +1,20 @@
-"""Where a broker is, as one line of text that never shows its password again."""
+"""The address of a broker; its text never shows the password."""
 
 from typing import NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from lasp_edge.link.events import PROTOCOLS, Protocol
+from lasp_edge.link.events import MQTT_VERSIONS, MqttVersion
 
 
 class BrokerUrl(NamedTuple):
-    """Where the broker is and who asks; printing it never shows the password."""
+    """Where the broker is, and as which user to log in; printing it never shows the password."""
 
     host: str
     port: int
     tls: bool = False
     user: str | None = None
     password: str | None = None
-    protocol: Protocol | None = None
+    protocol: MqttVersion | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -25,7 +25,7 @@ class BrokerUrl(NamedTuple):
         by the environment variable SSL_CERT_FILE, as for every program that uses OpenSSL.
 
         Raises:
-            ValueError: the text is no such address.
+            ValueError: the text is not such an address.
 
         >>> BrokerUrl.parse("mqtts://ann:s%3Acret@broker.example")
         mqtts://ann:***@broker.example:8883
@@ -35,7 +35,7 @@ class BrokerUrl(NamedTuple):
             parts = urlsplit(text)
             port = parts.port
         except ValueError as error:
-            raise ValueError(f"{shown!r} is no broker address: {error}") from None
+            raise ValueError(f"{shown!r} is not a broker address: {error}") from None
         tls, extra = parts.scheme == "mqtts", parts.path.strip("/") or parts.fragment
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or extra or port == 0:
             raise ValueError(
@@ -62,10 +62,10 @@ def _without_password(text: str) -> str:
     return text if not at else f"{head.partition('://')[0]}://***@{tail}"
 
 
-def _protocol_of(query: str, shown: str) -> Protocol | None:
+def _protocol_of(query: str, shown: str) -> MqttVersion | None:
     options = dict(parse_qsl(query, keep_blank_values=True))
     asked = options.pop("protocol", None)
-    for protocol in PROTOCOLS:
+    for protocol in MQTT_VERSIONS:
         if asked == protocol and not options:
             return protocol
     if query:

@@ -1,10 +1,10 @@
 """One connection, from CONNECT to its end, on a paho client that is made for it alone.
 
-paho serves as the protocol engine only. Its own network thread, its offline queue and its
-reconnection are not used, because each of them fails in a way that cannot be mended from outside:
-an exception in a callback ends the thread while `is_connected()` stays true, a message queued
-offline costs 2 kB, the back-off has no jitter, and `disconnect` forgets what was not yet sent.
-With a client for each connection nothing of a dead one is ever sent again.
+paho only speaks the protocol. Its own network thread, its offline queue and its reconnection are
+not used, because each of them fails in a way that cannot be repaired from outside: an exception in
+a callback ends the thread while `is_connected()` stays true, a message queued offline costs 2 kB,
+the back-off has no jitter, and `disconnect` forgets what was not yet sent. With a client for each
+connection nothing of a dead one is ever sent again.
 """
 
 import contextlib
@@ -14,7 +14,6 @@ import ssl
 import struct
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -26,12 +25,13 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from lasp_edge.link.broker_url import BrokerUrl
-from lasp_edge.link.events import Connected, Counts, Limits, Message, Protocol, Traffic, Will
+from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, Traffic, Will
+from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
 
 now_s = time.monotonic  # noqa: TID251 a network's time-outs are real ones
 
-_VERSIONS: dict[Protocol, MQTTProtocolVersion] = {
+_VERSIONS: dict[MqttVersion, MQTTProtocolVersion] = {
     "5": MQTTProtocolVersion.MQTTv5,
     "3.1.1": MQTTProtocolVersion.MQTTv311,
 }
@@ -41,7 +41,7 @@ _LONGEST_TOPIC_BYTES = 1 << 16
 _GOODBYE_S = 1.0  # how long a DISCONNECT may take to leave
 
 
-class Settings(NamedTuple):
+class ConnectionSettings(NamedTuple):
     """What all connections of a link have in common."""
 
     broker: BrokerUrl
@@ -57,7 +57,7 @@ class ConnectionEnded(Exception):  # noqa: N818 the end of a connection is no er
 
 
 class Connection:
-    """One life of a link. `ready` once the broker has taken us and answered our subscriptions.
+    """One connection of a link; `ready` once the broker accepted it and its subscriptions.
 
     `open`, `serve` and `close` run in the network's thread; `publish`, `pending`, `subscribe` and
     `acknowledge` in the caller's, who wakes `serve` afterwards. All writing to the socket is
@@ -67,14 +67,14 @@ class Connection:
     def __init__(
         self,
         number: int,
-        protocol: Protocol,
-        settings: Settings,
+        protocol: MqttVersion,
+        settings: ConnectionSettings,
         inbox: Inbox,
         counts: Counts,
         progress: threading.Event,
     ) -> None:
         self.number = number
-        self.protocol: Protocol = protocol
+        self.protocol: MqttVersion = protocol
         self.opened = False
         self.answered = False
         self.protocol_refused = False
@@ -84,7 +84,6 @@ class Connection:
         self._inbox = inbox
         self._counts = counts
         self._progress = progress
-        self._progress_s = 0.0
         self._client = self._make_client()
         self._asked_for: Any = MQTTMatcher()  # type: ignore[no-untyped-call]
         for asked in settings.subscriptions:
@@ -94,10 +93,7 @@ class Connection:
         self._session_present = False
         self._subscribing: dict[int, Sequence[str]] = {}
         self._early: list[Message] = []
-        self._in_flight: dict[int, int] = {}
-        self._in_flight_bytes = 0
-        self._confirmed: deque[int] = deque()
-        self._most_in_flight = settings.limits.in_flight
+        self._in_flight = InFlight(settings.limits.in_flight, settings.limits.in_flight_bytes)
         self._most_packet_bytes = 1 << 28
 
     def _make_client(self) -> Client:
@@ -131,24 +127,24 @@ class Connection:
         """Connect the socket and queue the CONNECT.
 
         Raises:
-            OSError: there is nobody at that address, or TLS failed.
+            OSError: nothing answers at that address, or TLS failed.
         """
         broker, limits = self._settings.broker, self._settings.limits
         if broker.tls:
             self._client.tls_set_context(ssl.create_default_context())
         if self.protocol == "5":
-            wishes = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-            wishes.MaximumPacketSize = (
+            properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+            properties.MaximumPacketSize = (
                 limits.payload_bytes + _LONGEST_TOPIC_BYTES + _PACKET_OVERHEAD_BYTES
             )
             if self._settings.keep_session_s:
-                wishes.SessionExpiryInterval = self._settings.keep_session_s
+                properties.SessionExpiryInterval = self._settings.keep_session_s
             self._client.connect(
                 broker.host,
                 broker.port,
                 limits.keep_alive_s,
                 clean_start=not self._settings.keep_session_s,
-                properties=wishes,
+                properties=properties,
             )
         else:
             self._client.connect(broker.host, broker.port, limits.keep_alive_s)
@@ -200,12 +196,11 @@ class Connection:
         if not self.ready and now >= deadline_s:
             what = "subscriptions" if self.answered else f"CONNECT (MQTT {self.protocol})"
             raise ConnectionEnded(f"the broker does not answer our {what}")
-        unconfirmed = len(self._in_flight) > len(self._confirmed)
-        if unconfirmed and now - self._progress_s > self._settings.limits.confirm_timeout_s:
+        if self._in_flight.waits_s(now) > self._settings.limits.confirm_timeout_s:
             raise ConnectionEnded("the broker confirms nothing")
 
     def close(self) -> None:
-        """Let go of the socket, in whatever state it is."""
+        """Close the socket, in whatever state it is."""
         sock = self._client.socket()
         if sock is not None:
             self._final_traffic = _kernel_count(sock) or Traffic()
@@ -221,10 +216,8 @@ class Connection:
             self._ended_because = f"the broker refuses us: {reason}"
             return
         self._session_present = flags.session_present
-        # Who exceeds what the broker announces here is disconnected, again and again.
-        self._most_in_flight = min(
-            self._most_in_flight, getattr(properties, "ReceiveMaximum", self._most_in_flight)
-        )
+        if hasattr(properties, "ReceiveMaximum"):
+            self._in_flight.limit(properties.ReceiveMaximum)
         self._most_packet_bytes = getattr(properties, "MaximumPacketSize", self._most_packet_bytes)
         if self._settings.subscriptions:
             self.subscribe(self._settings.subscriptions)
@@ -277,8 +270,7 @@ class Connection:
         return None
 
     def _on_publish(self, _c: Client, _u: Any, packet: int, reason: Any, _p: Any) -> None:
-        self._progress_s = now_s()
-        self._confirmed.append(packet)
+        self._in_flight.confirm(packet, now_s())
         if reason.is_failure:
             self._counts.drop(f"refused by the broker: {reason}")
         else:
@@ -295,34 +287,22 @@ class Connection:
     # The caller's thread.
 
     def publish(self, topic: str, payload: bytes, qos: int, *, retain: bool) -> bool:
-        """Hand a message to paho if the bounds allow; return whether it is on its way."""
-        self._forget_confirmed()
+        """Hand a message to paho if the bounds allow; return whether it is sent."""
         size = len(payload) + len(topic)
         if size + _PACKET_OVERHEAD_BYTES > self._most_packet_bytes:
             self._counts.drop("greater than the broker takes")
             return False
-        too_many = len(self._in_flight) >= self._most_in_flight
-        too_much = self._in_flight_bytes + size > self._settings.limits.in_flight_bytes
-        if not self.ready or too_many or (too_much and self._in_flight):
+        if not self.ready or not self._in_flight.has_room(size):
             return False
-        if not self._in_flight:
-            self._progress_s = now_s()
         packet = self._client.publish(topic, payload, qos, retain)
         if packet.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
             return False
-        self._in_flight[packet.mid] = size
-        self._in_flight_bytes += size
+        self._in_flight.add(packet.mid, size, now_s())
         return True
 
     def pending(self) -> int:
-        """Return how many messages are on their way and not confirmed."""
-        self._forget_confirmed()
-        return len(self._in_flight)
-
-    def _forget_confirmed(self) -> None:
-        # A confirmation may overtake the entry that `publish` makes; one thread settles both here.
-        while self._confirmed:
-            self._in_flight_bytes -= self._in_flight.pop(self._confirmed.popleft(), 0)
+        """Return how many messages are sent and not confirmed."""
+        return self._in_flight.pending()
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Ask for topics with QoS 1; the broker answers with what they retain, each time."""

@@ -1,13 +1,13 @@
-"""What a link is told, what it tells, and what it counts."""
+"""Settings of a link, the events that it reports, and what it counts."""
 
 from typing import Literal, NamedTuple
 
-Protocol = Literal["5", "3.1.1"]
-PROTOCOLS: tuple[Protocol, ...] = ("5", "3.1.1")
+MqttVersion = Literal["5", "3.1.1"]
+MQTT_VERSIONS: tuple[MqttVersion, ...] = ("5", "3.1.1")
 
 
 class Will(NamedTuple):
-    """The message that the broker publishes for us when we vanish (MQTT's Last Will)."""
+    """The message that the broker publishes when the connection breaks (MQTT's Last Will)."""
 
     topic: str
     payload: bytes
@@ -16,9 +16,9 @@ class Will(NamedTuple):
 
 
 class Connected(NamedTuple):
-    """The broker has taken us, and has answered every subscription."""
+    """The broker accepted the connection, and has answered every subscription."""
 
-    protocol: Protocol
+    protocol: MqttVersion
     session_present: bool
     refused_subscriptions: tuple[str, ...] = ()
 
@@ -43,12 +43,14 @@ Event = Connected | Disconnected | Message
 
 
 class Limits(NamedTuple):
-    """What the link allows itself; every bound is one of memory or of patience."""
+    """Bounds of a link's memory and of its waiting."""
 
     keep_alive_s: int = 20  # a dead peer is noticed after at most twice this
     connect_timeout_s: float = 5.0  # TCP and TLS
     handshake_timeout_s: float = 3.0  # CONNECT and SUBSCRIBE answered
-    confirm_timeout_s: float = 30.0  # messages in flight, but none confirmed for so long
+    confirm_timeout_s: float = (
+        30.0  # the longest wait for a confirmation while messages are in flight
+    )
     first_wait_s: float = 0.5  # wait before the n-th try: random below first_wait_s * 2**n ...
     longest_wait_s: float = 30.0  # ... and below this
     steady_s: float = 5.0  # a connection that lasted this long begins the count of tries anew

@@ -1,4 +1,4 @@
-"""What came in and was not polled yet, bounded in bytes; two threads, no lock.
+"""Messages that came in and were not polled yet, bounded in bytes; two threads, no lock.
 
 Each of the two running totals has one writer, the network's thread and the poller's, so their
 difference is at worst a moment old.

@@ -1,7 +1,7 @@
 """An MQTT link that is kept up: events are polled, and nothing is queued while offline.
 
-MQTT is a lossy hint channel here and the lattices re-send whatever was not confirmed, so the link
-never buffers for a broker that is away: `publish` says False and the caller keeps what it has.
+MQTT may lose messages here: the agents send again whatever was not confirmed. So the link never
+buffers for a broker that is away: `publish` returns False, and the caller keeps what it has.
 One thread makes a connection, serves it until it ends, for whatever reason, names the reason in
 `Link.trouble`, and makes the next after a random wait below a doubling bound, so that a fleet
 does not return in one wave.
@@ -28,22 +28,21 @@ import threading
 from collections.abc import Callable, Sequence
 
 from lasp_edge.link.broker_url import BrokerUrl
-from lasp_edge.link.connection import Connection, ConnectionEnded, Settings, now_s
+from lasp_edge.link.connection import Connection, ConnectionEnded, ConnectionSettings, now_s
 from lasp_edge.link.events import (
     Counts,
     Disconnected,
     Event,
     Limits,
     Message,
-    Protocol,
+    MqttVersion,
     Traffic,
     Will,
 )
 from lasp_edge.link.inbox import Inbox
+from lasp_edge.link.mqtt_version import MqttVersionChoice
 
 log = logging.getLogger(__name__)
-
-_SILENT_TRIES = 3  # unanswered CONNECTs before a protocol that has worked is given up
 
 
 class Link:
@@ -53,7 +52,7 @@ class Link:
     `manual_acknowledgement`, when the caller says `acknowledge`. Until then the broker keeps it
     and, if it keeps the session (`keep_session_s` > 0), sends it again after a reconnection.
     Acknowledge in the order of arrival. A broker stops after some unacknowledged messages
-    (mosquitto: 20 unless told otherwise), so do not wait for more than those.
+    (mosquitto: 20 by default), so do not wait for more than those.
     Subscriptions are renewed on each connection, whatever the broker says it remembers, so
     retained messages come again then.
 
@@ -71,7 +70,7 @@ class Link:
             more than wake somebody (another link's `wake`, say).
 
     Raises:
-        ValueError: the will's topic or a subscription is none.
+        ValueError: the will's topic or a subscription is not valid.
     """
 
     def __init__(  # noqa: PLR0913 one argument for each thing that MQTT lets a client say
@@ -88,7 +87,7 @@ class Link:
         notify: Callable[[], None] | None = None,
     ) -> None:
         self.counts = Counts()
-        self._settings = Settings(
+        self._settings = ConnectionSettings(
             broker, client_id, tuple(subscriptions), last_will, keep_session_s, limits
         )
         self._manual_acknowledgement = manual_acknowledgement
@@ -104,21 +103,19 @@ class Link:
         self._number = 0
         self._past_trouble = "not started"
         self._past_traffic = Traffic()
-        self._protocol: Protocol = broker.protocol or "5"
-        self._protocol_has_worked = False
-        self._silent_tries = 0
+        self._choice = MqttVersionChoice(broker.protocol)
         self._new_connection().subscribe(self._settings.subscriptions or ["#"])  # refuses bad ones
 
     # The caller's thread.
 
     def start(self) -> None:
-        """Begin to connect; how that goes is told by `poll` and `trouble`."""
+        """Begin to connect; `poll` and `trouble` say what comes of it."""
         assert self._thread is None, "a link is started once"
         self._past_trouble = "connecting"
         self._start_thread()
 
     def stop(self, flush_s: float = 2.0) -> None:
-        """Wait up to `flush_s` until what is in flight is confirmed, then say goodbye."""
+        """Wait up to `flush_s` until all messages are confirmed, then disconnect."""
         ends_s = now_s() + flush_s
         while self.connected and now_s() < ends_s:
             self._progress.clear()
@@ -193,7 +190,7 @@ class Link:
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing goes through, or not everything, in words for people; None if all is well."""
+        """What keeps messages from passing, in words for people; None if nothing does."""
         connection = self._connection
         if connection is None or not connection.ready:
             return self._past_trouble
@@ -201,9 +198,9 @@ class Link:
         return f"the broker refuses the subscription {refused[0]}" if refused else None
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> MqttVersion:
         """The protocol in use, or tried next."""
-        return self._protocol
+        return self._choice.protocol
 
     @property
     def in_flight(self) -> int:
@@ -242,7 +239,7 @@ class Link:
             connection, was_up = self._connect_and_serve()
             if was_up and now_s() - began_s >= limits.steady_s:
                 tries = 0
-            if self._choose_protocol(connection, was_up=was_up):
+            if self._choice.learn(connection, was_up=was_up):
                 continue
             bound_s = min(limits.first_wait_s * 2.0 ** min(tries, 30), limits.longest_wait_s)
             tries += 1
@@ -273,7 +270,12 @@ class Link:
     def _new_connection(self) -> Connection:
         self._number += 1
         return Connection(
-            self._number, self._protocol, self._settings, self._inbox, self.counts, self._progress
+            self._number,
+            self._choice.protocol,
+            self._settings,
+            self._inbox,
+            self.counts,
+            self._progress,
         )
 
     def _went_down(self, connection: Connection, reason: str, *, was_up: bool) -> None:
@@ -283,24 +285,3 @@ class Link:
         self._progress.set()
         if was_up:
             self._inbox.put(Disconnected(reason))
-
-    def _choose_protocol(self, ended: Connection, *, was_up: bool) -> bool:
-        """Fall back to 3.1.1 where MQTT 5 is refused or not answered, and the other way round.
-
-        What has worked is given up only if it is refused, or is not answered several times: a
-        broker that is killed during a handshake is silent, too. Returns whether to try at once.
-        """
-        if ended.answered and not ended.protocol_refused:
-            self._protocol_has_worked |= was_up
-            self._silent_tries = 0
-            return False
-        if not ended.opened or self._settings.broker.protocol is not None:
-            return False
-        self._silent_tries += 1
-        patience = _SILENT_TRIES if self._protocol_has_worked else 1
-        if not ended.protocol_refused and self._silent_tries < patience:
-            return False
-        self._protocol = "3.1.1" if ended.protocol == "5" else "5"
-        self._protocol_has_worked = False
-        self._silent_tries = 0
-        return self._protocol == "3.1.1"

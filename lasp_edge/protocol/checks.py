@@ -1,4 +1,4 @@
-"""What strangers send: each function gives the value back, or says why it is none.
+"""Checks of what strangers send: each function returns the value, or raises `FrameError`.
 
 Nothing that crosses the network is trusted: types, lengths and ranges are checked before a value is
 used, and a value that is wrong can do no more than raise `FrameError`.
@@ -19,11 +19,11 @@ _INT64 = 2**63
 
 
 class FrameError(ValueError):
-    """Bytes that are no frame; the text is the reason they are counted under."""
+    """The bytes are not a valid frame; the text is the reason under which they are counted."""
 
 
 def replica(incarnation: Any, nonce: Any, device: Any) -> Replica:
-    """Return the replica that these make; its device has a name."""
+    """Return the replica with these parts; its device must have a name."""
     try:
         made = Replica.checked(incarnation, nonce, device)
     except ValueError:
@@ -64,14 +64,21 @@ def part_column(values: Any) -> tuple[int | bytes | None, ...]:
 
 
 def text(value: Any, longest: int = 255) -> str:
-    """Return text of so many bytes at most."""
+    """Return text of at most `longest` bytes of UTF-8."""
     if type(value) is not str or len(value.encode()) > longest:
         raise FrameError("bad text")
     return value
 
 
+def name(value: Any) -> str:
+    """Return text that names something: it is not empty."""
+    if not text(value):
+        raise FrameError("bad text")
+    return str(value)
+
+
 def keys(values: Any, longest: int) -> list[str]:
-    """Return texts by which entries may be grouped: they hold no control characters."""
+    """Return keys of at most `longest` bytes each; they hold no control characters."""
     known = [text(value, longest) for value in array(values)]
     if any(character < " " for key in known for character in key):
         raise FrameError("a control character in a key")

@@ -1,94 +1,56 @@
-"""Frames: what crosses MQTT between devices, and between devices and the lander.
+"""The kinds of frames: what agents, landers and operators say to each other over MQTT.
 
-A frame is one msgpack array `[format, kind, device, incarnation, nonce, number, body, extras]`.
-`number` counts a replica's frames of a kind from 1. `extras` is a map that a reader ignores where
-it does not know a key: groups, fences and signatures have their place there. Nothing a stranger
-sends can do more than raise `FrameError`: size, depth, types and ranges are checked
-here and in `lasp_edge.protocol.checks`.
-
-Pane entries are packed by column, with differences of panes and seqs, so that a mean entry takes a
-few bytes.
+Each class states what its kind says beside the envelope (`lasp_edge.protocol.envelope`), and checks
+it when it is decoded. `lasp_edge.protocol.kinds` says on which topic each kind travels and who
+reads it.
 
     >>> me = Replica(1, 7, "pi-1")
-    >>> entries = PaneEntries(stream=5, span_us=10, incarnation=1, nonce=7, columns=((3,), (6600,)),
-    ...                       keys=("attic",), panes_us=(120,), seqs=(9,))
-    >>> frame = PaneFrame(me, 1, (entries,))
-    >>> decode(frame.encode()) == frame
-    True
+    >>> frame = BeatFrame(me, 1, low_us=120, done=False, reports=(), seq=9)
+    >>> (frame.about, len(frame.encode()))
+    ('pi-1', 17)
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
-
-import msgpack
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 from crdts import Membership, Replica, Version
 from crdts.membership import Member
 from crdts.replica import SEQS
 from lasp_edge.folds.fold import MAX_COLUMNS
-from lasp_edge.protocol import checks
-from lasp_edge.protocol.checks import FrameError as FrameError  # noqa: PLC0414 - exported
+from lasp_edge.protocol import blocks, checks
+from lasp_edge.protocol.blocks import PaneEntries, PartColumn
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.envelope import Envelope, Frame
+from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
-
-FORMAT = 1
-MAX_FRAME_BYTES = 65_536
-_TIME_LIMIT = 2**58
-
-
-PartColumn = tuple[int | bytes | None, ...]
-"""One fold column of several entries: integers, None where a partial has none, or all bytes."""
-
-
-class PaneEntries(NamedTuple):
-    """Pane entries of one stream and one replica, by column; all columns are equally long.
-
-    Attributes:
-        stream: the stream id.
-        span_us: length of a pane.
-        incarnation: with `nonce` the replica that wrote them, which may be an earlier one of the
-            frame's device.
-        nonce: see `incarnation`.
-        columns: one tuple for each fold column: integers, None where a partial has none, or bytes.
-        keys: the group of each entry, empty text for none.
-        panes_us: start of each entry's pane, a multiple of the span.
-        seqs: version of each entry within its replica.
-    """
-
-    stream: int
-    span_us: int
-    incarnation: int
-    nonce: int
-    columns: tuple[PartColumn, ...]
-    keys: tuple[str, ...]
-    panes_us: tuple[int, ...]
-    seqs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PaneFrame:
-    """Pane entries, to be acknowledged by `number`."""
+class PaneFrame(Frame):
+    """Pane entries that a device sends to the lander, which acknowledges them by `number`."""
 
-    replica: Replica
-    number: int
     blocks: tuple[PaneEntries, ...]
 
     kind = 1
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes."""
-        return _pack(self, [_packed_block(block) for block in self.blocks])
+    def body(self) -> list[Any]:
+        return [blocks.packed(block) for block in self.blocks]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        unpacked = tuple([blocks.unpacked(block) for block in envelope.body])
+        return cls(envelope.sender, envelope.number, unpacked)
 
 
 @dataclass(frozen=True, slots=True)
-class VariableFrame:
+class VariableFrame(Frame):
     """A device's whole entry of one shard of a variable: keys that are not in it are gone.
 
-    A variable without keys has the one key "" in shard 0. Of one with keys an entry may be empty.
+    The entry's seq is `number`: with the sender it is the entry's version. A variable without keys
+    has the one key "" in shard 0. Of one with keys an entry may be empty.
 
     Attributes:
-        number: the entry's seq: with the replica it is the entry's version.
         variable: the variable's name.
         stream: the id of the local fold that made the partials; 0 for a shared state.
         shard: which of the variable's shards it is.
@@ -98,8 +60,6 @@ class VariableFrame:
             column with the encoded state.
     """
 
-    replica: Replica
-    number: int
     variable: str
     stream: int
     shard: int
@@ -112,16 +72,34 @@ class VariableFrame:
     @property
     def version(self) -> Version:
         """The entry's version."""
-        return Version.of(self.replica, self.number)
+        return Version.of(self.sender, self.number)
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes."""
+    @property
+    def subtopic(self) -> tuple[str, ...]:
+        return (self.variable, f"{self.shard:02x}")
+
+    def body(self) -> list[Any]:
         ages = [self.number - seq for seq in self.seqs]
-        return _pack(self, [self.variable, self.stream, self.shard, self.keys, ages, self.columns])
+        return [self.variable, self.stream, self.shard, self.keys, ages, self.columns]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        name, stream, shard, packed_keys, ages, packed_columns = envelope.body
+        number = envelope.number
+        variable = checks.name(name)
+        checks.integer(stream)
+        checks.integer(shard, 0, KEY_SHARDS)
+        keys = tuple(checks.keys(packed_keys, KEY_BYTES))
+        _check_keys(keys, shard)
+        seqs = tuple([number - age for age in checks.integers(ages, 0, number + 1)])
+        columns = blocks.part_columns(packed_columns) if stream else _states(packed_columns)
+        if {len(seqs), *map(len, columns)} != {len(keys)}:
+            raise FrameError("columns of unequal length")
+        return cls(envelope.sender, number, variable, stream, shard, keys, seqs, columns)
 
 
 class Report(NamedTuple):
-    """What a device says of one variable.
+    """What a device holds of one variable.
 
     Attributes:
         variable: its name.
@@ -138,8 +116,8 @@ class Report(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BeatFrame:
-    """A device's periodic word.
+class BeatFrame(Frame):
+    """Sent periodically by each device: what it holds, and up to when it is complete.
 
     Attributes:
         low_us: its promise, the low watermark; None where it cannot promise anything.
@@ -148,8 +126,6 @@ class BeatFrame:
         seq: the newest of the replica's durable pane entries; 0 before the first.
     """
 
-    replica: Replica
-    number: int
     low_us: int | None
     done: bool
     reports: tuple[Report, ...]
@@ -157,241 +133,133 @@ class BeatFrame:
 
     kind = 3
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes."""
-        return _pack(self, [self.low_us, self.done, self.reports, self.seq])
+    def body(self) -> list[Any]:
+        return [self.low_us, self.done, self.reports, self.seq]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        low_us, done, reports, seq = envelope.body
+        if low_us is not None:
+            checks.integer(low_us, -TIME_LIMIT_US, TIME_LIMIT_US)
+        known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
+        checks.integer(seq, 0, SEQS)
+        return cls(envelope.sender, envelope.number, low_us, checks.flag(done), known, seq)
 
 
 @dataclass(frozen=True, slots=True)
-class PresenceFrame:
-    """Whether a replica is connected; the broker says it is not when the connection breaks."""
+class PresenceFrame(Frame):
+    """Whether a replica is connected: told by itself, or by the broker as its Last Will.
 
-    replica: Replica
-    number: int
+    A will is made before the connection and told after it, so the frame that came last counts,
+    whatever its number.
+    """
+
     online: bool
 
     kind = 4
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes."""
-        return _pack(self, [self.online])
+    def body(self) -> list[Any]:
+        return [self.online]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        (online,) = envelope.body
+        return cls(envelope.sender, envelope.number, checks.flag(online))
 
 
 @dataclass(frozen=True, slots=True)
-class AckFrame:
-    """Which pane frames of a replica have landed.
+class AckFrame(Frame):
+    """A lander tells a replica which of its pane frames have landed.
 
     Attributes:
-        lake: id of the lake; a device that sees another one sends everything again.
-        numbers: the frames' numbers.
+        addressee: the replica that sent the pane frames.
+        lake: id of the lake; a device that is told another one sends everything again.
+        numbers: of the pane frames.
     """
 
-    replica: Replica
-    number: int
+    addressee: Replica
     lake: str
     numbers: tuple[int, ...]
 
     kind = 5
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes."""
-        return _pack(self, [self.lake, self.numbers])
+    @property
+    def about(self) -> str:
+        return self.addressee.device
+
+    def body(self) -> list[Any]:
+        return [self.addressee.incarnation, self.addressee.nonce, self.lake, self.numbers]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        incarnation, nonce, lake, numbers = envelope.body
+        addressee = checks.replica(incarnation, nonce, envelope.about)
+        landed = checks.integers(numbers, 0, SEQS)
+        return cls(envelope.sender, envelope.number, addressee, checks.text(lake), landed)
 
 
 @dataclass(frozen=True, slots=True)
-class AskFrame:
-    """A peer's request that a device publish its entry of a variable again."""
+class AskFrame(Frame):
+    """A peer asks the device `about` to publish its entries of a variable again."""
 
-    replica: Replica
-    number: int
+    about: str = field()  # the base class's property is not its default
     variable: str
 
     kind = 6
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes."""
-        return _pack(self, [self.variable])
+    def body(self) -> list[Any]:
+        return [self.variable]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        (variable,) = envelope.body
+        return cls(envelope.sender, envelope.number, envelope.about, checks.text(variable))
 
 
 @dataclass(frozen=True, slots=True)
-class MemberFrame:
-    """An operator's word on a device: whether it counts, retained for everybody.
+class MemberFrame(Frame):
+    """An operator's command on the device `about`: whether it counts.
+
+    The broker retains it for everybody, and devices that know it repeat it in their own name.
 
     Attributes:
-        replica: the device that is meant, with incarnation and nonce of its newest known life;
-            both 0 where it was never heard.
-        number: the control, greater than that of every earlier word on the device.
-        retired: it does not count any more.
-        seq: with the replica the version up to which its panes count while it is retired.
+        control: the command's number, greater than that of every earlier one on the device.
+        retired: the device does not count any more.
+        version: up to which its panes count while it is retired; all 0 where it was never heard.
     """
 
-    replica: Replica
-    number: int
+    about: str = field()  # the base class's property is not its default
+    control: int
     retired: bool
-    seq: int
+    version: Version
 
     kind = 7
 
-    @property
-    def version(self) -> Version:
-        """Up to where the device's panes count."""
-        return Version.of(self.replica, self.seq)
-
     @classmethod
-    def of(cls, device: str, member: Member) -> "MemberFrame":
-        """Return the frame that says what is known of a device."""
-        replica = member.version.replica(device)
-        return cls(replica, member.control, member.retired, member.version.seq)
+    def of(cls, sender: Replica, number: int, device: str, member: Member) -> Self:
+        """Return the sender's frame that says what is known of a device."""
+        return cls(sender, number, device, member.control, member.retired, member.version)
 
     def membership(self) -> Membership:
-        """Return the frame's word as a delta."""
-        word = Member.checked(self.number, self.retired, self.version)
-        return Membership({self.replica.device: word})
+        """Return the command as a delta of the fleet's membership."""
+        return Membership({self.about: Member.checked(self.control, self.retired, self.version)})
 
-    def encode(self) -> bytes:
-        """Return the frame as bytes."""
-        return _pack(self, [self.retired, self.seq])
+    def body(self) -> list[Any]:
+        return [self.control, self.retired, *self.version]
 
-
-Frame = PaneFrame | VariableFrame | BeatFrame | PresenceFrame | AckFrame | AskFrame | MemberFrame
-
-
-def decode(payload: bytes) -> Frame:
-    """Return the frame.
-
-    Raises:
-        FrameError: the bytes are no valid frame of this format.
-    """
-    kind, replica, number, body = _envelope(payload)
-    reader = _READERS.get(kind)
-    if reader is None:
-        raise FrameError(f"unknown kind {kind}")
-    try:
-        return reader(replica, number, body)
-    except FrameError:
-        raise
-    except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
-        raise FrameError(f"malformed body: {type(error).__name__}") from None
-
-
-def entry_bytes(key: str, columns: int, binary: int = 0) -> int:
-    """Return an upper bound for the bytes that one entry adds to a frame.
-
-    Args:
-        key: its key.
-        columns: how many columns its fold has.
-        binary: how many bytes its binary parts have, together.
-    """
-    return len(key.encode()) + 5 + 9 * (3 + columns) + binary
-
-
-FRAME_OVERHEAD_BYTES = 512
-"""An upper bound for a pane frame's bytes beside its blocks."""
-
-BLOCK_OVERHEAD_BYTES = 64 + 5 * MAX_COLUMNS
-"""An upper bound for a block's bytes beside its entries."""
-
-SHARD_OVERHEAD_BYTES = FRAME_OVERHEAD_BYTES + 300 + 5 * MAX_COLUMNS
-"""An upper bound for the bytes of a variable's frame beside its entries."""
-
-
-def _pack(frame: Frame, body: list[Any]) -> bytes:
-    incarnation, nonce, device = frame.replica
-    envelope = [FORMAT, frame.kind, device, incarnation, nonce, frame.number, body, {}]
-    packed: bytes = msgpack.packb(envelope)
-    return packed
-
-
-def _envelope(payload: bytes) -> tuple[int, Replica, int, list[Any]]:
-    if len(payload) > MAX_FRAME_BYTES:
-        raise FrameError("too large")
-    try:
-        fields = msgpack.unpackb(payload, use_list=True, strict_map_key=True)
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
-        raise FrameError("not msgpack") from None
-    if not isinstance(fields, list) or len(fields) != 8:  # noqa: PLR2004 - the envelope's length
-        raise FrameError("not an envelope")
-    version, kind, device, incarnation, nonce, number, body, extras = fields
-    if type(version) is not int or version != FORMAT:
-        raise FrameError(f"not format {FORMAT}")  # its repr may be as deep as a stranger likes
-    replica = checks.replica(incarnation, nonce, device)
-    if not isinstance(body, list) or not isinstance(extras, dict):
-        raise FrameError("not an envelope")
-    if type(kind) is not int:
-        raise FrameError("bad kind")
-    return kind, replica, checks.integer(number, 0, SEQS), body
-
-
-def _differences(values: Sequence[int]) -> list[int]:
-    return [*values[:1], *(after - before for before, after in pairwise(values))]
-
-
-def _packed_block(block: PaneEntries) -> list[Any]:
-    if len(block.columns) > MAX_COLUMNS:
-        raise ValueError(f"at most {MAX_COLUMNS} columns a stream, not {len(block.columns)}")
-    names = sorted(set(block.keys))
-    order = {name: index for index, name in enumerate(names)}
-    panes = _differences([pane_us // block.span_us for pane_us in block.panes_us])
-    keys = [] if names in ([], [""]) else [names, [order[key] for key in block.keys]]
-    return [
-        *block[:4],
-        [list(column) for column in block.columns],
-        keys,
-        panes,
-        _differences(block.seqs),
-    ]
-
-
-def _block(packed: Any) -> PaneEntries:
-    stream, span_us, incarnation, nonce, packed_columns, packed_keys, panes, seqs = checks.array(
-        packed
-    )
-    checks.integer(stream)
-    checks.integer(span_us, 1, _TIME_LIMIT)
-    Version.checked(incarnation, nonce, 0)
-    if len(checks.array(packed_columns)) > MAX_COLUMNS:
-        raise FrameError("too many columns")
-    columns = tuple([checks.part_column(column) for column in packed_columns])
-    indices = _restored(panes, -_TIME_LIMIT // span_us, _TIME_LIMIT // span_us)
-    numbers = _restored(seqs, 0, SEQS)
-    keys = _keys(packed_keys, len(indices))
-    if not indices or {len(numbers), len(keys), *map(len, columns)} != {len(indices)}:
-        raise FrameError("columns of unequal length")
-    panes_us = tuple([index * span_us for index in indices])
-    return PaneEntries(stream, span_us, incarnation, nonce, columns, keys, panes_us, numbers)
-
-
-def _restored(differences: Any, least: int, below: int) -> tuple[int, ...]:
-    return checks.integers(list(accumulate(checks.integers(differences))), least, below)
-
-
-def _keys(packed: Any, length: int) -> tuple[str, ...]:
-    if not checks.array(packed):
-        return ("",) * length
-    names, indices = packed
-    known = checks.keys(names, MAX_FRAME_BYTES)
-    return tuple([known[index] for index in checks.integers(indices, 0, len(known))])
-
-
-def _pane_frame(replica: Replica, number: int, body: list[Any]) -> PaneFrame:
-    return PaneFrame(replica, number, tuple([_block(packed) for packed in body]))
-
-
-def _variable_frame(replica: Replica, number: int, body: list[Any]) -> VariableFrame:
-    name, stream, shard, packed_keys, ages, packed_columns = body
-    variable = checks.text(name)
-    checks.integer(stream)
-    checks.integer(shard, 0, KEY_SHARDS)
-    keys = tuple(checks.keys(packed_keys, KEY_BYTES))
-    _check_keys(keys, shard)
-    seqs = tuple([number - age for age in checks.integers(ages, 0, number + 1)])
-    if len(checks.array(packed_columns)) > MAX_COLUMNS:
-        raise FrameError("too many columns")
-    column = checks.part_column if stream else _states
-    columns = tuple([column(values) for values in packed_columns])
-    if {len(seqs), *map(len, columns)} != {len(keys)}:
-        raise FrameError("columns of unequal length")
-    return VariableFrame(replica, number, variable, stream, shard, keys, seqs, columns)
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        control, retired, *version = envelope.body
+        checks.integer(control, 1, SEQS)
+        checks.flag(retired)
+        return cls(
+            envelope.sender,
+            envelope.number,
+            envelope.about,
+            control,
+            retired,
+            Version.checked(*version),
+        )
 
 
 def _check_keys(keys: tuple[str, ...], shard: int) -> None:
@@ -401,21 +269,14 @@ def _check_keys(keys: tuple[str, ...], shard: int) -> None:
         raise FrameError("a key of another shard")
 
 
-def _states(values: Any) -> PartColumn:
-    """Return a column of encoded states, which are as long as a frame can be."""
-    if any(type(value) is not bytes for value in checks.array(values)):
-        raise FrameError("not an encoded state")
-    return tuple(values)
-
-
-def _beat_frame(replica: Replica, number: int, body: list[Any]) -> BeatFrame:
-    low_us, done, reports, seq = body
-    if low_us is not None:
-        checks.integer(low_us, -_TIME_LIMIT, _TIME_LIMIT)
-    known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
-    return BeatFrame(
-        replica, number, low_us, checks.flag(done), known, checks.integer(seq, 0, SEQS)
-    )
+def _states(plain: Any) -> tuple[PartColumn, ...]:
+    """Return columns of encoded states, each as long as a frame can be."""
+    if len(checks.array(plain)) > MAX_COLUMNS:
+        raise FrameError("too many columns")
+    for column in plain:
+        if any(type(state) is not bytes for state in checks.array(column)):
+            raise FrameError("not an encoded state")
+    return tuple([tuple(column) for column in plain])
 
 
 def _report(variable: Any, seq: Any, digest: Any, own: Any) -> Report:
@@ -427,35 +288,3 @@ def _report(variable: Any, seq: Any, digest: Any, own: Any) -> Report:
         checks.integer(digest, 0, 2**64),
         own,
     )
-
-
-def _presence_frame(replica: Replica, number: int, body: list[Any]) -> PresenceFrame:
-    (online,) = body
-    return PresenceFrame(replica, number, checks.flag(online))
-
-
-def _ack_frame(replica: Replica, number: int, body: list[Any]) -> AckFrame:
-    lake, numbers = body
-    return AckFrame(replica, number, checks.text(lake), checks.integers(numbers, 0, SEQS))
-
-
-def _ask_frame(replica: Replica, number: int, body: list[Any]) -> AskFrame:
-    (variable,) = body
-    return AskFrame(replica, number, checks.text(variable))
-
-
-def _member_frame(replica: Replica, number: int, body: list[Any]) -> MemberFrame:
-    retired, seq = body
-    checks.integer(number, 1, SEQS)
-    return MemberFrame(replica, number, checks.flag(retired), checks.integer(seq, 0, SEQS))
-
-
-_READERS: dict[int, Callable[[Replica, int, list[Any]], Frame]] = {
-    PaneFrame.kind: _pane_frame,
-    VariableFrame.kind: _variable_frame,
-    BeatFrame.kind: _beat_frame,
-    PresenceFrame.kind: _presence_frame,
-    AckFrame.kind: _ack_frame,
-    AskFrame.kind: _ask_frame,
-    MemberFrame.kind: _member_frame,
-}

@@ -72,31 +72,31 @@ class Topics:
 
     def pane(self, device: str) -> str:
         """Where a device sends its pane entries."""
-        return self._of("pane", device)
+        return self.of("pane", device)
 
     def variable(self, device: str, variable: str, shard: int = 0) -> str:
         """Where a device's entry of a variable is retained."""
-        return f"{self._of('var', device)}/{level(variable)}/{shard:02x}"
+        return self.of("var", device, variable, f"{shard:02x}")
 
     def beat(self, device: str) -> str:
         """Where a device says periodically what it holds and promises."""
-        return self._of("beat", device)
+        return self.of("beat", device)
 
     def presence(self, device: str) -> str:
         """Where it is retained whether a device is connected."""
-        return self._of("presence", device)
+        return self.of("presence", device)
 
     def acknowledgement(self, device: str) -> str:
         """Where a device hears which of its frames have landed."""
-        return self._of("ack", device)
+        return self.of("ack", device)
 
     def inbox(self, device: str) -> str:
         """Where peers ask a device for its entries."""
-        return self._of("inbox", device)
+        return self.of("inbox", device)
 
     def member(self, device: str) -> str:
         """Where it is retained whether a device counts."""
-        return self._of("member", device)
+        return self.of("member", device)
 
     def result(self, name: str, device: str, key: str | None = None) -> str:
         """Where a device's results are retained as JSON, for people; one topic a key if any."""
@@ -121,5 +121,12 @@ class Topics:
             raise ValueError("not the shard of this device")
         return Address(kind, device)
 
-    def _of(self, kind: str, device: str) -> str:
-        return f"{self.root}/{shard_of(device)}/{kind}/{level(device)}"
+    def of(self, kind: str, device: str, *names: str) -> str:
+        """Return the topic of one device's frames of a kind.
+
+        Args:
+            kind: as `lasp_edge.protocol.kinds` names it.
+            device: whom the frames concern.
+            *names: what follows, such as a variable's name and shard.
+        """
+        return "/".join((self.root, shard_of(device), kind, level(device), *map(level, names)))

@@ -7,11 +7,12 @@ from pathlib import Path
 from types import ModuleType
 
 from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 
 
-def load_program(spec: str) -> Program:
-    """Return the program that `MODULE:ATTRIBUTE` names, validated.
+def load_plan(spec: str) -> Plan:
+    """Return the plan of the program that `MODULE:ATTRIBUTE` names.
 
     Args:
         spec: a module's dotted name and the attribute that holds the program; `MODULE` alone
@@ -33,7 +34,7 @@ def load_program(spec: str) -> Program:
         found = "nothing" if program is None else f"a {type(program).__name__}"
         raise NotFound(f"{spec}: a Program is needed in {module_name}.{attribute}, found {found}")
     try:
-        return program.validate()
+        return program.plan()
     except ValueError as error:
         raise UsageError(f"{spec}: {error}") from None
 

@@ -109,7 +109,7 @@ def _of_replicas() -> Iterator[Claim]:
         yield Claim(type(state), "a start", growth(state, write, starts), A_START_B)
     nothing: list[tuple[Lattice, Write]] = [
         (OwnedMap(), lambda s, r: s.put(r, 1, None)),
-        (Frontier(), lambda s, r: s.promise(r, 1, START_US)),
+        (Frontier(), lambda s, r: s.promise(r, 1, START_US, START_US)),
         (Membership(), lambda s, r: s.retire(r.device, Version.of(r, 1))),
         (LWWRegister(), lambda s, r: s.write(r, 0, START_US)),
         (Max(), lambda s, r: s.record(r, 1)),
@@ -146,7 +146,7 @@ def _of_entries() -> Iterator[Claim]:
     last = SEQS - 1
     longest: list[tuple[Lattice, Write, int]] = [
         (OwnedMap(), lambda s, r: s.put(r, last, None), 20 + 1),
-        (Frontier(), lambda s, r: s.promise(r, last, START_US), 9 + 20),
+        (Frontier(), lambda s, r: s.promise(r, last, START_US, START_US), 40),
         (Membership(), lambda s, r: s.retire(r.device, Version.of(r, last)), 22),
         (GCounter(), lambda s, r: s.increment(r, 2**63 - 1), 9 + 10 + 1),
     ]
@@ -229,7 +229,7 @@ def _of_growth() -> Iterator[Claim]:
         (GCounter(), lambda s, _: s.increment(HERE)),
         (PNCounter(), lambda s, n: s.increment(HERE) if n % 2 else s.decrement(HERE)),
         (OwnedMap(), lambda s, n: s.put(HERE, n, n)),
-        (Frontier(), lambda s, n: s.promise(HERE, n, START_US + n)),
+        (Frontier(), lambda s, n: s.promise(HERE, n, START_US + n, START_US + n)),
         (Membership(), lambda s, n: s.admit("pi") if n % 2 else s.retire("pi", Version(1, 1, n))),
         (Max(), lambda s, n: s.record(HERE, n)),
         (Min(), lambda s, n: s.record(HERE, -n)),

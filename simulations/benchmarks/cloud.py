@@ -26,18 +26,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from cloud_tier import merge
-from cloud_tier.frontier import NOTHING_HEARD, Listening
-from cloud_tier.job import CONF, LOCAL_CONF
-from cloud_tier.landing import Landing, Reader, collector_off
-from cloud_tier.plan import Plan, plan_of
-from cloud_tier.segments import Record, Segment
-from cloud_tier.session import spark_session
-from cloud_tier.step import Known, step
-from cloud_tier.tables import Lake, entry_schema
+from cloud_tier.job import merge
+from cloud_tier.job.job import Job
+from cloud_tier.job.step import Known, step
+from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.lake.tables import ABSENT, Lake, landed_schema
+from cloud_tier.lander.landing import Landing, Reader, collector_off
+from cloud_tier.lander.segments import Record, Segment
+from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
-from lasp_edge.protocol.frames import PaneEntries, PaneFrame
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening
 from lasp_edge.protocol.topics import Topics
 
 SPAN_US = 10_000_000
@@ -55,12 +57,12 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def program() -> Program:
+def program() -> Plan:
     """Return the program that is measured: a mean per room over a minute, every ten seconds."""
     made = Program("benchmark")
     event = made.event("temperature", resolution="0.01")
     made.window("by_room", source=event, fold=folds.mean(), size_s=60, slide_s=10, key=lambda _: "")
-    return made
+    return made.plan()
 
 
 def entries(window: Window, rows: int, devices: int, seed: int) -> dict[str, list[Any]]:
@@ -78,12 +80,12 @@ def entries(window: Window, rows: int, devices: int, seed: int) -> dict[str, lis
     }
 
 
-def landed(made: Program, columns: dict[str, list[Any]]) -> pa.Table:
+def landed(made: Plan, columns: dict[str, list[Any]]) -> pa.Table:
     """Return entries as rows of `landing`."""
     rows = len(columns["seq"])
     same = {"kind": "pane", "incarnation": 1, "nonce": 7, "received_us": BEGIN_US}
-    schema = entry_schema(made.columns())
-    filled = {name: [same.get(name)] * rows for name in schema.names}
+    schema = landed_schema(made.columns)
+    filled = {name: [same.get(name, ABSENT.get(name))] * rows for name in schema.names}
     return pa.table(filled | columns, schema=schema)
 
 
@@ -110,7 +112,7 @@ def measured(cpu: Callable[[], float]) -> Iterator[list[float]]:
     figures += [time.perf_counter() - began_s, cpu() - began_cpu_s]
 
 
-def measure_landing(made: Program, lake: Lake, rows: int, devices: int) -> None:
+def measure_landing(made: Plan, lake: Lake, rows: int, devices: int) -> None:
     """Print what it costs to decode frames and commit them."""
     window = made.windows["by_room"]
     topics = Topics(made.name)
@@ -143,7 +145,7 @@ def measure_landing(made: Program, lake: Lake, rows: int, devices: int) -> None:
     _say(f"        {figures[0] * 1000:>12,.0f} ms to commit {table.num_rows:,} rows")
 
 
-def measure_join(spark: SparkSession, made: Program, rows: int, devices: int, folder: Path) -> None:
+def measure_join(spark: SparkSession, made: Plan, rows: int, devices: int, folder: Path) -> None:
     """Print what the join costs, and bare machinery beside it."""
     window = made.windows["by_room"]
     once = landed(made, entries(window, rows // 3, devices, seed=1))
@@ -152,7 +154,7 @@ def measure_join(spark: SparkSession, made: Program, rows: int, devices: int, fo
     random.Random(2).shuffle(order)
     path = folder / "rows.parquet"
     pq.write_table(thrice.take(order), path, row_group_size=max(1, rows // 8))
-    frame, names = spark.read.parquet(str(path)), list(made.columns())
+    frame, names = spark.read.parquet(str(path)), list(made.columns)
     identity = ("kind", "stream", "key", "pane_us", "device", "incarnation", "nonce")
     rivals = {
         "join    ": lambda: merge.joined(frame, names),
@@ -187,7 +189,7 @@ def _duckdb(path: Path, identity: tuple[str, ...], names: list[str], rows: int) 
     _say(f"DuckDB  {rows / best:>12,.0f} rows per CPU-second, the same maxima")
 
 
-def measure_steps(spark: SparkSession, plan: Plan, made: Program, steps: int, devices: int) -> None:
+def measure_steps(spark: SparkSession, job: Job, made: Plan, steps: int, devices: int) -> None:
     """Print what a step costs at the begin and at the end of so many."""
     window, cpu = made.windows["by_room"], Cpu(spark)
     known, walls, cpus = Known(None, NOTHING_HEARD), [], []
@@ -201,7 +203,7 @@ def measure_steps(spark: SparkSession, plan: Plan, made: Program, steps: int, de
         columns["seq"] = [seq + number * STEP_ROWS for seq in columns["seq"]]
         batch = spark.createDataFrame(landed(made, columns))
         with measured(cpu) as figures:
-            known = step(batch, number, plan, known).known
+            known = step(batch, number, job, known).known
         walls.append(figures[0])
         cpus.append(figures[1])
     for name, part in (("first", slice(WARM, WARM + SHOWN)), ("last ", slice(-SHOWN, None))):
@@ -221,11 +223,11 @@ def main() -> None:
     made = program()
     with tempfile.TemporaryDirectory() as folder:
         lake = Lake(Path(folder) / "lake")
-        lake.create(made.columns())
+        lake.create(made.columns)
         measure_landing(made, lake, 200_000, arguments.devices)
         spark = spark_session(app_name="benchmark", conf={**CONF, **LOCAL_CONF})
         measure_join(spark, made, arguments.rows, arguments.devices, Path(folder))
-        measure_steps(spark, plan_of(made, lake), made, arguments.steps, arguments.devices)
+        measure_steps(spark, Job(made, lake), made, arguments.steps, arguments.devices)
         spark.stop()
 
 

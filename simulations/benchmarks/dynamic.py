@@ -1,22 +1,23 @@
 """fold_dynamic over a fleet: what one changed entry costs, by the number of devices.
 
 Run: `python -m simulations.benchmarks dynamic`. A change goes the way of an agent's: a
-device's frame is joined into `device_agent.published`, its hash replaced in the digest, and the
-fleet's total and digest asked for. With an inverse (mean) that should not depend on the number of
-devices at all; without one (min) a tree of partials is climbed, so each ten times as many devices
-add a few steps.
+device's columns become its entry, which is joined into `lasp_edge.aggregates.fleet`, its hash
+replaced in the digest, and the fleet's total and digest asked for. With an inverse (mean) that
+should not depend on the number of devices at all; without one (min) a tree of partials is climbed,
+so each ten times as many devices add a few steps.
 
 The recomputation is what stands in for it: the combination of all partials, and nothing else.
 """
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
-from crdts import BoundedLWWSet, Replica
-from device_agent.published import Published
-from lasp_edge import Program, folds
-from lasp_edge.folds.fold import Fold, Partial
-from lasp_edge.protocol.frames import VariableFrame
+from crdts import Entry, OwnedMap, Replica, Version
+from lasp_edge import folds
+from lasp_edge.aggregates.fleet import FleetFold, rows_of
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from simulations.benchmarks.measure import MET, MISSED, Line, cpu_s
 
 FLEETS = (10, 100, 1_000, 10_000, 100_000)
@@ -33,44 +34,44 @@ def table(*, quick: bool = False) -> Iterator[Line]:
     yield from _curve("min: without one, O(log n)", folds.min(), fleets, FLAT * steps)
 
 
-def published(fold: Fold) -> Published:
-    """Return the entries of one local fold, of no device yet."""
-    program = Program("benchmark")
-    program.event("temperature", resolution="0.01")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=100), "samples", measures="temperature")
-    program.fold_dynamic(program.fold(samples, fold, "local"), "fleet")
-    return Published(program.local_folds["local"])
-
-
 def partial_of(fold: Fold, device: int, seq: int) -> Partial:
-    """Return what a device says at its `seq`-th word."""
+    """Return a device's partial after its `seq`-th change."""
     value = 2_150 + device * 7_919 % 997 + seq * 31 % 89
     return fold.combine(fold.lift(value, 0), fold.lift(value + 3, 1))
 
 
-def frame(entries: Published, fold: Fold, device: int, seq: int) -> VariableFrame:
+Message = tuple[str, Version, tuple[int, ...], tuple[tuple[Any, ...], ...]]
+"""What a device sends: its name, the version, the seqs and the columns of its only key."""
+
+
+def message(fold: Fold, device: int, seq: int) -> Message:
     """Return a device's `seq`-th message."""
     columns = tuple((part,) for part in partial_of(fold, device, seq))
     replica = Replica(1, 123_456_789 + device, f"pi-{device}")
-    local = entries.fold
-    return VariableFrame(replica, seq, local.name, local.stream, 0, ("",), (seq,), columns)
+    return replica.device, Version.of(replica, seq), (seq,), columns
+
+
+def take(entries: FleetFold, sent: Message) -> None:
+    """Join a message, as an agent does."""
+    device, version, seqs, columns = sent
+    entries.join(0, OwnedMap({device: Entry(version, rows_of(("",), seqs, columns))}))
 
 
 def change_s(fold: Fold, devices: int) -> float:
     """Return the CPU seconds of one changed entry, its total and digest."""
-    entries = published(fold)
+    entries = FleetFold(fold)
     for device in range(devices):
-        entries.put(frame(entries, fold, device, 1))
+        take(entries, message(fold, device, 1))
     seq = 1
 
-    def prepare() -> list[VariableFrame]:
+    def prepare() -> list[Message]:
         nonlocal seq
         seq += CHANGES
-        return [frame(entries, fold, n * 7_919 % devices, seq + n) for n in range(CHANGES)]
+        return [message(fold, n * 7_919 % devices, seq + n) for n in range(CHANGES)]
 
-    def change(frames: list[VariableFrame]) -> None:
-        for each in frames:
-            entries.put(each)
+    def change(messages: list[Message]) -> None:
+        for each in messages:
+            take(entries, each)
             entries.total("")
 
     spent_s = cpu_s(change, prepare, rounds=3) / CHANGES
@@ -96,7 +97,7 @@ def recomputation_s(fold: Fold, devices: int) -> float:
 
 
 def _curve(name: str, fold: Fold, fleets: tuple[int, ...], growth: float) -> Iterator[Line]:
-    what = f"fold_dynamic, one entry of so many devices changed: {name}"
+    what = f"fold_dynamic, one device's entry changed, by the number of devices: {name}"
     first_s = 0.0
     for devices in fleets:
         spent_s = change_s(fold, devices)

@@ -36,8 +36,8 @@ from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes, Restored
 from device_agent.state.store import Store
-from lasp_edge import Event, Program, Update, folds
-from lasp_edge.folds.fold import Partial
+from lasp_edge import Event, Plan, Program, Update, folds
+from lasp_edge.folds.columns import Partial
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
 
 BOUND = 100
@@ -116,7 +116,7 @@ def tiled(recording: Mapping[str, Column], readings: int, copies: int = COPIES) 
     return fleet
 
 
-def program(slide_s: int, *, handler: bool = False) -> Program:
+def program(slide_s: int, *, handler: bool = False) -> Plan:
     """Return the job: the last 100, their mean, and panes of `slide_s` of a window of a minute."""
     made = Program("ingest")
     temperature = made.event("temperature", resolution="0.01")
@@ -131,7 +131,7 @@ def program(slide_s: int, *, handler: bool = False) -> Program:
         made.collect(temperature, into=samples)
     made.fold_dynamic(made.fold(samples, folds.mean(), "local_average"), "global_average")
     made.window("minute", source=temperature, fold=folds.mean(), size_s=60, slide_s=slide_s)
-    return made
+    return made.plan()
 
 
 def batches(column: Column, size: int) -> Iterator[Batch]:
@@ -156,7 +156,7 @@ class Ours:
         group: batches of which the changes are packed, or committed, together.
     """
 
-    def __init__(self, made: Program, size: int, group: int = 1) -> None:
+    def __init__(self, made: Plan, size: int, group: int = 1) -> None:
         self._made, self._size, self._group = made, size, group
 
     def core_only(self, fleet: Fleet) -> dict[str, Came]:

@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from crdts import BoundedLWWSet, GSet, TwoPSet, encode
-from lasp_edge.protocol.frames import PaneEntries, PaneFrame, VariableFrame
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import PaneFrame, VariableFrame
 from simulations.benchmarks.crdt_peers import BRING, PYCRDT, REFERENCE, PycrdtSets, of_reference
 from simulations.benchmarks.crdts import HERE, SIZE, absent, beside, filled
 from simulations.benchmarks.measure import OURS, Line, is_installed, sizes

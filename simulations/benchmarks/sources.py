@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from device_agent.sources import SourceOptions, source_from_spec
+from device_agent.sources import SourceContext, source_from_spec
 
 ROWS = 50_000
 DEVICES = 3
@@ -38,9 +38,9 @@ def write_rows(path: Path, seed: int = 1) -> None:
 
 def replay(path: Path, **options: object) -> int:
     """Read the whole file and return the number of readings."""
-    base = SourceOptions(["temperature"], "device-0", random.Random(1), time="ts")
-    chosen = base._replace(fields={"temperature": "data.temp"}, **options)  # type: ignore[arg-type]
-    source = source_from_spec(f"jsonl:{path}", chosen)
+    mapped = {"time": "ts", "event": {"temperature": "data.temp"}} | options
+    context = SourceContext(["temperature"], "device-0", random.Random(1), options=mapped)
+    source = source_from_spec(f"jsonl:{path}", context)
     source.open(None)
     readings = 0
     while (batch := source.poll(0)) is not None:
@@ -76,7 +76,7 @@ def main() -> None:
             write_rows(path)
         ways: dict[str, Callable[[], int]] = {
             "time and one event": lambda: replay(path),
-            "and a tag": lambda: replay(path, tags={"room": "device_id"}),
+            "and a tag": lambda: replay(path, tag={"room": "device_id"}),
             "stamped by the agent": lambda: replay(path, time=None),
         }
         if path.suffix != ".gz":

@@ -28,11 +28,11 @@ now_s = time.monotonic  # noqa: TID251 a process's start takes real time
 Kind = Literal["mosquitto", "amqtt"]
 
 AMQTT_LACKS = (
-    "it knows MQTT 3.1.1 only (a CONNECT of MQTT 5 is left unanswered), keeps nothing on disk, "
-    "forgets a message that is not acknowledged within 5 seconds instead of sending it again, "
-    "and keeps no messages for a session that is away; retained messages, QoS 1 between two live "
-    "peers and Last Will work"
+    "it speaks MQTT 3.1.1 only and keeps nothing: not on disk, not for a device that is away, "
+    "not what stays unacknowledged for 5 s"
 )
+"""It leaves a CONNECT of MQTT 5 unanswered and lets two clients have the same id. Retained
+messages, QoS 1 between two live peers and Last Will work."""
 _MOSQUITTO_PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/sbin")
 _CONNECT_3_1_1 = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x0a\x00\x00"
 _ACCEPTED = b"\x20\x02\x00\x00"

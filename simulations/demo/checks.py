@@ -1,19 +1,26 @@
-"""The demo's checks (a) to (d): each compares integers and says what it found in one line."""
+"""The demo's checks (a) to (d): each compares integers and bytes, key by key.
 
-from collections.abc import Iterable, Mapping, Sequence
+What the devices hold comes from their reports, what the cloud holds from the columns of the lake's
+tables, and what is right from `simulations.oracle`. A value without `key=` has the one key "".
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
-from lasp_edge.folds.fold import Fold, Partial
-from lasp_edge.language.declarations import DynamicFold, Window
-from lasp_edge.language.program import Program
-from simulations.demo.devices import Value
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import DynamicFold, LocalFold, Window
+from lasp_edge.language.plan import Plan
+from simulations.demo.devices import KeyValue, Value
+from simulations.demo.lake import Row
 from simulations.demo.live import decimals, in_words, number
-from simulations.oracle import Reading, WindowTruth, dynamic_partial, windows
+from simulations.oracle import Reading, WindowTruth, dynamic_partials, windows
 
-Row = Mapping[str, str]
-_SHOWN = 2
+_EXAMPLES = 2
+_MOST_FINDINGS = 3
 _WIDTH = 98
 _INDENT = " " * 12
 
@@ -43,35 +50,50 @@ class Evidence(NamedTuple):
 
     Attributes:
         program: the program.
-        values: what each device holds at the end, by device and fold.
+        values: what each device holds at the end, by device and name.
         readings: each device's accepted readings in the order of acceptance.
-        globals: rows of the lake's table of fleet-wide values.
-        windows: rows of the lake's current windows, by definition.
+        globals: current rows of the lake's table of fleet-wide values, by name.
+        windows: current rows of the lake's table of windows, by name.
+        lasted_s: how long the demo ran: no sample is older.
     """
 
-    program: Program
+    program: Plan
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
-    globals: Sequence[Row]
+    globals: Mapping[str, Sequence[Row]]
     windows: Mapping[str, Sequence[Row]]
+    lasted_s: float
 
     def all_readings(self) -> list[Reading]:
         """Return the readings of all devices."""
         return [reading for of_device in self.readings.values() for reading in of_device]
 
 
+class Finding(NamedTuple):
+    """What a check found of one name; `ok` is as in `Verdict`."""
+
+    ok: bool | None
+    text: str
+
+
+def _holds(text: str) -> Finding:
+    return Finding(ok=True, text=text)
+
+
+def _differs(text: str) -> Finding:
+    return Finding(ok=False, text=text)
+
+
 def verdicts(evidence: Evidence) -> list[Verdict]:
     """Return the verdicts (a) to (d)."""
+    folds = evidence.program.dynamic_folds.values()
     checks = {
-        "a": [_agreement(evidence, fold) for fold in evidence.program.dynamic_folds.values()],
-        "b": [_recomputation(evidence, fold) for fold in evidence.program.dynamic_folds.values()],
-        "c": [_in_the_lake(evidence, fold) for fold in evidence.program.dynamic_folds.values()],
+        "a": [_agreement(evidence, fold) for fold in folds] + _derived(evidence),
+        "b": [_recomputation(evidence, fold) for fold in folds],
+        "c": [_in_the_lake(evidence, fold) for fold in folds],
         "d": [_windows(evidence, window) for window in evidence.program.windows.values()],
     }
     return [_joined(letter, found) for letter, found in checks.items()]
-
-
-Finding = tuple[bool | None, str]
 
 
 def _joined(letter: str, findings: Sequence[Finding]) -> Verdict:
@@ -79,102 +101,194 @@ def _joined(letter: str, findings: Sequence[Finding]) -> Verdict:
     if not findings:
         what = "window" if letter == "d" else "fleet-wide value"
         return Verdict(letter, None, f"nothing to check: the program has no {what}")
-    outcomes = {ok for ok, _ in findings}
+    outcomes = {finding.ok for finding in findings}
     ok = False if False in outcomes else True if True in outcomes else None
-    return Verdict(letter, ok, "; ".join(text for found, text in findings if found is ok))
+    told = [finding for finding in findings if finding.ok is ok]
+    told += [finding for finding in findings if ok and finding.ok is None]
+    texts = [finding.text for finding in told[:_MOST_FINDINGS]]
+    if len(told) > len(texts):
+        texts.append(f"and {len(told) - len(texts)} more {'differ' if ok is False else 'alike'}")
+    return Verdict(letter, ok, "; ".join(texts))
 
 
 def _agreement(evidence: Evidence, fold: DynamicFold) -> Finding:
     held = {d: values[fold.name] for d, values in evidence.values.items() if fold.name in values}
     silent = sorted(evidence.values.keys() - held.keys())
+    if silent or not held:
+        return _differs(f"{fold.name}: {', '.join(silent)} reported no value")
+    different = _different([value.keys for value in held.values()])
+    if not different and len({value.inputs for value in held.values()}) == 1:
+        one = _partials(fold.fold, next(iter(held.values())).keys)
+        return _holds(f"all {len(held)} devices hold the same {fold.name}: {_text(fold, one)}")
+    if not different:
+        told = ", ".join(f"{device} {value.inputs}" for device, value in held.items())
+        return _differs(f"{fold.name}: equal values from different inputs: {told}")
+    key = min(different)
+    told = ", ".join(
+        f"{device} {_of_key(fold, _partials(fold.fold, value.keys), key)}"
+        for device, value in held.items()
+    )
+    if not fold.keyed:
+        return _differs(f"{fold.name}: different values: {told}")
+    return _differs(
+        f"{fold.name}: {len(different):,} keys with different values (such as {key}: {told})"
+    )
+
+
+def _different(held: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the keys that not all have, or not all alike."""
+    first, *others = held
+    keys = set().union(*held)
+    return {key for key in keys if any(first.get(key) != other.get(key) for other in others)}
+
+
+def _derived(evidence: Evidence) -> list[Finding]:
+    """Return what was found of the sets that devices derive from shared ones."""
+    folds = {*evidence.program.local_folds, *evidence.program.dynamic_folds}
+    names = sorted({name for values in evidence.values.values() for name in values} - folds)
+    return [_derived_agreement(evidence, name) for name in names]
+
+
+def _derived_agreement(evidence: Evidence, name: str) -> Finding:
+    held = {device: values.get(name) for device, values in evidence.values.items()}
+    silent = sorted(device for device, value in held.items() if value is None)
     if silent:
-        return False, f"{fold.name}: {', '.join(silent)} told no value"
-    different = {(value.inputs, *sorted(value.columns.items())) for value in held.values()}
-    if len(different) == 1:
-        partial = _partial(fold.fold, next(iter(held.values())).columns)
-        return True, f"all {len(held)} devices hold the same {fold.name}: {_text(fold, partial)}"
-    told = ", ".join(f"{d} {_text(fold, _partial(fold.fold, v.columns))}" for d, v in held.items())
-    return False, f"{fold.name}: {len(different)} different values: {told}"
+        return _differs(f"{name}: {', '.join(silent)} reported no value")
+    plain = [value.keys[""] for value in held.values() if value is not None]
+    told = ", ".join(f"{part} {number(value, 2)}" for part, value in plain[0].parts.items())
+    if all(value == plain[0] for value in plain):
+        return _holds(f"all {len(plain)} devices hold the same {name}: {told}")
+    return _differs(f"{name}: the devices hold different values")
 
 
 def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
     bottom = fold.source.source.bottom
     assert isinstance(bottom, BoundedLWWSet)
-    if bottom.bound is None or bottom.max_age_s is not None:
-        return None, f"nothing to check: samples of {fold.source.source.name} expire by the clock"
-    right = dynamic_partial(evidence.program, fold.name, evidence.readings)
-    what = f"from each device's last {bottom.bound} readings"
-    wrong = _different(evidence, fold, right)
+    if bottom.max_age_s is not None and bottom.max_age_s <= evidence.lasted_s:
+        text = f"{fold.name}: not recomputed, samples expired by the clock meanwhile"
+        return Finding(None, text)
+    # Nothing has expired: as if all was accepted in the same moment.
+    at_once = {d: [r._replace(accepted_us=0) for r in of] for d, of in evidence.readings.items()}
+    right = dynamic_partials(evidence.program, fold.name, at_once, now_us=0)
+    what = f"each device's last {bottom.bound:,} readings" if bottom.bound else "all readings"
+    what += " of a key" * fold.keyed
+    wrong = []
+    for device, values in evidence.values.items():
+        held = _partials(fold.fold, values[fold.name].keys) if fold.name in values else right
+        wrong += [
+            f"{device} holds {_integers(fold.fold, held.get(key))}{_of(key)}, and right is "
+            f"{_integers(fold.fold, right.get(key))}"
+            for key in sorted(_different([held, right]))[:1]
+        ]
     if wrong:
-        return False, f"{fold.name}: {what} it should be {_integers(fold.fold, right)}, but {wrong}"
-    return True, f"recomputed {what}: equal ({_integers(fold.fold, right)})"
-
-
-def _different(evidence: Evidence, fold: DynamicFold, right: Partial) -> str:
-    held = {d: values.get(fold.name) for d, values in evidence.values.items()}
-    partials = {d: _partial(fold.fold, v.columns) for d, v in held.items() if v is not None}
-    wrong = [f"{d} holds {_integers(fold.fold, p)}" for d, p in partials.items() if p != right]
-    return ", ".join(wrong)
+        return _differs(f"{fold.name} from {what}: {'; '.join(wrong)}")
+    equal = f"{len(right):,} keys" if fold.keyed else _integers(fold.fold, right[""])
+    return _holds(f"{_name(evidence, fold)}recomputed from {what}: equal ({equal})")
 
 
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
-    found = [row for row in evidence.globals if row["name"] == fold.name and not row["key"]]
     held = [values[fold.name] for values in evidence.values.values() if fold.name in values]
-    if len(found) != 1 or not held:
-        return False, f"globals has {len(found)} current rows of {fold.name}, not 1"
-    (row,), value = found, held[0]
-    stored, right = _partial_of_row(fold.fold, row), _partial(fold.fold, value.columns)
-    if (row["inputs"], stored) == (value.inputs, right):
-        return True, f"Spark's table globals: the same, made from the same inputs ({value.inputs})"
-    return False, (
-        f"{fold.name}: Spark has {_integers(fold.fold, stored)} from inputs {row['inputs']}, the "
-        f"devices have {_integers(fold.fold, right)} from inputs {value.inputs}"
+    rows = evidence.globals.get(fold.name, ())
+    there = [row for row in rows if row["devices_in"] or not fold.keyed]
+    stored = {row["key"]: (_of_row(fold.fold, row), row["inputs"]) for row in there}
+    if len(stored) < len(there) or not held or (not stored and not fold.keyed):
+        return _differs(f"globals has {len(there)} current rows of {fold.name}")
+    right = {key: (_partial(fold.fold, value), value.inputs) for key, value in held[0].keys.items()}
+    wrong = sorted(_different([stored, right]))
+    if not wrong:
+        keys = f"{len(right):,} keys" if fold.keyed else held[0].inputs
+        same = f"{_name(evidence, fold)}the same, made from the same inputs ({keys})"
+        return _holds(f"Spark's table globals: {same}")
+    (spark, theirs), (devices, ours) = (each.get(wrong[0], (None, "-")) for each in (stored, right))
+    return _differs(
+        f"{fold.name}{_of(wrong[0])}: Spark has {_integers(fold.fold, spark)} from inputs "
+        f"{theirs}, the devices have {_integers(fold.fold, devices)} from inputs {ours}",
     )
 
 
+def _name(evidence: Evidence, fold: DynamicFold) -> str:
+    """Return the value's name where the program has several."""
+    return f"{fold.name} " if len(evidence.program.dynamic_folds) > 1 else ""
+
+
 def _windows(evidence: Evidence, window: Window) -> Finding:
-    readings = evidence.all_readings()
-    right = windows(evidence.program, window.name, readings)
+    right = windows(evidence.program, window.name, evidence.all_readings())
     rows = evidence.windows[window.name]
-    stored = {(row["key"], int(row["start_us"])): _truth_of(window.fold, row) for row in rows}
-    count = sum(reading.event == window.source.name for reading in readings)
+    stored = {
+        (row["key"], row["start_us"]): WindowTruth(_of_row(window.fold, row), row["devices_in"])
+        for row in rows
+    }
+    count = sum(reading.event == window.source.name for reading in evidence.all_readings())
     missing, extra = right.keys() - stored.keys(), stored.keys() - right.keys()
     wrong = {where for where in right.keys() & stored.keys() if right[where] != stored[where]}
     told = f"{window.name}: {len(rows):,} windows"
     if not (missing or extra or wrong) and len(rows) == len(stored):
-        return True, f"{told} equal the recomputation from {count:,} readings"
+        return _holds(f"{told} equal the recomputation from {count:,} readings")
     kinds = {"missing": missing, "extra": extra, "with other integers": wrong}
     parts = [
         f"{len(places):,} {kind}{_examples(places)}" for kind, places in kinds.items() if places
     ]
     parts += [f"{len(rows) - len(stored):,} doubled"] if len(rows) > len(stored) else []
-    return False, f"{told} in the lake: {', '.join(parts)}"
+    return _differs(f"{told} in the lake: {', '.join(parts)}")
 
 
 def _examples(places: Iterable[tuple[str, int]]) -> str:
-    shown = [f"{key!r} {start}" if key else f"{start}" for key, start in sorted(places)[:_SHOWN]]
-    return f" (such as {', '.join(shown)})"
+    shown = sorted(places)[:_EXAMPLES]
+    return f" (such as {', '.join(f'{start}{_of(key)}' for key, start in shown)})"
 
 
-def _partial(fold: Fold, columns: Mapping[str, int | None]) -> Partial:
-    return tuple(columns.get(name) for name in fold.columns_named)
+def _of(key: str) -> str:
+    return f" of {key!r}" if key else ""
 
 
-def _partial_of_row(fold: Fold, row: Row) -> Partial:
-    return tuple(int(row[name]) if row[name] else None for name in fold.columns_named)
+def _partials(fold: Fold, keys: Mapping[str, KeyValue]) -> dict[str, Partial]:
+    return {key: _partial(fold, value) for key, value in keys.items()}
 
 
-def _truth_of(fold: Fold, row: Row) -> WindowTruth:
-    return WindowTruth(_partial_of_row(fold, row), int(row["devices_in"]))
+def _partial(fold: Fold, value: KeyValue) -> Partial:
+    """Return the partial that a report tells of."""
+    parts = ((column, value.columns[column.name]) for column in fold.columns)
+    return tuple(bytes.fromhex(part) if column.binary else part for column, part in parts)
 
 
-def _integers(fold: Fold, partial: Partial) -> str:
+def _of_row(fold: Fold, row: Row) -> Partial:
+    """Return the partial that a row of a table holds; totals are decimals there."""
+    parts = (row[name] for name in fold.columns_named)
+    return tuple(int(part) if isinstance(part, Decimal) else part for part in parts)
+
+
+def lowered(what: LocalFold | DynamicFold | Window, row: Row) -> Mapping[str, Any]:
+    """Return the parts that people read off a row of a table."""
+    return what.fold.lower(_of_row(what.fold, row), what.resolution)
+
+
+def _integers(fold: Fold, partial: Partial | None) -> str:
+    if partial is None:
+        return "nothing"
     named = zip(fold.columns_named, partial, strict=True)
-    return ", ".join(f"{name} {number(value, 0)}" for name, value in named)
+    return ", ".join(f"{name} {_integer(value)}" for name, value in named)
 
 
-def _text(fold: DynamicFold, partial: Partial) -> str:
-    parts = fold.fold.lower(partial, fold.resolution)
+def _integer(value: int | bytes | None) -> str:
+    return f"{len(value):,} bytes" if isinstance(value, bytes) else number(value, 0)
+
+
+def _text(fold: DynamicFold, partials: Mapping[str, Partial]) -> str:
+    if not fold.keyed:
+        return _of_key(fold, partials, "")
+    keys = _first(partials)
+    told = "; ".join(f"{key}: {_of_key(fold, partials, key)}" for key in keys)
+    return f"{len(partials):,} keys" + f" (such as {told})" * bool(keys)
+
+
+def _first(keys: Collection[str]) -> list[str]:
+    return sorted(keys)[:1]
+
+
+def _of_key(fold: DynamicFold, partials: Mapping[str, Partial], key: str) -> str:
+    if key not in partials:
+        return number(None, 0)
+    parts = fold.fold.lower(partials[key], fold.resolution)
     places = decimals(fold.resolution)
     if len(parts) == 1:
         return number(next(iter(parts.values())), places)

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from lasp_edge.errors import Exit, UsageError
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 from simulations.demo import ending, story
 from simulations.demo.chaos import new_seed
 from simulations.demo.lake import COMMAND
@@ -97,7 +97,7 @@ async def _play(cast: Cast, screen: Screen, seed: int | None, speed: str | None)
 
 
 def _speed_in_words(speed: str) -> str:
-    return "as fast as possible" if speed == "max" else f"{speed} times as fast as recorded"
+    return "replayed " + ("at full speed" if speed == "max" else f"at {speed} times the speed")
 
 
 def _cast(arguments: argparse.Namespace) -> Cast:
@@ -112,9 +112,9 @@ def _cast(arguments: argparse.Namespace) -> Cast:
     if arguments.replay is None:
         _refuse_without_replay(arguments)
         spec = arguments.program or LIVE_PROGRAM
-        return Cast(spec, load_program(spec), LIVE_DEVICES, LIVE_SOURCE, lake, COMMAND)
+        return Cast(spec, load_plan(spec), LIVE_DEVICES, LIVE_SOURCE, lake, COMMAND)
     spec = arguments.program or REPLAY_PROGRAM
-    program, recording = load_program(spec), _recording(arguments)
+    program, recording = load_plan(spec), _recording(arguments)
     unknown = [e for e in recording.events if e.partition("=")[0] not in program.events]
     if unknown:
         raise UsageError(f"--event {unknown[0]}: {spec} has the events {', '.join(program.events)}")

@@ -12,21 +12,34 @@ from simulations.demo.processes import Child, Children
 from simulations.demo.relay import Relay
 
 REPORT_S = 0.5
+_NO_COLUMNS = frozenset({"parts", "inputs", "settled", "except", "devices"})
 
 
-class Value(NamedTuple):
-    """What a device holds of one fold's target.
+class KeyValue(NamedTuple):
+    """What a device holds of one key.
 
     Attributes:
         parts: for people, such as {"mean": 21.5}.
-        columns: the integers they were read off.
+        columns: what they were computed from, by name; bytes are hexadecimal text.
         inputs: digest of what it was made from; empty where the value is the device's own.
-        settled: every device that is connected told that it holds the same.
+    """
+
+    parts: Mapping[str, Any]
+    columns: Mapping[str, Any]
+    inputs: str
+
+
+class Value(NamedTuple):
+    """What a device holds of one fold's target or derived set.
+
+    Attributes:
+        keys: the value of each key; without `key=` the one key is "".
+        inputs: digest of what all keys were made from; empty where the value is the device's own.
+        settled: every device that is connected reported that it holds the same.
         absent: devices that are offline and did not.
     """
 
-    parts: Mapping[str, float | int | None]
-    columns: Mapping[str, int | None]
+    keys: Mapping[str, KeyValue]
     inputs: str
     settled: bool
     absent: tuple[str, ...]
@@ -34,11 +47,18 @@ class Value(NamedTuple):
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
         """Return the value that a report tells of."""
-        told = {"parts", "keys", "inputs", "settled", "except", "devices"}
-        columns = {name: value for name, value in plain.items() if name not in told}
-        absent = tuple(plain.get("except", ()))
-        parts = plain.get("parts", {})
-        return cls(parts, columns, plain.get("inputs", ""), plain.get("settled", False), absent)
+        keys = plain.get("keys", {"": plain})
+        return cls(
+            {key: _key_value(value) for key, value in keys.items()},
+            plain.get("inputs", ""),
+            plain.get("settled", False),
+            tuple(plain.get("except", ())),
+        )
+
+
+def _key_value(plain: Mapping[str, Any]) -> KeyValue:
+    columns = {name: value for name, value in plain.items() if name not in _NO_COLUMNS}
+    return KeyValue(plain.get("parts", {}), columns, plain.get("inputs", ""))
 
 
 class Report(NamedTuple):

@@ -7,14 +7,16 @@ from typing import Any
 
 from lasp_edge.errors import Exit
 from lasp_edge.language.declarations import Window
-from simulations.demo.checks import Evidence, Row, Verdict, verdicts
+from simulations.demo.checks import Evidence, Verdict, lowered, verdicts
 from simulations.demo.devices import Value
+from simulations.demo.lake import Row, current_globals, current_windows
 from simulations.demo.live import aligned, decimals, in_words, number
 from simulations.demo.stage import Stage
 from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 
 CLOUD_S = 120.0
 ROWS = 5
+_MOST_PARTS = 4
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNTED = {
@@ -39,7 +41,7 @@ async def finish(stage: Stage, pace: Pace) -> int:
 
     Args:
         stage: everything, settled.
-        pace: how often was measured.
+        pace: how fast the devices measured.
 
     Returns:
         The exit code.
@@ -47,7 +49,7 @@ async def finish(stage: Stage, pace: Pace) -> int:
     wires = [device.relay for device in stage.devices.values()]
     carried = sum(w.sent_bytes for w in wires), sum(w.received_bytes for w in wires)
     stage.freeze_table()
-    stage.say("Cloud: Spark merges what is left ...")
+    stage.say("Cloud: Spark merges what is left (a pane: what one device adds to a window) ...")
     await stage.wait_for_cloud(CLOUD_S)
     values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
     await stage.stop_devices()
@@ -67,9 +69,10 @@ async def _evidence(stage: Stage, values: Mapping[str, Mapping[str, Value]]) -> 
     readings = {
         name: await commands.readings(device.data_dir) for name, device in stage.devices.items()
     }
-    rows = await commands.globals(stage.lake) if program.dynamic_folds else []
-    windows = {name: await commands.windows(name, stage.lake) for name in program.windows}
-    return Evidence(program, values, readings, rows, windows)
+    folds, windows = program.dynamic_folds.items(), program.windows.items()
+    in_globals = {name: current_globals(stage.lake, fold) for name, fold in folds}
+    in_windows = {name: current_windows(stage.lake, window) for name, window in windows}
+    return Evidence(program, values, readings, in_globals, in_windows, stage.lasted_s())
 
 
 def _windows_lines(evidence: Evidence) -> list[str]:
@@ -81,37 +84,37 @@ def _windows_lines(evidence: Evidence) -> list[str]:
 
 def _title(window: Window, rows: Sequence[Row]) -> str:
     size_s, slide_s = window.size_us / 1_000_000, window.slide_us / 1_000_000
-    keyed = ", by key" if any(row["key"] for row in rows) else ""
+    keyed = ", by key" if window.keyed else ""
     return f"{window.name}: {len(rows):,} windows of {size_s:g} s, one every {slide_s:g} s{keyed}"
 
 
 def window_lines(window: Window, rows: Sequence[Row]) -> list[str]:
     """Return the last windows as a table for people, under a line that says what they are."""
     title = _title(window, rows)
-    shown = sorted(rows, key=lambda row: (int(row["start_us"]), row["key"]))[-ROWS:]
+    shown = sorted(rows, key=lambda row: (row["start_us"], row["key"]))[-ROWS:]
     if not shown:
         return [f"{title}."]
-    title += f"; the last {len(shown)} (UTC):" if len(rows) > len(shown) else " (UTC):"
-    keyed = any(row["key"] for row in rows)
-    head = ["", "from", "to", *(["key"] if keyed else []), *map(in_words, window.fold.parts)]
-    table = [[*head, "devices", ""], *(_window_row(window, row, keyed=keyed) for row in shown)]
-    return [title, *aligned(table, left=(0, 1, 2, 3, -1) if keyed else (0, 1, 2, -1))]
+    title += f"; the last {len(shown)} (UTC)" if len(rows) > len(shown) else " (UTC)"
+    several = len(window.fold.parts)
+    title += f", {_MOST_PARTS} of {several} values:" if several > _MOST_PARTS else ":"
+    head = ["", "from", "to", *(["key"] if window.keyed else []), *map(in_words, _parts(window))]
+    table = [[*head, "devices", ""], *(_window_row(window, row) for row in shown)]
+    return [title, *aligned(table, left=(0, 1, 2, 3, -1) if window.keyed else (0, 1, 2, -1))]
 
 
-def _window_row(window: Window, row: Row, *, keyed: bool) -> list[str]:
-    start, end = (_EPOCH + timedelta(microseconds=int(row[c])) for c in ("start_us", "end_us"))
-    places = decimals(window.resolution)
-    parts = [_part(row.get(part, ""), places) for part in window.fold.parts]
+def _parts(window: Window) -> tuple[str, ...]:
+    """Return the parts that fit on a line."""
+    return window.fold.parts[:_MOST_PARTS]
+
+
+def _window_row(window: Window, row: Row) -> list[str]:
+    start, end = (_EPOCH + timedelta(microseconds=row[c]) for c in ("start_us", "end_us"))
+    values, places = lowered(window, row), decimals(window.resolution)
+    parts = [number(values[part], places) for part in _parts(window)]
     devices = f"{row['devices_in']} of {row['devices_expected']}"
-    key = [row["key"]] if keyed else []
+    key = [row["key"]] if window.keyed else []
     when = [f"{start:%Y-%m-%d %H:%M:%S}", f"{end:%H:%M:%S}"]
     return ["", *when, *key, *parts, devices, _STATUS.get(row["status"], row["status"])]
-
-
-def _part(text: str, places: int) -> str:
-    if not text:
-        return number(None, places)
-    return number(int(text) if text.lstrip("-").isdigit() else float(text), places)
 
 
 def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:

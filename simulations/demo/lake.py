@@ -1,20 +1,50 @@
-"""What the commands print about the lake and the devices' stores: CSV rows and JSON lines."""
+"""What is left at the end: the rows of the lake's tables, and what the devices' stores hold."""
 
-import csv
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lasp_edge.errors import Exit
+from lasp_edge.language.declarations import DynamicFold, Window
 from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 from simulations.oracle import Reading
 
 COMMAND = (sys.executable, "-m", "lasp_edge")
 """`lasp-edge` as this very Python has it installed, wherever its scripts are."""
+
+Row = Mapping[str, Any]
+"""A row of a Delta table, by column."""
+
+
+def current_windows(lake: Path, window: Window) -> list[Row]:
+    """Return the newest revision of each (key, start) of a window, as the table has it."""
+    return _newest(lake / "windows", window.stream, "key, start_us")
+
+
+def current_globals(lake: Path, fold: DynamicFold) -> list[Row]:
+    """Return the newest revision of each key of a fleet-wide value, as the table has it."""
+    return _newest(lake / "globals", fold.stream, "key")
+
+
+def _newest(table: Path, stream: int, identity: str) -> list[Row]:
+    """Return a stream's rows of the greatest revision; several of one identity are all there."""
+    import pyarrow as pa  # noqa: PLC0415 - the demo says what is missing before it reads a table
+    from deltalake import DeltaTable, QueryBuilder  # noqa: PLC0415
+
+    if not DeltaTable.is_deltatable(str(table)):
+        return []
+    newest = f"max(revision) OVER (PARTITION BY {identity}) AS newest"
+    query = (
+        f"SELECT * FROM (SELECT *, {newest} FROM t WHERE stream = {stream}) "  # noqa: S608 - ours
+        f"WHERE revision = newest ORDER BY {identity}"
+    )
+    found = QueryBuilder().register("t", DeltaTable(str(table))).execute(query)
+    rows: list[Row] = pa.table(found).to_pylist()
+    return rows
 
 
 class Commands:
@@ -29,14 +59,6 @@ class Commands:
         self._children = children
         self._command = command
 
-    async def windows(self, name: str, lake: Path) -> list[dict[str, str]]:
-        """Return the current windows of a definition; none where nothing was read."""
-        return await self._table("windows", name, "--lake", str(lake), "--csv")
-
-    async def globals(self, lake: Path) -> list[dict[str, str]]:
-        """Return the current fleet-wide values."""
-        return await self._table("globals", "--lake", str(lake), "--csv")
-
     async def readings(self, data_dir: Path) -> list[Reading]:
         """Return a device's accepted readings in the order of acceptance."""
         lines = await self._lines("readings", "--data-dir", str(data_dir))
@@ -47,9 +69,6 @@ class Commands:
         lines = await self._lines("status", "--data-dir", str(data_dir), "--json")
         status: dict[str, Any] = json.loads(lines[0]) if lines else {}
         return status
-
-    async def _table(self, *words: str) -> list[dict[str, str]]:
-        return list(csv.DictReader(await self._lines(*words)))
 
     async def _lines(self, *words: str) -> list[str]:
         lines: list[str] = []

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil, log10
-from typing import NamedTuple, Self, TextIO
+from typing import Any, NamedTuple, Self, TextIO
 
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from simulations.demo.devices import Condition, Device, Report, Value
 
 UNKNOWN = "-"
@@ -24,6 +24,7 @@ class Measure(NamedTuple):
         part: name of the part.
         decimals: how many of the part's decimals are shown.
         unit: such as "°C".
+        keyed: there is a value for each key; how many keys there are is shown instead.
     """
 
     own: str
@@ -31,24 +32,28 @@ class Measure(NamedTuple):
     part: str
     decimals: int
     unit: str
+    keyed: bool = False
 
     @classmethod
-    def of(cls, program: Program) -> Self | None:
+    def of(cls, program: Plan) -> Self | None:
         """Return the measure of a program; None where it has no fleet-wide value."""
         for name, fold in program.dynamic_folds.items():
             units = {e.unit for e in program.events.values() if e.resolution == fold.resolution}
             unit = units.pop() if len(units) == 1 else ""
-            return cls(fold.source.name, name, fold.fold.parts[0], decimals(fold.resolution), unit)
+            part, places = fold.fold.parts[0], decimals(fold.resolution)
+            return cls(fold.source.name, name, part, places, unit, fold.keyed)
         return None
 
     @property
     def word(self) -> str:
-        """The part's name in plain language."""
-        return in_words(self.part)
+        """What is shown, in plain language."""
+        return "keys" if self.keyed else in_words(self.part)
 
-    def text(self, parts: Mapping[str, float | int | None]) -> str:
-        """Return the value of the part with its unit."""
-        return f"{number(parts.get(self.part), self.decimals)} {self.unit}".strip()
+    def text(self, value: Value) -> str:
+        """Return the value of the part with its unit, or how many keys have one."""
+        if self.keyed:
+            return f"{len(value.keys):,}"
+        return f"{number(value.keys[''].parts.get(self.part), self.decimals)} {self.unit}".strip()
 
 
 def in_words(part: str) -> str:
@@ -65,15 +70,17 @@ def decimals(resolution: Resolution) -> int:
     return max(0, ceil(-log10(resolution.exact)))
 
 
-def number(value: float | None, places: int) -> str:
-    """Return a value for people.
+def number(value: Any, places: int) -> str:
+    """Return a value for people; a user's fold may give other things than numbers.
 
-    >>> number(12345.678, 1), number(7, 2), number(None, 2)
-    ('12,345.7', '7', '-')
+    >>> number(12345.678, 1), number(7, 2), number(None, 2), number("calm", 2)
+    ('12,345.7', '7', '-', 'calm')
     """
     if value is None:
         return UNKNOWN
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.{places}f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.{places}f}" if isinstance(value, float) else str(value)
 
 
 def rows(devices: Iterable[Device], measure: Measure | None) -> list[tuple[str, ...]]:
@@ -81,7 +88,9 @@ def rows(devices: Iterable[Device], measure: Measure | None) -> list[tuple[str, 
     if measure is None:
         head: tuple[str, ...] = ("device", "samples", "still to send", "")
     else:
-        own, fleet = f"its own {measure.word}", f"the fleet's {measure.word}, as it sees it"
+        own = f"its own {measure.word}"
+        seen = "as it sees them" if measure.keyed else "as it sees it"
+        fleet = f"the fleet's {measure.word}, {seen}"
         head = ("device", "samples", own, fleet, "agreed")
     return [head, *(_row(device, measure) for device in devices)]
 
@@ -96,7 +105,7 @@ def _row(device: Device, measure: Measure | None) -> tuple[str, ...]:
         state = "" if device.condition is Condition.RUNNING else str(device.condition)
         return (device.name, samples, f"{report.dirty:,}", state)
     held = [report.values.get(name) for name in (measure.own, measure.fleet)]
-    texts = [UNKNOWN if value is None else measure.text(value.parts) for value in held]
+    texts = [UNKNOWN if value is None else measure.text(value) for value in held]
     return (device.name, samples, *texts, _agreed(device, report, held[1]))
 
 

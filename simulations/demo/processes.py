@@ -22,7 +22,8 @@ from simulations.demo import watchdog
 
 GRACE_S = 10.0
 _LOOK_S = 0.02
-_LONGEST_LINE_BYTES = 1 << 22
+_LONGEST_LINE_BYTES = 1 << 26
+"""A report has a line for all keys: 100,000 keys of 500 bytes."""
 _TAIL_LINES = 12
 
 

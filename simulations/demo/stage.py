@@ -8,15 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lasp_edge.language.program import Program
+from lasp_edge.language.plan import Plan
 from simulations.demo.broker import PrivateBroker
-from simulations.demo.devices import Condition, Device, Report
+from simulations.demo.devices import Condition, Device, Report, Value
 from simulations.demo.lake import Commands, trouble_with
 from simulations.demo.live import Measure, Screen, aligned, rows
 from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 
 _LOOK_S = 0.2
+_MOST_NAMES = 5
 IDLE_S = 5
 TELL_S = 15.0
 _STARTING = "Spark is still starting"
@@ -36,7 +37,7 @@ class Cast:
     """
 
     spec: str
-    program: Program
+    program: Plan
     devices: Sequence[str]
     words: Sequence[str]
     lake: Path | None
@@ -65,7 +66,7 @@ class Stage:
         self.commands = Commands(self.children, cast.command)
         self.devices: dict[str, Device] = {}
         self._clock = asyncio.get_running_loop().time
-        self._said_s = self._clock()
+        self._began_s = self._said_s = self._clock()
         self._is_live = True
         self._closing = AsyncExitStack()
         self._cloud: Child | None = None
@@ -190,6 +191,8 @@ class Stage:
     def _standing(self) -> str:
         """Return how the devices stand that are not through, for a line that says what is wrong."""
         words = [d.standing() for d in self.devices.values() if not d.is_done()]
+        if disputed := self._disputed():
+            words.append(f"not agreed on {', '.join(disputed[:_MOST_NAMES])}")
         return f" ({'; '.join(words)})" if words else ""
 
     def _running(self) -> list[Child]:
@@ -212,19 +215,26 @@ class Stage:
 
     def is_settled(self) -> bool:
         """Whether every reading has landed and every device knows that all hold the same."""
-        return all(device.is_done() for device in self.devices.values()) and all(
-            self._agreed(name) for name in self.cast.program.dynamic_folds
-        )
+        return all(device.is_done() for device in self.devices.values()) and not self._disputed()
 
-    def _agreed(self, name: str) -> bool:
-        reports = [device.report for device in self.devices.values()]
-        held = [report.values.get(name) for report in reports if report is not None]
-        values = [value for value in held if value is not None]
-        return (
-            len(values) == len(self.devices)
-            and len({value.inputs for value in values}) == 1
-            and all(value.settled and not value.absent for value in values)
-        )
+    def _disputed(self) -> list[str]:
+        """Return the values on which the devices do not agree, as far as they reported."""
+        reports = [device.report for device in self.devices.values() if device.report is not None]
+        plan = self.cast.program
+        derived = {name for report in reports for name in report.values} - plan.local_folds.keys()
+        names = sorted({*plan.dynamic_folds, *derived})
+        return [
+            name
+            for name in names
+            if not _agreed(
+                [report.values.get(name) for report in reports],
+                derived=name not in plan.dynamic_folds,
+            )
+        ]
+
+    def lasted_s(self) -> float:
+        """Return how long ago the stage was made, in seconds."""
+        return self._clock() - self._began_s
 
     async def wait_for_cloud(self, most_s: float) -> None:
         """Wait until the job has merged everything and ended by itself.
@@ -242,3 +252,14 @@ class Stage:
     async def stop_devices(self) -> None:
         """End every agent in order."""
         await asyncio.gather(*(device.stop() for device in self.devices.values()))
+
+
+def _agreed(held: Sequence[Value | None], *, derived: bool) -> bool:
+    """Return whether devices hold the same value, and know it; derived sets are only compared."""
+    first = held[0]
+    if derived:
+        return all(value == first for value in held)
+    return first is not None and all(
+        value is not None and value.inputs == first.inputs and value.settled and not value.absent
+        for value in held
+    )

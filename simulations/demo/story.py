@@ -33,10 +33,10 @@ async def open_stage(stage: Stage) -> None:
     broker = stage.broker
     say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}, for this demo alone.")
     if broker.lacks:
-        text = f"No mosquitto was found on this machine. What {broker.kind} lacks: {broker.lacks}."
+        text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
         say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
     await stage.start_cloud()
-    say("Cloud: Spark is starting; that takes a while, and the devices do not wait for it.")
+    say("Cloud: Spark is starting; that takes a while. The devices do not wait for it.")
     await stage.start_devices()
     await stage.until(stage.all_report, START_S, "all agents running")
 
@@ -45,7 +45,7 @@ async def live(stage: Stage) -> float:
     """Measure this machine; kill one device, cut another off; then stop measuring.
 
     Returns:
-        For how long was measured, in seconds.
+        How long the devices measured, in seconds.
     """
     clock = asyncio.get_running_loop().time
     say = stage.say
@@ -64,7 +64,7 @@ async def live(stage: Stage) -> float:
     for device in stage.devices.values():
         device.stop_sources()
     measured_s = clock() - began
-    say("Measuring stops. The devices go on talking until all of them hold the same.")
+    say("Measuring stops. The devices keep exchanging until all of them hold the same value.")
     await stage.until(stage.is_settled, SETTLE_S, "agreed")
     return measured_s
 
@@ -77,12 +77,15 @@ async def _kill(stage: Stage, device: Device) -> None:
     await device.start()
     await stage.until(lambda: device.condition is Condition.RUNNING, START_S, f"{device.name} back")
     after = device.report.accepted if device.report else 0
-    stage.say(f"... and started again: it had told of {before} readings and goes on from {after}.")
+    stage.say(
+        f"... restarted: {before} readings had been reported before the crash, {after} were safe "
+        "on disk."
+    )
 
 
 async def _cut_off(stage: Stage, device: Device) -> None:
     device.cut_off()
-    stage.say(f"{device.name} is cut off the network and goes on measuring ...")
+    stage.say(f"{device.name} is cut off from the network and goes on measuring ...")
     await stage.pass_time(CUT_OFF_S)
     device.let_in()
     clock = asyncio.get_running_loop().time
@@ -94,8 +97,8 @@ async def _cut_off(stage: Stage, device: Device) -> None:
     )
     waited_s = clock() - let_in
     stage.say(
-        f"... is let in after {CUT_OFF_S:.0f} s, and is back {waited_s:.0f} s later with all that "
-        "it measured."
+        f"... has its network back after {CUT_OFF_S:.0f} s; it reconnects {waited_s:.0f} s later "
+        "and sends what it measured."
     )
 
 
@@ -107,9 +110,11 @@ async def replay(stage: Stage, chaos_seed: int | None) -> None:
         chaos_seed: the accidents' seed; None for none.
     """
     await open_stage(stage)
-    stage.say(f"Devices: {len(stage.devices)} agents, each reads its part of the file.")
+    stage.say(
+        f"Devices: {len(stage.devices)} agents; each reads its own device's lines of the file."
+    )
     if chaos_seed is not None:
-        stage.say(f"Accidents: {ACCIDENTS}, by chance; again with --chaos --seed {chaos_seed}")
+        stage.say(f"Accidents: {ACCIDENTS} at random; to repeat them: --chaos --seed {chaos_seed}")
     accidents = asyncio.create_task(_accidents(stage, chaos_seed))
     try:
         what = "all read, sent and agreed on, and nothing moves"
@@ -118,7 +123,7 @@ async def replay(stage: Stage, chaos_seed: int | None) -> None:
         accidents.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await accidents
-    stage.say("Everything is read, and all that it gave has landed.")
+    stage.say("All readings are read, and all results have reached the lake.")
 
 
 async def _accidents(stage: Stage, seed: int | None) -> None:

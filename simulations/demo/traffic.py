@@ -21,7 +21,7 @@ _SEVEN_BITS = 7
 
 
 class Pace(NamedTuple):
-    """How often was measured.
+    """How fast the devices measured.
 
     Attributes:
         text: in words.
@@ -33,7 +33,7 @@ class Pace(NamedTuple):
 
     @classmethod
     def of(cls, readings: int, devices: int, seconds: float) -> Self:
-        """Return the pace of so many devices that measured for so long."""
+        """Return the pace of `devices` that together took `readings` in `seconds`."""
         rate = readings / devices / seconds
         return cls(f"{rate:.1f} a second on each device", rate)
 
@@ -45,8 +45,8 @@ class Traffic(NamedTuple):
         sent_bytes: by the devices, over all sockets.
         received_bytes: by the devices.
         json_bytes: for every accepted reading, one by one.
-        readings: how many readings that were.
-        pace: how often was measured.
+        readings: the number of accepted readings.
+        pace: how fast the devices measured.
     """
 
     sent_bytes: int
@@ -63,7 +63,7 @@ class Traffic(NamedTuple):
     @property
     def ratio(self) -> float:
         """What was carried, as a multiple of the JSON's bytes."""
-        return self.socket_bytes / self.json_bytes if self.json_bytes else 0.0
+        return self.socket_bytes / self.json_bytes
 
 
 def traffic_lines(traffic: Traffic) -> list[str]:
@@ -71,18 +71,31 @@ def traffic_lines(traffic: Traffic) -> list[str]:
     (how, rate), indent = traffic.pace, " " * 12
     sent, received = f"{traffic.sent_bytes:,} sent", f"{traffic.received_bytes:,} received"
     lines = [
-        f"(e) bytes   {traffic.socket_bytes:,} over the devices' sockets ({sent}, {received})",
-        f"{indent}{traffic.json_bytes:,} if each reading went as JSON over MQTT, headers included",
-        f"{indent}{traffic.ratio:.2f} times JSON's, for {traffic.readings:,} readings, {how}",
+        f"(e) bytes   {traffic.socket_bytes:,} over the devices' sockets ({sent}, {received}):"
     ]
+    if not traffic.json_bytes:
+        return [*lines, f"{indent}no reading was accepted, so JSON would have sent nothing"]
+    as_json = f"{traffic.json_bytes:,} for {traffic.readings:,} readings, {how}"
+    lines.append(f"{indent}{_compared(traffic.ratio)} JSON over MQTT ({as_json}).")
     if rate is None:
-        lines.append(f"{indent}At the recorded pace the devices would talk longer, and send more.")
-    elif traffic.ratio:
-        even = f"{rate * traffic.ratio:.0f} a second"
-        lines.append(
-            f"{indent}As much is sent however often is measured: cheaper from about {even} on."
-        )
+        lines.append(f"{indent}At the recorded pace the agents would run for longer and send more.")
+    else:
+        even = f"{rate * traffic.ratio:.0f} readings a second"
+        lines.append(f"{indent}Our bytes do not grow with the rate: below {even} JSON is smaller.")
     return lines
+
+
+def _compared(ratio: float) -> str:
+    """Return a ratio of bytes in words.
+
+    >>> _compared(0.83), _compared(3.0)
+    ('17 % less than', '3.00 times as much as')
+    """
+    return (
+        f"{1 - ratio:.0%} less than".replace("%", " %")
+        if ratio < 1
+        else f"{ratio:.2f} times as much as"
+    )
 
 
 def json_bytes(program: str, readings: Iterable[Reading]) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloud_tier.session import spark_session
+from cloud_tier.spark.session import spark_session
 
 
 @pytest.fixture(scope="session")

@@ -3,23 +3,20 @@
 from collections import deque
 from typing import Any
 
-from crdts import Replica
+from crdts import Replica, Version
 from lasp_edge import Program
 from lasp_edge.link import Event, Message
-from lasp_edge.protocol.frames import (
-    AckFrame,
-    BeatFrame,
-    MemberFrame,
-    PaneEntries,
-    PaneFrame,
-    VariableFrame,
-    decode,
-)
+from lasp_edge.protocol import kinds
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import AckFrame, BeatFrame, MemberFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
-from tests.cloud_tier.fleet import BEGIN_US, SECOND_US
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US
 
 TOPICS = Topics("rooms")
 ME = Replica(3, 7, "pi-0")
+LANDER = Replica(1, 4, "lander-1")
+OPERATOR = Replica(1, 5, "operator")
 
 
 def panes(
@@ -58,17 +55,12 @@ def member(
     control: int, *, retired: bool = True, seq: int = 0, replica: Replica = ME
 ) -> MemberFrame:
     """Return an operator's word on a device."""
-    return MemberFrame(replica, control, retired, seq)
+    return MemberFrame(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
 
 
 def topic_of(frame: Any) -> str:
     """Return where a frame is published."""
-    device = frame.replica.device
-    if isinstance(frame, VariableFrame):
-        return TOPICS.variable(device, frame.variable, frame.shard)
-    if isinstance(frame, MemberFrame):
-        return TOPICS.member(device)
-    return TOPICS.beat(device) if isinstance(frame, BeatFrame) else TOPICS.pane(device)
+    return kinds.topic_of(frame, TOPICS)
 
 
 def message(frame: Any, *, retain: bool = False) -> Message:
@@ -102,6 +94,6 @@ class FakeLink:
         for topic, payload in self.published:
             frame = decode(payload)
             assert isinstance(frame, AckFrame)
-            assert topic == TOPICS.acknowledgement(frame.replica.device)
-            told.setdefault(frame.replica, []).extend(frame.numbers)
+            assert (frame.sender, topic) == (LANDER, topic_of(frame))
+            told.setdefault(frame.addressee, []).extend(frame.numbers)
         return told

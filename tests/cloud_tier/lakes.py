@@ -8,14 +8,14 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from cloud_tier.frontier import NOTHING_HEARD
-from cloud_tier.job import CONF
-from cloud_tier.plan import plan_of
-from cloud_tier.step import Known, Outcome, recalled, step
-from cloud_tier.tables import Lake
-from lasp_edge import Program
-from lasp_edge.folds.fold import Part, Partial
-from tests.cloud_tier.fleet import Row, table
+from cloud_tier.job.job import Job
+from cloud_tier.job.step import Known, Outcome, recalled, step
+from cloud_tier.job.streaming import CONF
+from cloud_tier.lake.tables import Lake
+from lasp_edge.folds.columns import Part, Partial
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.frontier import NOTHING_HEARD
+from tests.cloud_tier.support_devices import Row, table
 
 # Every step is a new query over a few rows: what would make many rows quick only costs here.
 QUICK = {
@@ -36,28 +36,28 @@ class LakeUnderTest:
         spark: the session.
         program: the program.
         root: an empty directory.
-        options: of `plan_of`.
+        options: of the job.
     """
 
-    def __init__(self, spark: Any, program: Program, root: Path, **options: Any) -> None:
+    def __init__(self, spark: Any, program: Plan, root: Path, **options: Any) -> None:
         self.spark, self.program = spark, program
         for name, value in QUICK.items():
             spark.conf.set(name, value)
         self.lake = Lake(root)
-        self.lake.create(program.columns())
-        self.plan = plan_of(program, self.lake, **options)
+        self.lake.create(program.columns)
+        self.job = Job(program, self.lake, **options)
         self.known = UNKNOWN
 
     def step(self, rows: Iterable[Mapping[str, Any]]) -> Outcome:
         """Merge one batch."""
         batch = self.spark.createDataFrame(table(self.program, rows))
-        outcome = step(batch, 0, self.plan, self.known)
+        outcome = step(batch, 0, self.job, self.known)
         self.known = outcome.known
         return outcome
 
     def restart(self) -> None:
         """Forget what the driver knows, as a new process does."""
-        self.known = recalled(self.spark, self.plan)
+        self.known = recalled(self.spark, self.job)
 
     def rows(self, path: str) -> list[Row]:
         """Return a table's rows, as an independent reader sees them."""

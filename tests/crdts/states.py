@@ -34,6 +34,7 @@ from crdts import (
     Pair,
     PNCounter,
     Product,
+    Promise,
     Replica,
     TwoPSet,
     Version,
@@ -61,9 +62,13 @@ devices = st.sampled_from(["cellar", "kitchen", "größe"])
 members = st.builds(Member, st.integers(1, 3), st.booleans(), versions)
 
 
-def owned_maps(kind, payloads):
+def owned_maps(payloads):
     entries = st.builds(Entry, versions, payloads)
-    return st.dictionaries(devices, entries, max_size=3).map(kind)
+    return st.dictionaries(devices, entries, max_size=3).map(OwnedMap)
+
+
+lows = st.none() | small
+promises = st.builds(Promise, versions, lows, st.booleans(), small)
 
 
 @st.composite
@@ -186,16 +191,21 @@ KINDS: dict[type[Lattice], Kind] = {
     GCounter: Kind(gcounters, GCounter, gcounter_writes),
     PNCounter: Kind(st.builds(PNCounter, gcounters, gcounters), PNCounter, pncounter_writes),
     OwnedMap: Kind(
-        owned_maps(OwnedMap, values),
+        owned_maps(values),
         OwnedMap,
         st.builds(
             lambda seq, payload: lambda s, me: s.put(me, seq, payload), st.integers(1, 9), values
         ),
     ),
     Frontier: Kind(
-        owned_maps(Frontier, st.integers(-2, 20)),
+        st.dictionaries(devices, promises, max_size=3).map(Frontier),
         Frontier,
-        st.builds(lambda seq, low: lambda s, me: s.promise(me, seq, low), st.integers(1, 9), small),
+        st.builds(
+            lambda seq, low, heard: lambda s, me: s.promise(me, seq, low, heard),
+            st.integers(1, 9),
+            lows,
+            small,
+        ),
     ),
     BoundedLWWSet: Kind(
         bounded_lww_sets(),
@@ -219,7 +229,7 @@ KINDS: dict[type[Lattice], Kind] = {
         ),
     ),
     Pair: Kind(
-        st.builds(Pair, gcounters, owned_maps(OwnedMap, small)),
+        st.builds(Pair, gcounters, owned_maps(small)),
         lambda: Pair(GCounter(), OwnedMap()),
         part_of(0, gcounter_writes),
     ),

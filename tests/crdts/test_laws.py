@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crdts import IncrementalSet
 from crdts.wire import TYPES
 from tests.crdts.states import KINDS, REPLICAS, compositions
-from tests.laws import LATTICE_LAWS, digest_stands_for_a_state
+from tests.laws import INCREMENTAL_LAWS, LATTICE_LAWS, digest_stands_for_a_state
 
 # There are some hundred laws: each gets half the examples of the profile in force.
 lawful = settings(
@@ -33,6 +34,21 @@ def test_no_type_escapes_the_laws():
 def test_law(kind, law):
     @lawful
     @given(*[KINDS[kind].states] * 3)
+    def check(a, b, c):
+        law(a, b, c)
+
+    check()
+
+
+@pytest.mark.parametrize("law", INCREMENTAL_LAWS, ids=named)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in TYPES if issubclass(kind, IncrementalSet)], ids=named
+)
+def test_law_of_incremental_sets(kind, law):
+    states = KINDS[kind].states if KINDS[kind].cloned is None else KINDS[kind].cloned
+
+    @lawful
+    @given(*[states] * 3)
     def check(a, b, c):
         law(a, b, c)
 

@@ -29,8 +29,8 @@ def test_an_admitted_device_counts_again_and_can_be_retired_again():
     for retires in (True, False, True):
         state |= state.retire("kitchen", SIXTH) if retires else state.admit("kitchen")
         assert ("kitchen" in state.retired) is retires
-    assert state.members["kitchen"].control == 3
-    assert (state | state.admit("kitchen")).members["kitchen"].version == SIXTH, "its last life"
+    assert state.entries["kitchen"].control == 3
+    assert (state | state.admit("kitchen")).entries["kitchen"].version == SIXTH, "its last life"
 
 
 def test_the_words_of_one_operator_arrive_in_any_order():

@@ -6,25 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from crdts import BoundedLWWSet, Counter, Replica
-from device_agent.core import Core, Publication
+from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.store import Store, _pane
-from lasp_edge import Program, folds
-from lasp_edge.folds.fold import Partial
-from lasp_edge.protocol.frames import (
-    AckFrame,
-    AskFrame,
-    BeatFrame,
-    Frame,
-    MemberFrame,
-    PaneFrame,
-    PresenceFrame,
-    VariableFrame,
-    decode,
-)
-from simulations.fleet import Landed
+from lasp_edge import Plan, Program, folds
+from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode, topic_of
+from simulations.fleet import LANDER, Landed
 
 NOW_US = 1_700_000_000 * SECOND_US
 LAKE = "lake-1"
@@ -33,7 +26,7 @@ _NONCES = itertools.count(1_000)
 
 def greenhouse(
     *, size_s: float = 60, slide_s: float = 10, bound: int = 100, keyed: bool = False
-) -> Program:
+) -> Plan:
     """Return a program with a window, a local and a dynamic fold, and a shared counter."""
     program = Program("greenhouse")
     temperature = program.event("temperature", resolution="0.01", unit="°C")
@@ -55,12 +48,12 @@ def greenhouse(
         slide_s=slide_s,
         key=(lambda event: event.tags.get("room", "")) if keyed else None,
     )
-    return program
+    return program.plan()
 
 
 def rooms(
     fold: Any = None, *, bound: int | None = 5, max_age_s: float | None = None, version: int = 1
-) -> Program:
+) -> Plan:
     """Return a program with a set for each room, a local and a dynamic fold by room."""
     program = Program("rooms")
     temperature = program.event("temperature", resolution="0.01")
@@ -76,7 +69,7 @@ def rooms(
         update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
     program.fold_dynamic(program.fold(samples, fold or folds.mean(), "here"), "everywhere")
-    return program
+    return program.plan()
 
 
 def entry_of(
@@ -104,7 +97,7 @@ class Device:
     def __init__(
         self,
         directory: Path,
-        program: Program | None = None,
+        program: Plan | None = None,
         *,
         name: str = "pi-1",
         settings: Settings | None = None,
@@ -181,24 +174,12 @@ class Device:
 
     def topic_of(self, frame: Frame) -> str:
         """Return the topic a frame belongs on."""
-        topics, device = self.core.topics, frame.replica.device
-        if isinstance(frame, VariableFrame):
-            return topics.variable(device, frame.variable, frame.shard)
-        if isinstance(frame, AckFrame | AskFrame):
-            own = topics.acknowledgement if isinstance(frame, AckFrame) else topics.inbox
-            return own(self.name)
-        of_kind = {
-            PaneFrame: topics.pane,
-            BeatFrame: topics.beat,
-            PresenceFrame: topics.presence,
-            MemberFrame: topics.member,
-        }
-        return of_kind[type(frame)](device)
+        return topic_of(frame, self.core.topics)
 
     def acknowledge(self, *frames: PaneFrame, lake: str = LAKE) -> None:
         """Let the lander say that frames have landed."""
-        replica = frames[0].replica if frames else self.core.replica
-        self.hear(AckFrame(replica, 0, lake, tuple(frame.number for frame in frames)))
+        replica = frames[0].sender if frames else self.core.replica
+        self.hear(AckFrame(LANDER, 1, replica, lake, tuple(frame.number for frame in frames)))
 
     def land(self, seconds: float = 1.0) -> list[PaneFrame]:
         """Let time pass with a lander that takes and acknowledges everything."""
@@ -246,7 +227,7 @@ def truth_of(window: Any, readings: Iterable[dict[str, Any]]) -> dict[tuple[str,
     """Return (key, pane start) -> partial, recomputed from kept readings."""
     found: dict[tuple[str, int], Partial] = {}
     for reading in readings:
-        key = reading["tags"].get("room", "") if window.key else ""
+        key = reading["tags"].get("room", "") if window.keyed else ""
         at = (key, reading["time_us"] // window.span_us * window.span_us)
         lifted = window.fold.lift(reading["q"], reading["time_us"])
         found[at] = window.fold.combine(found.get(at, window.fold.zero), lifted)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crdts import Counter, Replica
+from crdts import Counter, Replica, Version
 from crdts.wire import encode
 from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
@@ -25,6 +25,7 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
 )
 from lasp_edge.protocol.shards import key_shard
+from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse
 
 PEER = Replica(3, 33, "pi-2")
@@ -104,7 +105,7 @@ STATES = st.just((encode(Counter().increment(PEER, 3)),))
 @st.composite
 def entries(draw):
     """Return an entry that the decoder lets through, whether it fits the program or not."""
-    number, key = draw(st.integers(0, 3)), draw(st.sampled_from(["", "a", "kitchen"]))
+    number, key = draw(st.integers(1, 3)), draw(st.sampled_from(["", "a", "kitchen"]))
     shard = draw(st.sampled_from([0, key_shard(key)] if key == "" else [key_shard(key)]))
     stream = draw(st.just(STREAM) | st.just(0) | st.integers(-(2**63), 2**63 - 1))
     columns = [draw(STATES)]
@@ -129,7 +130,7 @@ FRAMES = st.one_of(
     st.builds(
         BeatFrame,
         st.just(PEER),
-        st.integers(0, 9),
+        st.integers(1, 9),
         st.none() | st.integers(-(2**57), 2**57),
         st.booleans(),
         st.lists(
@@ -146,20 +147,29 @@ FRAMES = st.one_of(
     ),
     st.builds(
         MemberFrame,
-        st.builds(Replica, st.integers(0, 5), st.integers(0, 9), st.sampled_from(["pi-2", "x"])),
+        st.just(PEER),
+        st.just(1),
+        st.sampled_from(["pi-2", "x"]),
         st.integers(1, 2_000),
         st.booleans(),
-        st.integers(0, 2**40 - 1),
+        st.builds(Version, st.integers(0, 5), st.integers(0, 9), st.integers(0, 2**40 - 1)),
     ),
-    st.builds(PresenceFrame, st.just(PEER), st.just(0), st.booleans()),
+    st.builds(PresenceFrame, st.just(PEER), st.just(1), st.booleans()),
     st.builds(
         AckFrame,
+        st.just(LANDER),
+        st.just(1),
         st.builds(Replica, st.integers(0, 5), st.integers(0, 9), st.just("pi-1")),
-        st.just(0),
         st.text(max_size=4),
         st.lists(st.integers(0, 9), max_size=3).map(tuple),
     ),
-    st.builds(AskFrame, st.just(PEER), st.just(0), st.sampled_from(["total", "samples", "x"])),
+    st.builds(
+        AskFrame,
+        st.just(PEER),
+        st.just(1),
+        st.just("pi-1"),
+        st.sampled_from(["total", "samples", "x"]),
+    ),
 )
 
 
@@ -191,8 +201,10 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
         topics.variable("pi-2", "local_average").replace("greenhouse", "other"),
     ):
         device.hear(entry, topic)
-    device.hear(AckFrame(device.core.replica, 0, LAKE, (1,)), topics.acknowledgement("pi-2"))
-    device.hear(PresenceFrame(device.core.replica, 0, online=False), topics.presence("pi-2"))
+    device.hear(
+        AckFrame(LANDER, 1, device.core.replica, LAKE, (1,)), topics.acknowledgement("pi-2")
+    )
+    device.hear(PresenceFrame(device.core.replica, 1, online=False), topics.presence("pi-2"))
     assert device.core.results() == before
     assert device.counted["frame: on another's topic"] == 9
 
@@ -297,7 +309,7 @@ def test_what_the_link_did_not_take_is_said_again(device):
 def test_a_will_that_is_told_too_late_is_contradicted(device):
     for _ in range(5):
         device.tick(2)
-    device.hear(PresenceFrame(device.core.replica, 0, online=False))
+    device.hear(PresenceFrame(device.core.replica, 1, online=False))
     assert [f.online for f in device.frames(PresenceFrame, device.tick(2))] == [True]
 
 
@@ -377,11 +389,8 @@ def test_the_last_agreement_is_in_the_store_though_nothing_was_read_since(device
     device.tick()
     for _ in range(12):
         device.tick()
-    settled = device.store.restored().facts["settled"]["global_average"]
-    assert settled == {
-        "inputs": device.core.variables.fleet()["global_average"].inputs,
-        "devices": 1,
-    }
+    settled = device.store.restored().facts.settled["global_average"]
+    assert settled == (device.core.variables.fleet()["global_average"].inputs, 1)
 
 
 def test_an_idle_agent_commits_nothing(device):
@@ -412,7 +421,7 @@ def test_the_same_inputs_give_the_same_frames(tmp_path):
 def test_a_program_without_windows_or_handlers_runs(tmp_path):
     program = Program("plain")
     program.event("temperature")
-    device = Device(tmp_path, program, settings=Settings())
+    device = Device(tmp_path, program.plan(), settings=Settings())
     device.read([20.0], [NOW_US], done=True)
     device.tick(2)
     device.tick(2)

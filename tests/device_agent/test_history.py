@@ -13,7 +13,7 @@ from crdts import Replica
 from device_agent import core, durable
 from device_agent.intake import identities
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state import panes
+from device_agent.state import delivery, flights, pane_cache
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from simulations.fleet import Landed
 from simulations.oracle import Reading, local_partial, windows
@@ -26,12 +26,12 @@ STEPS = 120
 @pytest.fixture
 def hardly_any_memory(monkeypatch):
     """Let the caches be so small that everything is evicted and recalled all the time."""
-    monkeypatch.setattr(panes, "KEPT_ENTRIES", 12)
-    monkeypatch.setattr(panes, "PAGE", 4)
+    monkeypatch.setattr(pane_cache, "KEPT_ENTRIES", 12)
+    monkeypatch.setattr(pane_cache, "PAGE", 4)
     monkeypatch.setattr(durable, "PAGE", 4)
-    monkeypatch.setattr(panes, "IN_FLIGHT", 2)
-    monkeypatch.setattr(panes, "KEPT_FLIGHTS", 3)
-    monkeypatch.setattr(panes, "FRAME_BYTES", 1_200)
+    monkeypatch.setattr(flights, "IN_FLIGHT", 2)
+    monkeypatch.setattr(flights, "KEPT_ABANDONED", 3)
+    monkeypatch.setattr(delivery, "FRAME_BYTES", 1_200)
     monkeypatch.setattr(identities, "KEPT_IDENTITIES", 30)
     monkeypatch.setattr(durable, "PRUNE_US", 60 * SECOND_US)
     monkeypatch.setattr(core, "NOTES_US", 3 * SECOND_US)
@@ -140,7 +140,7 @@ class History:
             before = landed.get((key, pane_us), window.fold.zero)
             landed[key, pane_us] = window.fold.combine(before, partial)
         for (key, pane_us), partial in self.device.stored_panes().items():
-            pruned = pane_us + window.span_us <= self.device.core.intake.floor_us
+            pruned = pane_us + window.span_us <= self.device.core.intake.progress.floor_us
             if pane_us < beats[-1].low_us and not pruned:
                 assert landed.get((key, pane_us)) == partial
 
@@ -167,7 +167,7 @@ def test_a_history_ends_with_the_truth_in_the_lake(tmp_path, hardly_any_memory, 
     if history.lakes == 1:
         assert found == {at: window.partial for at, window in truth.items()}, replay
     else:  # what lay below the floor when a lake was lost is not sent again
-        safe_us = device.core.intake.floor_us
+        safe_us = device.core.intake.progress.floor_us
         assert {at: p for at, p in found.items() if at[1] >= safe_us} == {
             at: window.partial for at, window in truth.items() if at[1] >= safe_us
         }, replay

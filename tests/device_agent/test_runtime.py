@@ -16,9 +16,10 @@ import pytest
 
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
-from lasp_edge.protocol.frames import PresenceFrame, VariableFrame, decode
+from lasp_edge.protocol.frames import PresenceFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
-from lasp_edge.tool.loading import load_program
+from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
 from simulations.fleet import Landed
 from simulations.oracle import Reading, dynamic_partial, windows
@@ -88,7 +89,7 @@ class Lander:
             self.retained[message.topic] = frame
         answer = self.landed.take(frame)
         if answer is not None:
-            topic = self.topics.acknowledgement(answer.replica.device)
+            topic = self.topics.acknowledgement(answer.sender.device)
             self.link.publish(topic, answer.encode())
 
 
@@ -169,7 +170,7 @@ class Stage:
         (directory / f"{NAME}.py").write_text(PROGRAM.format(name=NAME))
         monkeypatch.chdir(directory)
         monkeypatch.syspath_prepend(str(directory))
-        self.program = load_program(f"{NAME}:program")
+        self.program = load_plan(f"{NAME}:program")
         self.broker = PrivateBroker(directory / "broker", broker_program()).start()
         self.lander = Lander(self.broker.url, self.program)
         self.agents: list[Agent] = []
@@ -286,7 +287,7 @@ def test_a_broker_that_is_killed_and_comes_back_empty_heals(stage):
     stage.broker.start()
     stage.lander.serve(lambda: all(agent.agreed(2) for agent in agents))
     variables = [frame for frame in stage.lander.retained.values() if hasattr(frame, "columns")]
-    assert {frame.replica.device for frame in variables} == {"a", "b"}
+    assert {frame.sender.device for frame in variables} == {"a", "b"}
     assert {frame.columns[0] for frame in variables} == {(100,)}
     stage.windows_are(*recorded.values())
     assert [agent.end() for agent in agents] == [0, 0]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from tests.end_to_end.processes import SETTLES_S, Site, now_s
+from tests.end_to_end.support_site import SETTLES_S, Site, now_s
 
 AGENTS, BROKERS, LANDERS = 6, 2, 3
 """How many of each are killed."""

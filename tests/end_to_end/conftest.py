@@ -6,7 +6,7 @@ import pytest
 
 from tests.brokers import broker_program
 from tests.end_to_end import truth
-from tests.end_to_end.processes import Site
+from tests.end_to_end.support_site import Site
 
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 

@@ -11,20 +11,22 @@ from typing import Any, NamedTuple
 import msgpack
 
 from crdts import Replica
-from lasp_edge.language.program import Program
+from crdts.membership import NEVER
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.frames import (
-    MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
     MemberFrame,
-    PaneEntries,
     PaneFrame,
     PresenceFrame,
     Report,
     VariableFrame,
 )
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
 KINDS = ("pane", "var", "beat", "presence", "ack", "inbox", "member")
@@ -56,7 +58,7 @@ class Word(NamedTuple):
     retain: bool = False
 
 
-def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
+def words(program: Plan, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
     """Yield messages without end.
 
     Args:
@@ -87,14 +89,14 @@ def words(program: Program, devices: Sequence[str], now_us: int, seed: int) -> I
         yield Word(f"{topics.root}/00/beat", b"no device")
 
 
-def huge(program: Program, device: str, seed: int) -> list[Word]:
+def huge(program: Plan, device: str, seed: int) -> list[Word]:
     """Return a huge message for each kind of topic; a link drops it where it comes in."""
     payload = random.Random(seed).randbytes(HUGE_BYTES)
     places = _places(Topics(program.name), program, device)
     return [Word(topic, payload) for topic in places.values()]
 
 
-def _places(topics: Topics, program: Program, device: str) -> dict[str, str]:
+def _places(topics: Topics, program: Plan, device: str) -> dict[str, str]:
     variable = next(iter(program.published_folds))
     found = (
         topics.pane(device),
@@ -119,18 +121,19 @@ def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:
     for _ in range(400):
         deep = [deep]
     for kind in range(9):
-        sound = [1, kind, device, 1, NONCE, 1, [], {}]
-        for at, wrong in enumerate((2, "pane", "", -1, 2**32, 2**40, {}, [])):
+        sound = [FORMAT, kind, device, 1, NONCE, 1, None, []]
+        for at, wrong in enumerate((FORMAT - 1, "pane", "", -1, 2**32, 0, -1, {})):
             yield [*sound[:at], wrong, *sound[at + 1 :]]
-        yield [*sound[:6], [chance.choice(_SHAPES) for _ in range(3)], {}]
-        yield [*sound[:6], deep, {}]
+        yield [*sound[:7], [chance.choice(_SHAPES) for _ in range(3)]]
+        yield [*sound[:7], deep]
         yield [*sound, 9]
-    yield [1, 1, device, 2**30, NONCE, 1, [], {}]
-    yield [1, 1, device, 1, NONCE, 1, [[1, -1, 1, 1, [[1]], [], [1], [1]]], {}]
-    yield [1, 1, device, 1, NONCE, 1, [[1, 10, 1, 1, [[1, 2]], [], [2**62, 2**62], [1, 1]]], {}]
+    yield [FORMAT, 1, device, 2**30, NONCE, 1, None, []]
+    head = [FORMAT, 1, device, 1, NONCE, 1, None]
+    yield [*head, [[1, -1, 1, 1, [[1]], [], [1], [1]]]]
+    yield [*head, [[1, 10, 1, 1, [[1, 2]], [], [2**62, 2**62], [1, 1]]]]
 
 
-def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
+def _frames(program: Plan, replica: Replica, now_us: int) -> Iterator[Any]:
     """Yield sound frames of a replica; they are said on another device's topics."""
     window = next(iter(program.windows.values()))
     fold = next(iter(program.published_folds.values()))
@@ -141,19 +144,19 @@ def _frames(program: Program, replica: Replica, now_us: int) -> Iterator[Any]:
     parts = ((7,),) * len(fold.fold.columns)
     yield VariableFrame(replica, 1, fold.name, fold.stream, 0, ("",), (1,), parts)
     yield BeatFrame(replica, 1, now_us, done=True, reports=(Report(fold.name, 1, 1),))
-    yield PresenceFrame(replica, 0, online=False)
-    yield AckFrame(replica, 1, "no such lake", tuple(range(1, 1_000)))
-    yield AskFrame(replica, 0, fold.name)
-    yield MemberFrame(replica, 1, retired=True, seq=0)
+    yield PresenceFrame(replica, 1, online=False)
+    yield AckFrame(replica, 1, replica, "no such lake", tuple(range(1, 1_000)))
+    yield AskFrame(replica, 1, replica.device, fold.name)
+    yield MemberFrame(replica, 1, replica.device, 1, retired=True, version=NEVER)
 
 
-def _far_frames(program: Program, device: str, now_us: int) -> Iterator[Any]:
+def _far_frames(program: Plan, device: str, now_us: int) -> Iterator[Any]:
     """Yield frames in a device's name that come from the far future."""
     far_us = now_us + _DECADE_US
     for incarnation in (2_000, 2**30 - 1):
         replica = Replica(incarnation, NONCE, device)
         yield from list(_frames(program, replica, now_us))[:3]
-        yield PresenceFrame(replica, 0, online=True)
+        yield PresenceFrame(replica, 1, online=True)
     near = Replica(1, NONCE, device)
     yield next(_frames(program, near, far_us))
     yield BeatFrame(near, 1, far_us, done=False, reports=())

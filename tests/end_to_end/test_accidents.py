@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from tests.end_to_end import programs, tables, truth
+from tests.end_to_end import support_recorded, tables, truth
 from tests.end_to_end.accidents import AGENTS, BROKERS, LANDERS, Trial, drawn
-from tests.end_to_end.processes import Site
+from tests.end_to_end.support_site import Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
@@ -27,7 +27,7 @@ def test_killed_at_random_moments_gives_the_same_result(seed, tmp_path, lines):
         site.stop()
     print("what happened:", *trial.done, f"the job ended with {trial.ended}", sep="\n")
     assert not tables.wrong(site.lake, some)
-    assert not wrong_values(site, reports, truth.last(some, programs.LAST))
+    assert not wrong_values(site, reports, truth.last(some, support_recorded.LAST))
 
     killed = Counter(name.split()[0] for _, name in trial.done)
     assert [killed[kind] for kind in ("agent", "broker", "lander")] == [AGENTS, BROKERS, LANDERS]

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from tests.end_to_end import programs, tables, truth
-from tests.end_to_end.processes import SETTLES_S, STARTS_S, Site, until
+from tests.end_to_end import support_recorded, tables, truth
+from tests.end_to_end.support_site import SETTLES_S, STARTS_S, Site, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
@@ -32,7 +32,7 @@ def test_a_lost_lake_is_filled_again(tmp_path, lines):
         site.start_cloud()
         until(site.landed, SETTLES_S, site.standing)
         site.cloud.kill()
-        assert tables.landed_readings(site.lake, programs.reference.stream) == len(some)
+        assert tables.landed_readings(site.lake, support_recorded.reference.stream) == len(some)
 
         shutil.rmtree(site.lake)  # when all have read, sent and landed everything
         site.start_cloud(idle_s=UNTIL_HEARD_S)

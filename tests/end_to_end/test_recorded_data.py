@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.end_to_end import programs, tables, truth
+from tests.end_to_end import support_recorded, tables, truth
 from tests.end_to_end.conftest import DEVICES, replayed
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
@@ -86,7 +86,7 @@ def test_last_hundred_of_each_device_equal_the_reference(replay, recording):
 
 def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
     site, reports = replay
-    each = truth.last(lines, programs.LAST).values()
+    each = truth.last(lines, support_recorded.LAST).values()
     whole = [sum(s.count for s in each), sum(s.total for s in each)]
     whole += [min(s.least for s in each), max(s.greatest for s in each)]
     names = ("count", "total_q", "min_q", "max_q")
@@ -101,7 +101,7 @@ def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
 
 def test_each_key_has_the_last_hundred_of_each_device(replay, lines):
     site, reports = replay
-    each = truth.last_by_light(lines, programs.LAST)
+    each = truth.last_by_light(lines, support_recorded.LAST)
     in_the_cloud = {
         row["key"]: row
         for row in tables.command("globals", "light_everywhere", "--lake", str(site.lake))
@@ -135,7 +135,7 @@ def test_every_repeat_is_counted(replay, shuffled, lines):
     _, reports = shuffled
     _, in_order = replay
     repeated = sum(report["repeated"] for report in reports.values())
-    events = len(programs.program.events)
+    events = len(support_recorded.program.events)
     assert sum(report["repeated"] for report in in_order.values()) == events  # one in the file
     assert repeated == events * (REPEATS + 1)
     accepted = sum(report["accepted"] for report in reports.values())

@@ -5,9 +5,9 @@ from itertools import chain
 
 import pytest
 
-from tests.end_to_end import programs, tables, truth
-from tests.end_to_end.processes import SETTLES_S, Site, now_s
+from tests.end_to_end import support_recorded, tables, truth
 from tests.end_to_end.stranger import Stranger, huge, words
+from tests.end_to_end.support_site import SETTLES_S, Site, now_s
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
@@ -27,7 +27,7 @@ REASONS = {
 
 
 def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines):
-    some, program = lines[:LINES], programs.program
+    some, program = lines[:LINES], support_recorded.program.plan()
     now_us = time.time_ns() // 1_000  # noqa: TID251 - what the lander's clock shows
     said = chain(huge(program, DEVICES[0], SEED), words(program, DEVICES, now_us, SEED))
     speed = truth.speed(some, LASTS_S)

@@ -1,12 +1,11 @@
 """A stand-in for `lasp-edge` that gossips over a folder: the demo's own parts, tested alone.
 
 Each agent connects to its broker's port with a bare MQTT CONNECT, measures 7, 8, 9, ... and writes
-its readings beside those of the others; the fleet's average is read off all of them. `cloud` ends
-once it is idle, `windows` and `globals` compute their rows anew. FAKE_LASP_EDGE=NAME breaks one
-thing, so that a check must see it.
+its readings beside those of the others; the fleet's average is read off all of them. `cloud`
+writes the lake's tables once it is idle, and ends. FAKE_LASP_EDGE=NAME breaks one thing, so that a
+check must see it.
 """
 
-import csv
 import json
 import os
 import select
@@ -15,13 +14,19 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lasp_edge.tool.loading import load_program
-from simulations.demo.program import program as demo_program
-from simulations.oracle import Reading, dynamic_partial, windows
+import pyarrow as pa
+from deltalake import write_deltalake
 
+from lasp_edge.language.declarations import Window
+from lasp_edge.tool.loading import load_plan
+from simulations.demo.program import program
+from simulations.oracle import Reading, dynamic_partials, windows
+
+PLAN = program.plan()
 BROKEN = os.environ.get("FAKE_LASP_EDGE", "")
 CONNECT = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00"
 
@@ -50,7 +55,7 @@ def fleet(folder: Path) -> dict[str, list[Reading]]:
 
 
 def global_average(folder: Path) -> dict:
-    count, total = dynamic_partial(demo_program, "global_average", fleet(folder))
+    count, total = dynamic_partials(PLAN, "global_average", fleet(folder))[""]
     mean = total / count * 0.01 if count else None
     return {"parts": {"mean": mean}, "count": count, "total_q": total, "inputs": f"{total:016x}"}
 
@@ -114,11 +119,11 @@ def cloud() -> None:
     lake = Path(option("--lake"))
     if BROKEN == "java":
         sys.exit(_lacks_java())
-    (lake / "windows" / "_delta_log").mkdir(parents=True)
     print("Spark is ready", flush=True)
     before = None
     while before != (before := {d: len(r) for d, r in fleet(stage()).items()}) or not before:
         time.sleep(1.0)
+    write_tables(lake)
 
 
 def _lacks_java() -> int:
@@ -126,38 +131,36 @@ def _lacks_java() -> int:
     return 4
 
 
-def table(rows: list[dict]) -> None:
-    if rows:
-        writer = csv.DictWriter(sys.stdout, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def print_windows() -> None:
-    name = sys.argv[2]
-    window = demo_program.windows[name]
+def write_tables(lake: Path) -> None:
+    """Write the two tables that the demo reads."""
     every = [reading for readings in fleet(stage()).values() for reading in readings]
-    rows = []
-    for (key, start_us), truth in windows(demo_program, name, every).items():
-        columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
-        times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
-        parts = window.fold.lower(truth.partial, window.resolution)
-        counts = {"devices_in": truth.devices_in, "devices_expected": 5}
-        rows.append(times | parts | columns | counts | {"status": "final", "revision": 0})
-    table(rows[1:] if BROKEN == "d" else rows)
-
-
-def print_globals() -> None:
+    rows = [row for window in PLAN.windows.values() for row in window_rows(window, every)]
+    _write(lake / "windows", rows[1:] if BROKEN == "d" else rows)
     value = global_average(stage())
     inputs = "0" * 16 if BROKEN == "c" else value["inputs"]
+    stream = PLAN.dynamic_folds["global_average"].stream
+    row = {"name": "global_average", "stream": stream, "key": "", "inputs": inputs}
     columns = {"count": value["count"], "total_q": value["total_q"]}
-    table([{"name": "global_average", "key": "", **columns, "inputs": inputs}])
+    _write(lake / "globals", [row | columns | {"devices_in": 5, "revision": 0}])
+
+
+def window_rows(window: Window, readings: list[Reading]) -> Iterator[dict]:
+    for (key, start_us), truth in windows(PLAN, window.name, readings).items():
+        columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
+        times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
+        counts = {"devices_in": truth.devices_in, "devices_expected": 5}
+        state = {"stream": window.stream, "status": "final", "revision": 0}
+        yield times | columns | counts | state
+
+
+def _write(path: Path, rows: list[dict]) -> None:
+    write_deltalake(str(path), pa.Table.from_pylist(rows))
 
 
 def main() -> None:
     command, data_dir = sys.argv[1], Path(option("--data-dir", "."))
     if command == "agent":
-        load_program(sys.argv[2])
+        load_plan(sys.argv[2])
         Agent().run()
     elif command == "cloud":
         cloud()
@@ -166,10 +169,6 @@ def main() -> None:
             print(json.dumps(reading))
     elif command == "status":
         print(json.dumps({"accepted": len(readings_of(data_dir)), "repeated": 0}))
-    elif command == "windows":
-        print_windows()
-    elif command == "globals":
-        print_globals()
 
 
 if __name__ == "__main__":

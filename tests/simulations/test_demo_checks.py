@@ -1,12 +1,14 @@
 """Each check holds for the truth, and for nothing else."""
 
+from decimal import Decimal
+
 import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
 from simulations.demo.checks import Evidence, verdicts
-from simulations.demo.devices import Value
-from simulations.oracle import Reading, dynamic_partial, windows
+from simulations.demo.devices import KeyValue, Value
+from simulations.oracle import Reading, dynamic_partials, windows
 
 
 def made(max_age_s: float | None = None) -> Program:
@@ -27,7 +29,7 @@ def made(max_age_s: float | None = None) -> Program:
         slide_s=20,
         key=lambda event: event.tags["room"],
     )
-    return program
+    return program.plan()
 
 
 PROGRAM = made()
@@ -41,9 +43,10 @@ READINGS = {
 
 def evidence(program: Program = PROGRAM) -> Evidence:
     """What a fleet leaves that computes the truth."""
-    count, total = dynamic_partial(PROGRAM, "every", READINGS)
-    value = Value({"mean": 1.0}, {"count": count, "total_q": total}, "00ff", True, ())  # noqa: FBT003
-    stored = {"name": "every", "key": "", "inputs": "00ff", "count": count, "total_q": total}
+    count, total = dynamic_partials(PROGRAM, "every", READINGS)[""]
+    columns = {"count": count, "total_q": total}
+    value = Value({"": KeyValue({"mean": 1.0}, columns, "00ff")}, "00ff", True, ())  # noqa: FBT003
+    stored = {"key": "", "inputs": "00ff", "devices_in": 3, **columns, "total_q": Decimal(total)}
     every = [reading for readings in READINGS.values() for reading in readings]
     rows = []
     for (key, start_us), truth in windows(PROGRAM, "by_room", every).items():
@@ -51,11 +54,7 @@ def evidence(program: Program = PROGRAM) -> Evidence:
         row = {"key": key, "start_us": start_us, "devices_in": truth.devices_in}
         rows.append(row | dict(zip(names, truth.partial, strict=True)))
     values = {device: {"every": value} for device in READINGS}
-    return Evidence(program, values, READINGS, [_text(stored)], {"by_room": [*map(_text, rows)]})
-
-
-def _text(row: dict) -> dict[str, str]:
-    return {name: str(value) for name, value in row.items()}
+    return Evidence(program, values, READINGS, {"every": [stored]}, {"by_room": rows}, 70.0)
 
 
 def outcomes(seen: Evidence) -> str:
@@ -64,7 +63,9 @@ def outcomes(seen: Evidence) -> str:
 
 
 def with_value(seen: Evidence, device: str, **changed) -> Evidence:
-    value = seen.values[device]["every"]._replace(**changed)
+    value = seen.values[device]["every"]
+    one = value.keys[""]._replace(**changed)
+    value = value._replace(keys={"": one}, inputs=one.inputs)
     return seen._replace(values={**seen.values, device: {"every": value}})
 
 
@@ -98,18 +99,25 @@ def test_a_device_without_a_value_fails_a():
     assert outcomes(seen._replace(values={**seen.values, "c": {}})) == "-+++"
 
 
-@pytest.mark.parametrize("change", [{"inputs": "00fe"}, {"total_q": "1967"}, {"name": "other"}])
+@pytest.mark.parametrize("change", [{"inputs": "00fe"}, {"total_q": Decimal(1967)}])
 def test_another_value_in_the_lake_fails_c(change):
     seen = evidence()
-    assert outcomes(seen._replace(globals=[{**seen.globals[0], **change}])) == "++-+"
+    (row,) = seen.globals["every"]
+    assert outcomes(seen._replace(globals={"every": [{**row, **change}]})) == "++-+"
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_value_that_is_not_in_the_lake_or_doubled_there_fails_c(times):
+    seen = evidence()
+    assert outcomes(seen._replace(globals={"every": seen.globals["every"] * times})) == "++-+"
 
 
 def test_missing_extra_changed_and_doubled_windows_fail_d():
     seen = evidence()
     rows = list(seen.windows["by_room"])
-    extra = {**rows[0], "start_us": "980000000"}
-    wrong = {**rows[3], "low_min_q": "7"}
-    fewer = {**rows[4], "devices_in": "9"}
+    extra = {**rows[0], "start_us": 980_000_000}
+    wrong = {**rows[3], "low_min_q": 7}
+    fewer = {**rows[4], "devices_in": 9}
     assert "1 missing" in verdicts(with_window(seen, rows[1:]))[3].text
     assert "1 extra" in verdicts(with_window(seen, [*rows, extra]))[3].text
     assert (
@@ -125,7 +133,7 @@ def test_missing_extra_changed_and_doubled_windows_fail_d():
 def test_a_program_without_windows_or_fleet_wide_values_has_nothing_to_check():
     plain = Program("plain")
     plain.event("heat", resolution="0.1")
-    seen = Evidence(plain, {"a": {}}, READINGS, [], {})
+    seen = Evidence(plain.plan(), {"a": {}}, READINGS, {}, {}, 70.0)
     assert outcomes(seen) == "????"
     assert {verdict.text for verdict in verdicts(seen)} == {
         "nothing to check: the program has no fleet-wide value",
@@ -133,8 +141,9 @@ def test_a_program_without_windows_or_fleet_wide_values_has_nothing_to_check():
     }
 
 
-def test_samples_that_expire_by_the_clock_cannot_be_recomputed():
+def test_samples_that_may_have_expired_by_the_clock_cannot_be_recomputed():
     assert outcomes(evidence(made(max_age_s=60.0))) == "+?++"
+    assert outcomes(evidence(made(max_age_s=71.0))) == "++++"
 
 
 def test_long_findings_are_wrapped():

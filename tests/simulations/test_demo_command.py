@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -78,12 +79,16 @@ def test_counts_are_said_in_words_and_lines_of_nobody_count_once():
 
 
 def test_the_last_windows_are_shown_for_people():
-    row = {"key": "", "mean": "12.345", "min": "1.0", "max": "", "status": "tentative"}
+    columns = {"mean_count": 2, "mean_total_q": Decimal(2469), "min_q": 100, "max_q": None}
+    row = {"key": "", "status": "tentative", **columns}
     rows = [
-        row | {"start_us": f"{n}0000000", "end_us": f"{n + 1}0000000"} for n in reversed(range(8))
+        row | {"start_us": n * 10_000_000, "end_us": (n + 1) * 10_000_000}
+        for n in reversed(range(8))
     ]
-    counts = {"devices_in": "4", "devices_expected": "5"}
-    title, head, first, *others = window_lines(program.windows["cpu"], [r | counts for r in rows])
+    counts = {"devices_in": 4, "devices_expected": 5}
+    title, head, first, *others = window_lines(
+        program.plan().windows["cpu"], [r | counts for r in rows]
+    )
     assert title == "cpu: 8 windows of 10 s, one every 5 s; the last 5 (UTC):"
     assert head.split() == ["from", "to", "average", "minimum", "maximum", "devices"]
     expected = "1970-01-01 00:00:30 00:00:40 12.35 1.00 - 4 of 5 not final yet"

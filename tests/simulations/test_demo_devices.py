@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from simulations.demo.devices import Report
+from simulations.demo.devices import KeyValue, Report
 
 REPORT = {
     "device": "pi-1",
@@ -38,11 +38,22 @@ def test_a_report_is_read():
     assert (report.accepted, report.refused, report.dirty) == (7, 2, 4)
     assert report.connected
     own, fleet = report.values["local_average"], report.values["global_average"]
-    assert (own.columns, own.inputs, own.settled) == ({"count": 2, "total_q": 4300}, "", False)
-    assert (fleet.columns, fleet.inputs) == ({"count": 0, "total_q": 0}, "00ff")
+    assert own.keys == {"": KeyValue({"mean": 21.5}, {"count": 2, "total_q": 4300}, "")}
+    assert (own.inputs, own.settled) == ("", False)
+    assert fleet.keys == {"": KeyValue({"mean": None}, {"count": 0, "total_q": 0}, "00ff")}
     assert (fleet.settled, fleet.absent) == (True, ("pi-2",))
 
 
 @pytest.mark.parametrize("line", ["", "hello", "[]", "7", "null", "{}", json.dumps(REPORT)[:-9]])
 def test_other_lines_are_no_reports(line):
     assert Report.of(line) is None
+
+
+def test_a_value_for_each_key_is_read_with_the_inputs_of_each_and_of_all():
+    one = {"parts": {"max": 3.0}, "max_q": 3, "inputs": "0a", "devices": 1}
+    keys = {"keys": {"attic": one}, "inputs": "0b", "devices": 2, "settled": True, "except": []}
+    report = Report.of(json.dumps(REPORT | {"values": {"rooms": keys}}))
+    assert report is not None
+    rooms = report.values["rooms"]
+    assert rooms.keys == {"attic": KeyValue({"max": 3.0}, {"max_q": 3}, "0a")}
+    assert (rooms.inputs, rooms.settled, rooms.absent) == ("0b", True, ())

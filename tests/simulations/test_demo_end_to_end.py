@@ -9,8 +9,8 @@ import pytest
 from lasp_edge.errors import EnvironmentLacks, Exit
 from simulations.demo.broker import find_broker
 from simulations.demo.lake import COMMAND
-from tests.lacking import lacks
 from tests.simulations.watching import eventually, processes_of
+from tests.support_missing import lacks
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 MOST_S = 180

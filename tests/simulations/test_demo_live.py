@@ -31,7 +31,7 @@ def report(accepted=5, *, connected=True, settled=True, absent=()):
 
 
 def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
-    return aligned(rows(devices, Measure.of(program)))
+    return aligned(rows(devices, Measure.of(program.plan())))
 
 
 @pytest.mark.parametrize(

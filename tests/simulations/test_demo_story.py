@@ -16,8 +16,8 @@ from simulations.demo import command, story
 from simulations.demo.broker import find_broker
 from simulations.demo.live import Screen
 from simulations.demo.trouble import Trouble
-from tests.lacking import lacks
 from tests.simulations.watching import eventually, processes_of, runs
+from tests.support_missing import lacks
 
 FAKE = str(Path(__file__).with_name("fake_lasp_edge.py"))
 

@@ -62,7 +62,7 @@ def house() -> Program:
         slide_s=20,
         key=room,
     )
-    return program
+    return program.plan()
 
 
 def room(event):

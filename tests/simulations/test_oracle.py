@@ -34,6 +34,10 @@ SUMMARY = {"count": folds.count(), "total": folds.sum(), "min": folds.min(), "ma
 
 
 def temperatures(bound=100):
+    return declared(bound).plan()
+
+
+def declared(bound=100):
     """Return the program whose answers the reference files hold."""
     program = Program("greenhouse")
     temperature = program.event("temperature", resolution="0.01")
@@ -169,7 +173,7 @@ def test_times_before_the_epoch_have_windows_too():
 
 
 def test_readings_are_grouped_by_key():
-    program = temperatures()
+    program = declared()
     program.window(
         "by_room",
         source="temperature",
@@ -179,7 +183,7 @@ def test_readings_are_grouped_by_key():
     )
     rooms = [("attic", 21), ("cellar", 11), ("attic", 23)]
     seen = [reading(value, 1, tags={"room": room}) for room, value in rooms]
-    assert windows(program, "by_room", seen) == {
+    assert windows(program.plan(), "by_room", seen) == {
         ("attic", 0): WindowTruth((2, 4400), 1),
         ("cellar", 0): WindowTruth((1, 1100), 1),
     }
@@ -264,8 +268,8 @@ def test_handlers_are_run_as_they_are_written():
     program.fold(warm, folds.struct(**SUMMARY), "fahrenheit")
     program.fold(other, folds.sum(), "halves")
     seen = [reading(value, value) for value in (19, 21, 25.3)]
-    assert local_partial(program, "fahrenheit", seen) == (2, 6980 + 7754, 6980, 7754)
-    assert local_partial(program, "halves", seen) == (38 + 42 + 51,)
+    assert local_partial(program.plan(), "fahrenheit", seen) == (2, 6980 + 7754, 6980, 7754)
+    assert local_partial(program.plan(), "halves", seen) == (38 + 42 + 51,)
 
 
 def test_a_dynamic_fold_combines_what_each_device_holds():
@@ -283,12 +287,12 @@ def test_a_set_bounded_by_age_holds_what_was_accepted_lately_and_must_know_when(
     program.fold(recent, folds.sum(), "sum")
     program.collect("temperature", into=recent)
     seen = [reading(n, 5, accepted_us=n * 1_000_000, stamped=True) for n in range(1, 100)]
-    assert local_partial(program, "sum", seen, 99_000_000) == (sum(range(91, 100)),)
-    assert local_partial(program, "sum", seen, 155_000_000) == (sum(range(95, 100)),)
-    assert local_partial(program, "sum", seen, 200_000_000) == (0,)
+    assert local_partial(program.plan(), "sum", seen, 99_000_000) == (sum(range(91, 100)),)
+    assert local_partial(program.plan(), "sum", seen, 155_000_000) == (sum(range(95, 100)),)
+    assert local_partial(program.plan(), "sum", seen, 200_000_000) == (0,)
     for readings, now_us in ((seen, None), ([reading(1, 1)], 5)):
         with pytest.raises(ValueError, match="'recent' is bounded by age: now_us="):
-            local_partial(program, "sum", readings, now_us)
+            local_partial(program.plan(), "sum", readings, now_us)
 
 
 def test_a_name_that_the_program_lacks_is_a_key_error():
@@ -319,7 +323,7 @@ def by_room(fold=None, **limits):
             update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
     program.fold_dynamic(program.fold(samples, fold or folds.mean(), "here"), "everywhere")
-    return program
+    return program.plan()
 
 
 def in_room(room, value, time_s, device="pi-1", **others):

@@ -9,10 +9,12 @@ from random import Random
 import pytest
 
 from crdts import Replica, Version
+from crdts.membership import NEVER
 from device_agent.command import admit, members, retire
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
 from lasp_edge.link import BrokerUrl, Link
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame, decode
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
@@ -29,11 +31,11 @@ ATTIC, CELLAR = Replica(2, 7, "attic"), Replica(1, 9, "cellar")
 class Fleet:
     """Says what devices say, and hears what operators say."""
 
-    def __init__(self, url):
+    def __init__(self, url, client_id="fleet"):
         self.url = url
         self.link = Link(
             BrokerUrl.parse(url),
-            client_id="fleet",
+            client_id=client_id,
             subscriptions=[TOPICS.every("member")],
             jitter=Random(1),
         )
@@ -58,10 +60,16 @@ class Fleet:
 
 @pytest.fixture
 def fleet(tmp_path):
-    with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as broker:
+    with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
         made = Fleet(broker.url)
         yield made
         made.link.stop(0)
+
+
+def of_operator(sent, control, **said):
+    """Return what an operator's first frame on the attic says, from the replica that sent it."""
+    assert sent.sender == Replica(1, sent.sender.nonce, "operator")
+    return MemberFrame(sent.sender, 1, "attic", control, **said)
 
 
 def run(command, url, *words, listen=1.0):
@@ -78,7 +86,7 @@ def test_a_connected_device_is_retired_at_what_its_beat_says(fleet, capsys):
     assert run(retire, fleet.url, "attic", listen=PATIENCE_S) == Exit.FINE
     later.join()
     (word,) = fleet.words(1)
-    assert word == MemberFrame(ATTIC, 1, retired=True, seq=60)
+    assert word == of_operator(word, 1, retired=True, version=Version.of(ATTIC, 60))
     printed = capsys.readouterr().out
     assert printed == (
         "attic is retired\n  it counts up to pane entry 60 of its start 2, and nothing after that\n"
@@ -89,7 +97,7 @@ def test_the_word_is_retained_for_who_comes_later(fleet, capsys):
     fleet.online(ATTIC, online=False)
     assert run(retire, fleet.url, "attic") == Exit.FINE
     assert "all of its start 2 counts, nothing of a later one" in capsys.readouterr().out
-    late = Fleet(fleet.url)
+    late = Fleet(fleet.url, "late")
     (word,) = late.words(1)
     assert word.membership().retired == {"attic": Version.of(ATTIC, 2**40 - 1)}
     late.link.stop(0)
@@ -106,7 +114,8 @@ def test_who_was_never_heard_is_retired_only_by_force(fleet, capsys):
     with pytest.raises(NotFound, match=r"'attic' was not heard in this fleet.*--force"):
         run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.FINE
-    assert fleet.words(1) == [MemberFrame(Replica(0, 0, "attic"), 1, retired=True, seq=0)]
+    (word,) = fleet.words(1)
+    assert word == of_operator(word, 1, retired=True, version=NEVER)
     assert "nothing of it will count until it is admitted" in capsys.readouterr().out
 
 
@@ -115,7 +124,7 @@ def test_who_is_connected_and_silent_is_retired_only_by_force(fleet):
     with pytest.raises(CommandError, match="'attic' is connected, but did not say how far"):
         run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.FINE
-    assert [word.seq for word in fleet.words(1)] == [2**40 - 1]
+    assert [word.version.seq for word in fleet.words(1)] == [2**40 - 1]
 
 
 def test_retired_admitted_and_retired_again(fleet, capsys):
@@ -125,7 +134,7 @@ def test_retired_admitted_and_retired_again(fleet, capsys):
         assert run(retire, fleet.url, "attic") == Exit.FINE
         assert run(admit, fleet.url, "attic") == Exit.FINE
         assert run(admit, fleet.url, "attic") == Exit.FINE
-    assert [(word.number, word.retired) for word in fleet.words(4)] == [
+    assert [(word.control, word.retired) for word in fleet.words(4)] == [
         (1, True),
         (2, False),
         (3, True),
@@ -148,7 +157,7 @@ def test_nobody_is_admitted_of_whom_nobody_heard(fleet):
 def test_a_word_is_said_again_above_what_a_device_remembers(fleet, capsys):
     """The broker lost what it retained: a device corrects the command, which knew no number."""
     fleet.online(ATTIC, online=False)
-    remembered = MemberFrame(ATTIC, 5, retired=False, seq=0)
+    remembered = MemberFrame(CELLAR, 1, "attic", 5, retired=False, version=Version.of(ATTIC, 0))
 
     def correct():
         fleet.words(1)
@@ -158,7 +167,7 @@ def test_a_word_is_said_again_above_what_a_device_remembers(fleet, capsys):
     device.start()
     assert run(retire, fleet.url, "attic", listen=3.0) == Exit.FINE
     device.join()
-    numbers = [word.number for word in fleet.words(2)]
+    numbers = [word.control for word in fleet.words(2)]
     assert numbers == [5, 6], "its own correction, and the word after it"
 
 

@@ -43,7 +43,7 @@ def house():
     def alarmed(value, update):
         update(alarms, "add", "somebody moves")
 
-    return program
+    return program.plan()
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_handler_that_fails_changes_nothing_and_is_counted(tmp_path):
         update(seen, "add", value)
         update(seen, "add", 1.5)
 
-    device = Device(tmp_path, program)
+    device = Device(tmp_path, program.plan())
     device.read([1])
     device.tick(20)
     assert device.core.variables.shared() == {"count": 1, "seen": frozenset()}
@@ -164,7 +164,7 @@ def test_values_of_every_kind_are_plain_among_the_results(tmp_path):
         update(setpoint, "write", "warm")
         update(seen, "add", b"\xff")
 
-    device = Device(tmp_path, program)
+    device = Device(tmp_path, program.plan())
     device.read([1])
     device.tick()
     found = json.loads(json.dumps(device.core.results()))

@@ -6,12 +6,13 @@ import random
 import pytest
 
 from crdts import Replica, Version
-from device_agent import published as published_module
 from device_agent.fleet.room import SHARD_BYTES
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
-from lasp_edge.protocol.frames import MAX_FRAME_BYTES, AskFrame, BeatFrame, VariableFrame
+from lasp_edge.aggregates import fleet as fleet_module
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from simulations.oracle import Reading, Word, dynamic_partials, inputs, local_partials
 from tests.device_agent.agents import NOW_US, Device, greenhouse, rooms
 
@@ -51,7 +52,7 @@ def entry(device, number, keys, **changed):
     """Return a peer's entry with key -> partial."""
     names = tuple(sorted(keys))
     fields = {
-        "replica": PEER,
+        "sender": PEER,
         "number": number,
         "variable": "here",
         "stream": device.program.local_folds["here"].stream,
@@ -171,7 +172,7 @@ def test_a_peers_older_entry_never_resurrects_a_key(device):
     for frame in (again, empty, old):
         device.hear(frame)
     assert everywhere(device) == {shard[1]: (2, 300)}
-    life = entry(device, 1, {}, shard=3, replica=PEER._replace(incarnation=4))
+    life = entry(device, 1, {}, shard=3, sender=PEER._replace(incarnation=4))
     for frame in (life, again):
         device.hear(frame)
     assert everywhere(device) == {}
@@ -180,7 +181,7 @@ def test_a_peers_older_entry_never_resurrects_a_key(device):
 def test_entries_of_other_shards_and_devices_stay_as_they_are(device):
     for room in ROOMS:
         device.hear(entry(device, 1, {room: (1, 100)}))
-        device.hear(entry(device, 1, {room: (2, 500)}, replica=PEER._replace(device="pi-3")))
+        device.hear(entry(device, 1, {room: (2, 500)}, sender=PEER._replace(device="pi-3")))
     device.hear(entry(device, 2, {}, shard=key_shard("hall")))
     assert everywhere(device) == dict.fromkeys(sorted(ROOMS), (3, 600)) | {"hall": (2, 500)}
 
@@ -192,7 +193,7 @@ def test_a_new_life_publishes_every_shard_under_its_own_name(device):
     device.restart()
     after = shard_frames(device, device.tick())
     assert sorted(after) == sorted(before) == list(range(KEY_SHARDS))
-    assert {frame.replica for frame in after.values()} == {device.core.replica}
+    assert {frame.sender for frame in after.values()} == {device.core.replica}
     assert {f.keys for f in after.values()} == {f.keys for f in before.values()}
     assert all(frame.number >= 1 for frame in after.values())
     held = {key for frame in after.values() for key in frame.keys}
@@ -229,7 +230,7 @@ def test_a_lost_store_takes_the_keys_of_the_lost_life_away(tmp_path):
     for frame in said:
         lost.hear(frame)  # the broker kept them
     exchange(lost, b)
-    assert lost.core.replica > said[0].replica
+    assert lost.core.replica > said[0].sender
     assert everywhere(lost) == everywhere(b) == {}
     lost.kill()
     b.kill()
@@ -260,7 +261,7 @@ def test_a_key_takes_its_own_inputs_and_the_whole_takes_all(device):
         for key, seq, partial in zip(
             frame.keys, frame.seqs, zip(*frame.columns, strict=True), strict=False
         ):
-            words[key, "pi-1"] = Word(Version.of(frame.replica, seq), partial)
+            words[key, "pi-1"] = Word(Version.of(frame.sender, seq), partial)
     assert stream
     for key in before:
         assert inputs(device.program, "everywhere", words, {}, key) == after[key]
@@ -287,7 +288,7 @@ def test_a_strangers_entry_that_does_not_fit_changes_nothing_and_is_counted(devi
     changed = {"number": 2, "keys": {"attic": (9, 900)}} | STRANGE[strange]
     device.hear(entry(device, **changed))
     assert everywhere(device) == before
-    refused = [name for name in device.counted if name.startswith("frame: variable: ")]
+    refused = [name for name in device.counted if name.startswith("frame: ")]
     assert len(refused) == 1
 
 
@@ -405,9 +406,9 @@ def test_one_change_among_many_keys_costs_what_one_key_costs(tmp_path, monkeypat
     exchange(a, b)
     assert len(everywhere(b)) == 2_000
     hashed, written = [], []
-    honest = published_module.entry_hash
+    honest = fleet_module.entry_hash
     monkeypatch.setattr(
-        published_module, "entry_hash", lambda *args: hashed.append(args[0]) or honest(*args)
+        fleet_module, "entry_hash", lambda *args: hashed.append(args[0]) or honest(*args)
     )
     commit = a.store.commit
     a.store.commit = lambda changes: written.append(changes) or commit(changes)
@@ -600,7 +601,7 @@ def test_a_large_set_slides_to_what_folding_anew_gives(tmp_path, fold):
             state = device.core.variables._sets.held["samples"]["hall"]
             times_us = [time_us for time_us, _, _ in state.samples()]
             assert here(device) == {"hall": lifted.lift_column(state.values(), times_us)}
-    assert ("here", "hall") in device.core.variables._local._slides
+    assert device.core.variables._local._kept["here"]["hall"]._slides
     device.kill()
 
 
@@ -621,7 +622,7 @@ def test_what_moved_is_not_remembered_beyond_what_is_held(tmp_path):
 def test_a_program_without_keys_says_nothing_of_shards(tmp_path):
     program = Program("plain")
     program.event("temperature")
-    device = Device(tmp_path, program)
+    device = Device(tmp_path, program.plan())
     device.tick()
     assert device.frames(VariableFrame) == []
     assert NOW_US

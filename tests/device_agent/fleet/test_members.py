@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +17,7 @@ from lasp_edge.protocol.shards import key_shard
 from simulations.oracle import Word, inputs
 from tests.device_agent.agents import NOW_US, Device, entry_of, rooms
 
+OPERATOR = Replica(1, 5, "operator")
 PEER = Replica(3, 33, "pi-2")
 OTHER = Replica(4, 44, "pi-3")
 
@@ -37,7 +39,7 @@ def entry(device, replica, seq, partial):
 
 
 def word(control=1, *, retired=True, replica=PEER, seq=60):
-    return MemberFrame(replica, control, retired, seq)
+    return MemberFrame(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
 
 
 def fleet(device):
@@ -134,7 +136,7 @@ def test_the_membership_is_durable(device):
     device.hear(word(3, retired=False, replica=OTHER))
     device.tick()
     device.restart()
-    members = device.core.members.membership.members
+    members = device.core.members.membership.entries
     assert members == {
         "pi-2": Member(1, retired=True, version=Version(3, 33, 60)),
         "pi-3": Member(3, retired=False, version=Version(4, 44, 60)),
@@ -164,7 +166,7 @@ def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
     monkeypatch.setattr("device_agent.fleet.members.MOST_MEMBERS", 3)
     for number in range(5):
         device.hear(word(replica=Replica(0, 0, f"x-{number}")))
-    assert len(device.core.members.membership.members) == 3
+    assert len(device.core.members.membership.entries) == 3
     assert device.counted["frame: member: too many members"] == 2
     device.hear(word(2, retired=False, replica=Replica(0, 0, "x-1")))
     assert sorted(device.core.members.membership.retired) == ["x-0", "x-2"]
@@ -177,13 +179,17 @@ def test_a_word_on_anothers_topic_is_refused(device):
 
 
 def words_said(device, seconds):
-    return [f for _ in range(seconds) for f in device.frames(MemberFrame, device.tick())]
+    """Return the commands that a device repeats, each in its own name and numbered."""
+    said = [f for _ in range(seconds) for f in device.frames(MemberFrame, device.tick())]
+    assert {frame.sender for frame in said} <= {device.core.replica}
+    assert all(after.number > before.number for before, after in pairwise(said))
+    return [frame.membership() for frame in said]
 
 
 def test_who_hears_nobody_say_a_word_says_it_again(device):
     device.hear(word())
     assert words_said(device, SAY_AGAIN_US // SECOND_US - 1) == []
-    assert words_said(device, SAY_AGAIN_US // SECOND_US + 2) == [word()]
+    assert words_said(device, SAY_AGAIN_US // SECOND_US + 2) == [word().membership()]
 
 
 def test_who_hears_it_waits_on(device):
@@ -196,13 +202,15 @@ def test_who_hears_it_waits_on(device):
 def test_who_hears_an_older_word_corrects_it(device):
     device.hear(word(2, retired=False))
     device.hear(word())
-    assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == [word(2, retired=False)]
+    assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == [
+        word(2, retired=False).membership()
+    ]
 
 
 def test_after_a_reconnect_a_word_is_said_soon_unless_the_broker_has_it(device):
     device.hear(word())
     device.core.handle_connected(device.now_us)
-    assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == [word()]
+    assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == [word().membership()]
     device.core.handle_connected(device.now_us)
     device.hear(word())
     assert words_said(device, 2 * CORRECT_US // SECOND_US + 1) == []

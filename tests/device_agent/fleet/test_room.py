@@ -4,14 +4,18 @@ import random
 
 import pytest
 
+from crdts import Replica
 from device_agent.fleet.room import SHARD_BYTES, Room
 from lasp_edge import folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import MAX_BINARY_BYTES, packed_counts
-from lasp_edge.protocol.frames import SHARD_OVERHEAD_BYTES, VariableFrame
+from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-from tests.device_agent.test_published import ME
+from lasp_edge.protocol.sizes import SHARD_OVERHEAD_BYTES
+
+ME = Replica(1, 7, "me")
 
 SEVERAL = {
     "mean": folds.mean(),

@@ -11,6 +11,7 @@ from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, Var
 from lasp_edge.protocol.topics import Topics
 
 TOPICS = Topics("greenhouse")
+OPERATOR = Replica(1, 5, "operator")
 FIRST, SECOND = Replica(1, 7, "attic"), Replica(2, 3, "attic")
 
 
@@ -30,11 +31,11 @@ def variable(replica):
 
 
 def member(device, word):
-    return TOPICS.member(device), MemberFrame.of(device, word.members[device]).encode()
+    return TOPICS.member(device), MemberFrame.of(OPERATOR, 1, device, word.entries[device]).encode()
 
 
 def heard(*messages):
-    roster = Roster(TOPICS)
+    roster = Roster(TOPICS, nonce=1)
     for topic, payload in messages:
         roster.hear(topic, payload)
     return roster
@@ -75,7 +76,7 @@ def test_who_goes_while_one_listens_is_away():
 
 def test_of_a_device_that_was_never_heard_nothing_counts():
     frame = heard().retiring("attic")
-    assert (frame.replica, frame.seq, frame.number) == (Replica(0, 0, "attic"), 0, 1)
+    assert (frame.about, frame.version, frame.control) == ("attic", NEVER, 1)
     assert not frame.membership().admits("attic", Version.of(FIRST, 1))
 
 
@@ -91,18 +92,18 @@ def test_each_word_overrides_all_that_were_heard():
         known |= known.admit("attic")
     roster = heard(member("attic", known), beat(FIRST, 90))
     retired = roster.retiring("attic")
-    assert (retired.number, retired.retired) == (7, True)
+    assert (retired.control, retired.retired) == (7, True)
     assert (known | retired.membership()).retired == {"attic": Version.of(FIRST, 90)}
     roster.hear(TOPICS.member("attic"), retired.encode())
     admitted = roster.admitting("attic")
-    assert (admitted.number, admitted.retired) == (8, False)
+    assert (admitted.control, admitted.retired) == (8, False)
     assert (retired.membership() | admitted.membership()).retired == {}
 
 
 def test_a_word_that_the_agents_leave_aside_does_not_number_the_next_one():
     forged = Membership({"attic": Member(10**9, retired=False, version=NEVER)})
     roster = heard(member("attic", forged), beat(FIRST, 90))
-    assert roster.retiring("attic").number == 1
+    assert roster.retiring("attic").control == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Derived variables are assigned; the fleet's value is a function of the newest entries."""
 
 import json
-from functools import reduce
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -10,16 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crdts import BoundedLWWSet, Counter, GCounter, OwnedMap, Pair, Replica, Version
+from crdts import BoundedLWWSet, Counter, GCounter, Pair, Replica
 from crdts.wire import encode
 from device_agent.core import MOST_MEETINGS
 from device_agent.fleet.variables import Variables
-from device_agent.published import Published
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes, Restored
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
-    MAX_FRAME_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
@@ -28,7 +25,8 @@ from lasp_edge.protocol.frames import (
     Report,
     VariableFrame,
 )
-from lasp_edge.protocol.inputs import entry_hash, variable_digest
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
+from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse, partial_of
 
 PEER = Replica(3, 33, "pi-2")
@@ -78,7 +76,7 @@ def test_a_new_life_adopts_the_items_and_publishes_them_under_its_own_name(devic
     before = device.core.replica
     device.restart()
     (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert frame.replica == device.core.replica > before
+    assert frame.sender == device.core.replica > before
     assert partial_of(frame) == (3, 6300)
     device.read([23.0])
     assert local(device) == (4, 8600)
@@ -128,64 +126,13 @@ def test_a_variable_of_another_type_in_the_store_is_left_aside_and_said_so(tmp_p
     def sampled(event, update):
         update(samples, GCounter.increment)
 
-    device.program = other
+    device.program = other.plan()
     device.start()
     device.read([21.0])
     device.tick(20)
     assert device.core.variables.shared()["samples"] == 1
     assert device.counted["variable: the store holds another definition"] == 2
     device.kill()
-
-
-PARTIALS = st.tuples(st.integers(0, 50), st.integers(-5_000, 5_000))
-EXTREMES = st.tuples(
-    st.integers(0, 9), st.none() | st.integers(-99, 99), st.none() | st.integers(-99, 99)
-)
-VERSIONS = st.builds(Version, st.integers(1, 3), st.integers(0, 2), st.integers(1, 5))
-DEVICES = st.sampled_from(["a", "b", "c", "d"])
-
-
-def definition(fold):
-    program = Program("fleet")
-    event = program.event("x")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples", measures=event)
-    program.fold_dynamic(program.fold(samples, fold, "here"), "everywhere")
-    return program.published_folds["here"]
-
-
-@pytest.mark.parametrize(
-    ("fold", "partials"),
-    [
-        (folds.mean(), PARTIALS),
-        (folds.struct(n=folds.count(), low=folds.min(), high=folds.max()), EXTREMES),
-    ],
-    ids=["with an inverse", "without"],
-)
-def test_the_fleets_value_equals_the_recomputation_in_order_of_devices(fold, partials):
-    @given(st.lists(st.tuples(DEVICES, VERSIONS, partials), max_size=30), st.randoms())
-    def check(history, shuffled):
-        made = definition(fold)
-        published, mirrored = Published(made), Published(made)
-        newest = OwnedMap()
-        for device, version, partial in history:
-            replica = version.replica(device)
-            published.put(entry_of(replica, version.seq, made.name, made.stream, partial))
-            words = (("", version.seq, partial),)  # as `Published` compares words of one version
-            newest |= newest.put(replica, version.seq, words)
-            partials = [word[0][2] for word in newest.value.values()]
-            assert published.total("").partial == reduce(fold.combine, partials, fold.zero)
-            assert published.total("").devices == len(partials)
-        hashes = [entry_hash("", d, e.version, e.payload[0][2]) for d, e in newest.entries.items()]
-        assert published.digest == published.total("").digest == variable_digest(hashes)
-        again = [*history, *history]
-        shuffled.shuffle(again)
-        for device, version, partial in again:
-            replica = version.replica(device)
-            mirrored.put(entry_of(replica, version.seq, made.name, made.stream, partial))
-        assert mirrored.digest == published.digest
-        assert mirrored.total("") == published.total("")
-
-    check()
 
 
 def test_inputs_are_equal_only_if_the_entries_are(tmp_path):
@@ -229,14 +176,14 @@ def test_a_device_that_is_offline_is_named(device):
     assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
     device.hear(beat(device, digest=5))
     assert (fleet(device).settled, fleet(device).offline) == (False, ())
-    device.hear(PresenceFrame(PEER, 0, online=False))
+    device.hear(PresenceFrame(PEER, 1, online=False))
     assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
 
 
 def test_a_device_that_said_the_same_before_it_left_is_agreed_with(device):
     device.hear(entry(device, PEER, 1, (1, 2200)))
     device.hear(beat(device))
-    device.hear(PresenceFrame(PEER, 0, online=False))
+    device.hear(PresenceFrame(PEER, 1, online=False))
     assert (fleet(device).settled, fleet(device).offline) == (True, ())
 
 
@@ -260,9 +207,9 @@ def test_after_a_reconnect_nobody_is_there_until_heard_again(device):
 def test_the_will_of_an_earlier_life_takes_nobody_away(device):
     device.hear(entry(device, PEER, 1, (1, 2200)))
     device.hear(beat(device, digest=5))
-    device.hear(PresenceFrame(Replica(2, 22, "pi-2"), 0, online=False))
+    device.hear(PresenceFrame(Replica(2, 22, "pi-2"), 1, online=False))
     assert not fleet(device).settled
-    device.hear(PresenceFrame(Replica(2, PEER.nonce, "pi-2"), 0, online=False))
+    device.hear(PresenceFrame(Replica(2, PEER.nonce, "pi-2"), 1, online=False))
     assert fleet(device).offline == ("pi-2",)  # the same process: it had been renamed
 
 
@@ -357,9 +304,9 @@ def test_an_older_own_entry_at_the_broker_is_published_over(device):
 def test_an_own_entry_that_a_peer_lacks_is_published_when_it_asks(device):
     device.read([20.0])
     device.tick()
-    device.hear(AskFrame(PEER, 0, "local_average"))
-    device.hear(AskFrame(PEER, 0, "local_average"))
-    device.hear(AskFrame(PEER, 0, "samples"))
+    device.hear(AskFrame(PEER, 1, "pi-1", "local_average"))
+    device.hear(AskFrame(PEER, 1, "pi-1", "local_average"))
+    device.hear(AskFrame(PEER, 1, "pi-1", "samples"))
     assert len(device.frames(VariableFrame, device.tick())) == 1
 
 
@@ -406,7 +353,7 @@ def test_a_device_whose_store_was_lost_becomes_later_than_its_retained_entry(dev
     device.hear(entry(device, Replica(7, 77, "pi-1"), 4, (5, 500)))
     assert device.core.replica[:2] == (8, device.core.replica.nonce)
     (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert (frame.replica, partial_of(frame)) == (device.core.replica, (1, 2000))
+    assert (frame.sender, partial_of(frame)) == (device.core.replica, (1, 2000))
     assert device.store.replica() == tuple(device.core.replica)
     device.restart()
     assert device.core.replica.incarnation == 9
@@ -416,12 +363,12 @@ def test_so_it_does_where_only_its_presence_was_kept(tmp_path):
     program = Program("windows only")
     temperature = program.event("temperature")
     program.window("minute", source=temperature, fold=folds.mean(), size_s=60)
-    device = Device(tmp_path, program)
-    device.hear(PresenceFrame(Replica(7, 77, "pi-1"), 0, online=False))
+    device = Device(tmp_path, program.plan())
+    device.hear(PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False))
     assert device.core.replica.incarnation == 8
     published = device.tick()
-    assert {f.replica.incarnation for f in device.frames(BeatFrame, published)} == {8}
-    assert {f.replica.incarnation for f in device.frames(PresenceFrame, published)} == {8}
+    assert {f.sender.incarnation for f in device.frames(BeatFrame, published)} == {8}
+    assert {f.sender.incarnation for f in device.frames(PresenceFrame, published)} == {8}
     device.kill()
 
 
@@ -454,9 +401,9 @@ def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_afte
 
 
 def test_an_acknowledgement_of_a_later_life_says_that_there_was_one(device):
-    device.hear(AckFrame(Replica(7, 77, "pi-1"), 0, LAKE, ()))
+    device.hear(AckFrame(LANDER, 1, Replica(7, 77, "pi-1"), LAKE, ()))
     assert device.core.replica.incarnation == 8
-    device.hear(AckFrame(Replica(9, 77, "pi-1"), 0, LAKE, ()))  # it answers: it is alive
+    device.hear(AckFrame(LANDER, 1, Replica(9, 77, "pi-1"), LAKE, ()))  # it answers: it is alive
     assert device.counted["clone_alarms"] == 1
 
 
@@ -479,7 +426,7 @@ def test_a_new_store_follows_no_life_far_ahead_once_the_lander_has_answered(devi
     # The lander takes no such jump of a device that it knows, so who follows is never heard again.
     device.acknowledge()
     device.hear(entry(device, Replica(2_000, 77, "pi-1"), 4, (5, 500)))
-    device.hear(PresenceFrame(Replica(2_000, 78, "pi-1"), 0, online=True))
+    device.hear(PresenceFrame(Replica(2_000, 78, "pi-1"), 1, online=True))
     assert device.core.replica.incarnation == 1
     assert device.counted["frame: own incarnation too far ahead"] == 2
 
@@ -561,7 +508,7 @@ def test_a_set_bounded_by_age_is_expired_by_the_tick(seed):
     program.fold_dynamic(program.fold(samples, folds.count(), "here"), "everywhere")
     random = Random(seed)
     with TemporaryDirectory() as directory:
-        device = Device(Path(directory), program)
+        device = Device(Path(directory), program.plan())
         stamps: list[int] = []
         for _ in range(30):
             count = random.randint(0, 3)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_agent.intake.identities import BLOCK_US, KEPT_IDENTITIES, Block, Identities
+from device_agent.intake.identities import KEPT_IDENTITIES, Block, Identities
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import BlockId
+from device_agent.state.changes import BLOCK_US, BlockId
 from lasp_edge.folds.numbers import LIMIT
 from tests.device_agent.agents import NOW_US, Device
 
@@ -129,7 +129,7 @@ def test_a_repeat_is_dropped_when_its_block_has_left_memory(device):
     times_us = [NOW_US - step * SECOND_US for step in range(steps, 0, -1)]
     for start in range(0, steps, 2_000):
         device.read([21.5] * 2_000, times_us[start : start + 2_000])
-    assert device.core._identities.held <= KEPT_IDENTITIES
+    assert device.core.intake.identities.held <= KEPT_IDENTITIES
     device.read([21.5, 21.6], [times_us[0], times_us[0]])
     assert (device.counted["accepted"], device.counted["repeated"]) == (steps + 1, 1)
 

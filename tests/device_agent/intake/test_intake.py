@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
 from device_agent.intake.batch import Batch
-from device_agent.intake.intake import FIRST_US, tags_text
+from device_agent.intake.progress import FIRST_US
+from device_agent.intake.tags import tags_text
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
 from device_agent.state.counters import KEPT_NAMES, Counters
 from lasp_edge import Program, folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
@@ -88,7 +90,7 @@ def faulty():
     program.fold_dynamic(local, "global_average")
     shape = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=temperature, fold=shape, size_s=60, slide_s=10, key=key)
-    return program
+    return program.plan()
 
 
 def everything(device):
@@ -98,7 +100,7 @@ def everything(device):
         device.core.variables.local(),
         device.core.variables.shared(),
         {pane: row.partial for pane, row in device.rows()},
-        device.core.intake.high_us,
+        device.core.intake.progress.high_us,
         list(device.store.readings()),
         device.store._db.execute("SELECT * FROM identity").fetchall(),
     )
@@ -161,7 +163,7 @@ def squares():
 
     program.fold_dynamic(program.fold(samples, Squares(), "here"), "everywhere")
     program.window("by_room", source=temperature, fold=Squares(), size_s=60, slide_s=10)
-    return program
+    return program.plan()
 
 
 def test_a_fold_that_fails_or_leaves_its_range_refuses_the_reading_whole(tmp_path):
@@ -191,7 +193,7 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
 def test_a_pane_that_is_nearly_full_refuses_what_does_not_fit(tmp_path):
     device = Device(tmp_path)
     device.read([20.0], [NOW_US])
-    (entry,) = device.core.panes._entries.values()
+    (entry,) = device.core.panes.memory.entries.values()
     entry.partial = (2**31 - 3, 2000, 2000)
     device.read([20.0] * 4, [NOW_US + n for n in range(1, 5)])
     assert device.stored_panes()["", NOW_US][0] == 2**31 - 1
@@ -343,6 +345,7 @@ def test_two_events_in_one_batch_go_their_own_ways(tmp_path):
     fold = folds.struct(count=folds.count(), total=folds.sum(), low=folds.min())
     program.window("by_room", source=warm, fold=fold, size_s=60, slide_s=10)
     program.window("moist", source=moist, fold=fold, size_s=60)
+    program = program.plan()
     device = Device(tmp_path, program)
     names = ["temperature", "humidity"] * 3
     device.durable.read(

@@ -12,7 +12,7 @@ from tests.device_agent.agents import NOW_US, Device
 def spread():
     made = Program("spread")
     made.window("spread", source=made.event("level"), fold=folds.variance(), size_s=60)
-    return made
+    return made.plan()
 
 
 def read(device, values, start_us):
@@ -33,7 +33,7 @@ def test_squares_that_would_leave_their_range_are_refused(tmp_path, least, value
     start_us = NOW_US - NOW_US % (60 * SECOND_US)
     read(device, [float(value)] * many, start_us)
     fold = device.program.windows["spread"].fold
-    (entry,) = device.core.panes._entries.values()
+    (entry,) = device.core.panes.memory.entries.values()
     assert entry.partial == (fits, fits * value, fits * value**2)
     assert fold.within_limits(entry.partial)
     status = device.core.report()

@@ -1,5 +1,6 @@
 """Times, fields and the choice of a source."""
 
+import argparse
 import contextlib
 import csv
 import gzip
@@ -12,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_agent.sources import SourceOptions, source_from_spec
+from device_agent.sources import (
+    SourceContext,
+    add_source_arguments,
+    source_from_spec,
+    source_options,
+)
 from device_agent.sources.host import Host
 from device_agent.sources.mapping import FieldMapping
 from device_agent.sources.mqtt_topic import MqttTopic
@@ -192,18 +198,18 @@ def test_tags_are_plain_texts_and_equal_ones_are_one_object():
     assert tags[3] is tags[0]
 
 
-OPTIONS = SourceOptions(["temperature", "cpu"], "d", random.Random(1))
+CONTEXT = SourceContext(["temperature", "cpu"], "d", random.Random(1))
 
 
 def test_a_source_is_chosen_by_its_text(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("temperature\n1\n")
     url = BrokerUrl.parse("mqtt://localhost")
-    assert isinstance(source_from_spec("host", OPTIONS), Host)
-    replay = source_from_spec(f"csv:{path}", OPTIONS)
+    assert isinstance(source_from_spec("host", CONTEXT), Host)
+    replay = source_from_spec(f"csv:{path}", CONTEXT)
     assert isinstance(replay, Replay)
     assert replay.name == f"csv:{path}"
-    topic = source_from_spec("mqtt:a/:b/#", OPTIONS._replace(broker=url))
+    topic = source_from_spec("mqtt:a/:b/#", CONTEXT._replace(broker=url))
     assert isinstance(topic, MqttTopic)
     assert topic.name == "mqtt:a/:b/#"
 
@@ -220,18 +226,65 @@ def test_a_source_is_chosen_by_its_text(tmp_path):
         ("host", {"events": ["temp"]}, "the program has none of these"),
         ("mqtt:t", {}, "needs --broker"),
         ("mqtt:a/#/b", {"broker": BrokerUrl.parse("mqtt://x")}, "[Ii]nvalid subscription"),
-        ("jsonl:FILE", {"fields": {"temp": "x"}}, "only the events temperature, cpu"),
-        ("jsonl:FILE", {"fields": {"cpu": "a..b"}}, "a field is needed"),
-        ("jsonl:FILE", {"time": ""}, "a field is needed"),
-        ("jsonl:FILE", {"unit": "s"}, "--time-unit needs --time"),
-        ("jsonl:FILE", {"unit": "h", "time": "t"}, "--time-unit is one of s, ms, us, iso"),
-        ("jsonl:FILE", {"speed": 2.0}, "--speed needs --time"),
-        ("jsonl:FILE", {"speed": 0.0, "time": "t"}, "--speed is a positive number"),
-        ("jsonl:FILE", {"speed": float("nan"), "time": "t"}, "--speed is a positive number"),
+        ("jsonl:FILE", {"options": {"event": {"temp": "x"}}}, "only the events temperature, cpu"),
+        ("jsonl:FILE", {"options": {"event": {"cpu": "a..b"}}}, "a field is needed"),
+        ("jsonl:FILE", {"options": {"time": ""}}, "a field is needed"),
+        ("jsonl:FILE", {"options": {"time-unit": "s"}}, "--time-unit needs --time"),
+        (
+            "jsonl:FILE",
+            {"options": {"time-unit": "h", "time": "t"}},
+            "--time-unit is one of s, ms, us, iso",
+        ),
+        ("jsonl:FILE", {"options": {"speed": 2.0}}, "--speed needs --time"),
+        ("jsonl:FILE", {"options": {"speed": 0.0, "time": "t"}}, "--speed is a positive number"),
+        (
+            "jsonl:FILE",
+            {"options": {"speed": float("nan"), "time": "t"}},
+            "--speed is a positive number",
+        ),
     ],
 )
 def test_a_source_that_cannot_work_is_refused_with_the_reason(tmp_path, spec, changes, reason):
     path = tmp_path / "rows"
     path.write_text("")
     with pytest.raises(ValueError, match=reason):
-        source_from_spec(spec.replace("FILE", str(path)), OPTIONS._replace(**changes))
+        source_from_spec(spec.replace("FILE", str(path)), CONTEXT._replace(**changes))
+
+
+def parsed(*arguments):
+    """Return the sources' options of a command line."""
+    parser = argparse.ArgumentParser()
+    add_source_arguments(parser)
+    return source_options(parser.parse_args(["--source", "host", *arguments]))
+
+
+def test_only_options_that_are_given_are_passed_on():
+    assert parsed() == {}
+    given = ("--time", "ts", "--event", "a=b", "--event", "c=d.e", "--host-every", "0.5")
+    assert parsed(*given, "--speed", "2") == {
+        "time": "ts",
+        "event": {"a": "b", "c": "d.e"},
+        "host-every": 500_000,
+        "speed": 2.0,
+    }
+    assert parsed("--speed", "max", "--with-tag", "x=1=2") == {
+        "speed": None,
+        "with-tag": {"x": "1=2"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--event", "a"), "--event NAME=FIELD is needed, not 'a'"),
+        (("--tag", "a="), "--tag NAME=FIELD is needed"),
+        (("--with-tag", "=a"), "--with-tag NAME=VALUE is needed"),
+        (("--speed", "fast"), "--speed: a number or max is needed"),
+        (("--host-every", "0"), "--host-every: a positive number of seconds is needed"),
+        (("--host-every", "nan"), "--host-every: a positive number"),
+        (("--host-every", "1e9"), "--host-every: a positive number"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused(arguments, reason):
+    with pytest.raises(ValueError, match=reason):
+        parsed(*arguments)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from device_agent.sources import SourceOptions, source_from_spec
+from device_agent.sources import SourceContext, source_from_spec
 from lasp_edge.link import BrokerUrl, Link
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program, until_connected, until_true
@@ -13,8 +13,13 @@ pytestmark = pytest.mark.broker
 
 
 @pytest.fixture
-def broker(tmp_path):
-    with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as running:
+def program(request):
+    return broker_program(getattr(request, "param", None))
+
+
+@pytest.fixture
+def broker(tmp_path, program):
+    with PrivateBroker(tmp_path / "broker", program) as running:
         yield running
 
 
@@ -32,11 +37,16 @@ def opened(broker):
     """Return a function that opens the source as a process would; all are closed at the end."""
     sources = []
 
-    def start(topic, **changes):
-        options = SourceOptions(
-            ["temperature", "humidity"], "d", random.Random(1), broker=BrokerUrl.parse(broker.url)
+    def start(topic, *, wake=None, **options):
+        context = SourceContext(
+            ["temperature", "humidity"],
+            "d",
+            random.Random(1),
+            BrokerUrl.parse(broker.url),
+            wake,
+            options,
         )
-        source = source_from_spec(f"mqtt:{topic}", options._replace(**changes))
+        source = source_from_spec(f"mqtt:{topic}", context)
         sources.append(source)
         source.open(None)
         until_true(lambda: source.link.connected)
@@ -106,13 +116,13 @@ def test_objects_and_bare_numbers_become_readings(opened, sender):
 
 
 def test_the_only_mapped_event_is_what_a_bare_number_is(opened, sender):
-    source = opened("s/+", fields={"temperature": "data.temp"})
+    source = opened("s/+", event={"temperature": "data.temp"})
     send(sender, "s/1", b"22", b'{"data": {"temp": 23}}')
     assert [value for _, _, value in readings(polled(source, 2))] == [22, 23]
 
 
 def test_own_times_and_tags_are_read_from_the_object(opened, sender):
-    source = opened("s/+", time="ts", tags={"room": "room"})
+    source = opened("s/+", time="ts", tag={"room": "room"})
     send(sender, "s/temperature", b'{"ts": 12, "temperature": 1, "room": "a"}', b"7")
     batches = polled(source, 2)
     assert readings(batches) == [("temperature", 12_000_000, 1)]
@@ -120,6 +130,7 @@ def test_own_times_and_tags_are_read_from_the_object(opened, sender):
     assert refused(batches) == {"no time": 1}
 
 
+@pytest.mark.parametrize("program", ["mosquitto"], indirect=True)  # the other keeps no session
 def test_what_was_not_durable_comes_again_and_what_came_meanwhile_too(opened, sender):
     source = opened("s")
     send(sender, "s", b'{"temperature": 1}', b'{"temperature": 2}')

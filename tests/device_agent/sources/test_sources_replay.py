@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_agent.sources import SourceOptions, source_from_spec
+from device_agent.sources import SourceContext, source_from_spec
 from device_agent.sources.jsonl_file import JsonLines, record_of
 from device_agent.sources.replay import ROWS
 
-OPTIONS = SourceOptions(["t"], "d", random.Random(1), time="ts")
+CONTEXT = SourceContext(["t"], "d", random.Random(1), options={"time": "ts"})
 LONG_AGO_S = 1_600_000_000
 LATER_US = 1_700_000_000_000_000
 
 
-def source(path, kind="jsonl", cursor=None, **changes):
-    opened = source_from_spec(f"{kind}:{path}", OPTIONS._replace(**changes))
+def source(path, kind="jsonl", cursor=None, *, device="d", events=("t",), **options):
+    more = {name.replace("_", "-"): value for name, value in options.items()}
+    context = SourceContext(events, device, CONTEXT.jitter, options={**CONTEXT.options, **more})
+    opened = source_from_spec(f"{kind}:{path}", context)
     opened.open(cursor)
     return opened
 
@@ -173,7 +175,7 @@ def test_a_last_csv_row_without_its_end_counts_once_nobody_writes_any_more(tmp_p
 
 def test_csv_values_are_numbers_where_they_look_like_one(tmp_path):
     text = 'ts,t,room\n1,21.50,007\n2,,b\n3,n/a,"c, d"\n4, 7 ,"two\nlines"\n\n5,1e2,é\n'
-    replay = source(written(tmp_path / "rows", text), "csv", tags={"room": "room"})
+    replay = source(written(tmp_path / "rows", text), "csv", tag={"room": "room"})
     batch = replay.poll(LATER_US)
     assert batch.values == [21.5, None, "n/a", 7, 100.0]
     assert type(batch.values[3]) is int
@@ -201,7 +203,7 @@ def test_an_open_quote_at_the_end_waits_while_somebody_writes(tmp_path):
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path):
     path = written(tmp_path / "rows", csv_rows(1))
     with pytest.raises(ValueError, match=r"no column 'temp'; it has \['ts', 't'\]"):
-        source(path, "csv", fields={"t": "temp"})
+        source(path, "csv", event={"t": "temp"})
     source(path, "csv", events=["t", "other"])
 
 
@@ -222,9 +224,9 @@ def test_a_cut_off_gzip_file_gives_what_it_holds_and_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "5", "5:", ":5", "-1:0", "1:2:3"])
-def test_a_cursor_that_is_none_is_refused(tmp_path, cursor):
+def test_a_cursor_that_is_no_place_in_a_file_is_refused(tmp_path, cursor):
     path = written(tmp_path / "rows", rows(2))
-    with pytest.raises(ValueError, match="no place in a file"):
+    with pytest.raises(ValueError, match="is not a place in a file"):
         source(path, cursor=cursor)
 
 
@@ -237,7 +239,7 @@ def test_a_file_that_became_shorter_is_refused(tmp_path, suffix):
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     path = written(tmp_path / "rows", rows(2))
-    replay = source_from_spec(f"jsonl:{path}", OPTIONS)
+    replay = source_from_spec(f"jsonl:{path}", CONTEXT)
     path.unlink()
     with pytest.raises(ValueError, match="cannot read"):
         replay.open(None)
@@ -295,7 +297,7 @@ def test_the_real_data_is_read_whole(shared_data):
     path = shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz"
     fields = {"t": "data.temp"}
     counts = {
-        device: len(drained(source(path, fields=fields, device_field="device", device=device))[0])
+        device: len(drained(source(path, event=fields, device_field="device", device=device))[0])
         for device in ("iot-device-01", "iot-device-02", "iot-device-03")
     }
     assert counts == {"iot-device-01": 13_821, "iot-device-02": 12_959, "iot-device-03": 23_490}

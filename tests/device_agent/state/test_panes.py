@@ -5,16 +5,12 @@ from itertools import pairwise
 import pytest
 
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state.panes import (
-    FRAME_BYTES,
-    IN_FLIGHT,
-    KEPT_ENTRIES,
-    KEPT_FLIGHTS,
-    LAST_TIMEOUT_US,
-    PAGE,
-)
+from device_agent.state.delivery import FRAME_BYTES
+from device_agent.state.flights import IN_FLIGHT, KEPT_ABANDONED, LAST_TIMEOUT_US
+from device_agent.state.pane_cache import KEPT_ENTRIES, PAGE
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame
+from simulations.fleet import LANDER
 from tests.device_agent.agents import NOW_US, Device, greenhouse, truth_of
 
 MINUTE_US = 60 * SECOND_US
@@ -70,11 +66,11 @@ def test_the_ack_of_an_old_seq_leaves_a_newer_entry_dirty(device):
     (frame,) = device.frames(PaneFrame, device.tick(20))
     device.read([30.0], [NOW_US + 1])
     device.acknowledge(frame)
-    assert device.core.panes.dirty == 1
+    assert device.core.panes.report()["dirty"] == 1
     (again,) = device.frames(PaneFrame, device.tick(20))
     assert entries([again])[0][3:] == (2, (2, 5000, 2000))
     device.acknowledge(again)
-    assert device.core.panes.dirty == 0
+    assert device.core.panes.report()["dirty"] == 0
 
 
 def test_a_frame_that_was_lost_is_sent_again_with_another_number(device):
@@ -91,7 +87,7 @@ def test_a_late_acknowledgement_counts_after_the_time_out(device):
     (late,) = device.frames(PaneFrame, device.tick(20))
     device.tick(20)
     device.acknowledge(late)
-    assert device.core.panes.settled
+    assert device.core.panes.cache.all_landed
     assert device.frames(PaneFrame, device.tick(500)) == []
 
 
@@ -152,7 +148,7 @@ def test_another_lake_makes_everything_dirty_again(device):
     device.land(20)
     device.read([22.0], [NOW_US + MINUTE_US])
     device.land(20)
-    assert device.core.panes.settled
+    assert device.core.panes.cache.all_landed
     device.acknowledge(lake="lake-2")
     again = entries(device.frames(PaneFrame, device.tick(1)))
     assert [entry[0] for entry in again] == [NOW_US - MINUTE_US, NOW_US, NOW_US + MINUTE_US]
@@ -176,7 +172,7 @@ def test_an_acknowledgement_of_the_old_lake_does_not_count_for_the_new_one(devic
     (frame,) = device.frames(PaneFrame, device.tick(20))
     device.acknowledge(lake="lake-2")
     device.acknowledge(frame)
-    assert not device.core.panes.settled
+    assert not device.core.panes.cache.all_landed
 
 
 def test_the_lake_is_remembered_over_restarts(device):
@@ -194,8 +190,8 @@ def test_acknowledgements_for_another_life_are_not_taken_for_this_one(device):
     device.restart()
     device.tick(1)
     other = device.core.replica._replace(nonce=5)
-    device.hear(AckFrame(other, 0, "lake-1", (1, 2, 3)))
-    assert not device.core.panes.settled
+    device.hear(AckFrame(LANDER, 1, other, "lake-1", (1, 2, 3)))
+    assert not device.core.panes.cache.all_landed
 
 
 def fill(device, panes, rooms=1, start_us=NOW_US):
@@ -211,16 +207,16 @@ def fill(device, panes, rooms=1, start_us=NOW_US):
 def test_frames_are_bounded_in_bytes_and_few_are_in_flight(device):
     fill(device, 5_000)
     published = [p for p in device.tick(1) if p.pane_frame]
-    assert len(published) == IN_FLIGHT == device.core.panes.in_flight
+    assert len(published) == IN_FLIGHT == device.core.panes.flights.count
     assert max(len(p.payload) for p in published) <= FRAME_BYTES
     assert [p for p in device.tick(1) if p.pane_frame] == []
 
 
-def test_given_up_frames_are_bounded(device):
+def test_abandoned_frames_that_are_remembered_are_bounded(device):
     device.read([20.0], [NOW_US])
-    for _ in range(3 * KEPT_FLIGHTS):
+    for _ in range(3 * KEPT_ABANDONED):
         device.tick(200)
-    assert len(device.core.panes._given_up) == KEPT_FLIGHTS
+    assert device.core.panes.flights.abandoned == KEPT_ABANDONED
 
 
 @pytest.mark.slow
@@ -228,7 +224,7 @@ def test_a_week_offline_is_bounded_in_memory_and_promised_rightly(device):
     device.core.handle_disconnected()
     device.tick()
     fill(device, 60_480)
-    assert device.core.panes.held <= KEPT_ENTRIES
+    assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES
     assert device.store.count_dirty() == {device.program.windows["by_room"].stream: 60_480}
     assert device.core.low_watermark_us(device.now_us) <= NOW_US
     device.restart()
@@ -269,11 +265,11 @@ def test_every_promise_waits_for_the_oldest_dirty_pane_in_the_store(device):
 def test_an_evicted_pane_that_a_late_reading_hits_is_continued_and_not_replaced(device):
     device.read([20.0, 21.0], [NOW_US, NOW_US + 1])
     fill(device, 2 * KEPT_ENTRIES, start_us=NOW_US + MINUTE_US)
-    assert device.core.panes.evicted_us >= NOW_US + PANE_US
+    assert device.core.panes.memory.evicted_us >= NOW_US + PANE_US
     device.read([22.0], [NOW_US + 2])
     assert device.stored_panes()["", NOW_US] == (3, 6300, 2000)
     device.settle()
-    assert device.core.panes.held <= KEPT_ENTRIES + PAGE
+    assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES + PAGE
     landed = {pane[2]: partial for pane, (_, partial) in device.landed.panes.items()}
     assert landed[NOW_US] == (3, 6300, 2000)
 
@@ -284,7 +280,7 @@ def test_more_keys_than_memory_holds_in_one_pane_are_continued_rightly(tmp_path)
     for value in (20.0, 21.0):
         for start in range(0, len(rooms), 500):
             device.take([value] * 500, [NOW_US + round(value)] * 500, rooms[start : start + 500])
-    assert device.core.panes.held <= KEPT_ENTRIES
+    assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES
     assert set(device.stored_panes().values()) == {(2, 4100, 2000)}
     device.kill()
 
@@ -328,11 +324,11 @@ def test_a_pane_below_the_floor_leaves_only_when_acknowledged(tmp_path):
     device = Device(tmp_path, settings=Settings(retain_us=MINUTE_US))
     device.read([20.0], [NOW_US])
     device.read([20.0], [NOW_US + 5 * MINUTE_US])
-    device.store.prune(device.core.intake.floor_us)
+    device.store.prune(device.core.intake.progress.floor_us)
     assert len(device.rows()) == 2
     device.land(20)
     device.tick(0)
-    device.store.prune(device.core.intake.floor_us)
+    device.store.prune(device.core.intake.progress.floor_us)
     assert [pane.pane_us for pane, _ in device.rows()] == [NOW_US + 5 * MINUTE_US]
     device.kill()
 
@@ -433,6 +429,7 @@ def test_frames_of_binary_partials_are_bounded_too(tmp_path):
     program = Program("binary")
     temperature = program.event("temperature", resolution="0.01")
     program.window("best", source=temperature, fold=folds.top(400), size_s=10)
+    program = program.plan()
     device = Device(tmp_path, program)
     for pane in range(30):
         times_us = [NOW_US + pane * 10 * SECOND_US + n for n in range(400)]

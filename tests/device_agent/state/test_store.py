@@ -12,9 +12,9 @@ import pytest
 
 from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.intake.batch import Batch
-from device_agent.intake.identities import BLOCK_US, Block
-from device_agent.intake.intake import tags_text
-from device_agent.state.changes import BlockId, Changes
+from device_agent.intake.identities import Block
+from device_agent.intake.tags import tags_text
+from device_agent.state.changes import BLOCK_US, BlockId, Changes
 from device_agent.state.store import FILE_NAME, FORMAT, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
@@ -41,7 +41,7 @@ def agrees(directory: Path) -> int:
     samples, total = (_state(restored, name) for name in ("samples", "total"))
     assert (samples.values() if samples else []) == [r["q"] for r in readings][-100:]
     assert (total.value if total else 0) == len(readings)
-    assert max((r["time_us"] for r in readings), default=None) == restored.facts.get("high_us")
+    assert max((r["time_us"] for r in readings), default=None) == restored.facts.high_us
     cursors = [row.cursor for name, row in restored.sources.items() if name == "test"]
     device.kill()
     return len(readings) * 1_000_000 + int((cursors or [None])[0] or 0)
@@ -364,6 +364,6 @@ def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path)
     device.read([20.0], [NOW_US])
     device.land(20)
     device.tick()
-    assert device.store.restored().facts["lake"] == LAKE
+    assert device.store.restored().facts.lake == LAKE
     assert device.store.count_dirty() == {}
     device.kill()

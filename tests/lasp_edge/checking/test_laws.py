@@ -128,8 +128,10 @@ def test_sliding_is_tried_where_its_laws_hold_and_an_inverse_where_there_is_one(
 
 
 def test_sliding_itself_can_fail(monkeypatch):
-    monkeypatch.setattr("lasp_edge.folds.sliding.TwoStacks._turn_over", lambda queue: None)
-    monkeypatch.setattr("lasp_edge.folds.sliding.TwoStacks.pop", lambda queue: queue._younger.pop())
+    monkeypatch.setattr("lasp_edge.aggregates.sliding.TwoStacks._turn_over", lambda queue: None)
+    monkeypatch.setattr(
+        "lasp_edge.aggregates.sliding.TwoStacks.pop", lambda queue: queue._younger.pop()
+    )
     found = broken(folds.max())
     assert list(found) == [laws.sliding_equals_recomputation]
 
@@ -146,7 +148,7 @@ def test_the_folds_of_a_program_are_those_of_windows_and_variables_once_each():
     program.window("a", source=event, fold=folds.mean(), size_s=1)
     program.window("b", source=event, fold=folds.mean(), size_s=2)
     program.window("c", source=event, fold=inner, size_s=2)
-    named = folds_of(program)
+    named = folds_of(program.plan())
     assert [(each.where, each.fold.name) for each in named] == [
         (("window a", "window b"), "mean"),
         (("window c",), "struct"),

@@ -21,7 +21,7 @@ def program_with(*keys, handlers=(), fold=None, version=1):
     for number, key in enumerate(keys):
         window = {"fold": fold or folds.mean(), "version": version}
         program.window(f"w{number}", source=event, size_s=1, key=key, **window)
-    return program
+    return program.plan()
 
 
 def digests(*keys, **words):

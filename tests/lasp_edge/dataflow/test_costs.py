@@ -67,8 +67,10 @@ def test_of_a_dynamic_fold_only_the_device_that_changed_is_touched():
     d.fold_dynamic("own", "all")
     for number in range(1000):
         peer = YOU._replace(device=f"pi-{number}")
-        d.receive("own", d.state("own").bottom().put(peer, 1, (number,)))
+        d.receive("own", d.state("own").bottom().put(peer, 1, (("", 1, (number,)),)))
     before = d.touched
-    d.receive("own", d.state("own").bottom().put(YOU._replace(device="pi-999"), 2, (5,)))
+    d.receive(
+        "own", d.state("own").bottom().put(YOU._replace(device="pi-999"), 2, (("", 2, (5,)),))
+    )
     assert d.query("all") == (998,)
     assert d.touched - before == 1

@@ -75,7 +75,7 @@ def test_what_is_no_plain_form_is_refused():
         ((shadows, pairs * 2), "canonical form"),
         (((), pairs), "needs the shadow of 'a'"),
         ((shadows, (("x", (("a", 2),)),)), "canonical form"),
-        (((("a", ORSet()),), pairs), "needs sets as its leaves, got ORSet"),
+        (((("a", ORSet()),), pairs), "needs shadows of its leaves, got ORSet"),
         ((shadows, ((1.5, (("a", 1),)),)), "an element needs"),
         (shadows, "a derived set needs a list of 2"),
     ]:
@@ -145,6 +145,6 @@ def test_states_of_windows_and_folds():
     high = d.state("high")
     assert Derived.from_plain(high.to_plain()) == high
     assert high.pairs == oracle_of(d, {"samples": d.state("samples")}).pairs("high")
-    assert d.state("total").value == {"cellar": (5,)}
+    assert d.state("total").value == {"cellar": (("", 3, (5,)),)}
     with pytest.raises(ValueError, match="state: 'all' is assigned by a fold, never joined"):
         d.state("all")

@@ -139,7 +139,9 @@ def test_a_device_counts_from_the_first_and_its_newest_partial_does():
         there.receive("own", delta)
     there.update("samples", "add", 60, 7)
     assert there.query("all") == (3, 90)
-    assert there.take_deltas() == {"own": OwnedMap().put(YOU, 2, (1, 60))}, "its own, and no other"
+    assert there.take_deltas() == {"own": OwnedMap().put(YOU, 2, (("", 2, (1, 60)),))}, (
+        "its own, and no other"
+    )
     mean = folds.mean().lower(there.query("all"), Resolution("0.1"))
     assert mean == {"mean": 3.0}
 

@@ -307,7 +307,7 @@ def test_targets_that_are_taken_are_refused():
     d.declare(GCounter(), "count")
     with pytest.raises(ValueError, match="'left' was written, and cannot be derived"):
         d.map("right", lambda n: n, "left")
-    with pytest.raises(ValueError, match=r"'count' was declared as GCounter\(totals={}\)"):
+    with pytest.raises(ValueError, match=r"'count' was declared as GCounter\(entries={}\)"):
         d.map("left", lambda n: n, "count")
     with pytest.raises(ValueError, match="map: 'count' must be a set"):
         d.map("count", lambda n: n, "target")

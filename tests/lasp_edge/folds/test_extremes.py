@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lasp_edge import folds
-from lasp_edge.folds.fold import TOTAL_LIMIT
+from lasp_edge.folds.columns import TOTAL_LIMIT
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.folds.packed import packed_top
 

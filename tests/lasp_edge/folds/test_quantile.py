@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lasp_edge import folds
-from lasp_edge.folds.fold import COUNT_LIMIT
+from lasp_edge.folds.columns import COUNT_LIMIT
 from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.folds.packed import MAX_BINARY_BYTES, counts_of, packed_counts
 

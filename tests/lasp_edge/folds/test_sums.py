@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lasp_edge import folds
-from lasp_edge.folds.fold import TOTAL_LIMIT
+from lasp_edge.folds.columns import TOTAL_LIMIT
 from lasp_edge.folds.numbers import LIMIT, Resolution
 
 resolutions = st.sampled_from(["1", "0.01", "0.3", "1e-9", "250", "1e30", "1e-30"]).map(Resolution)

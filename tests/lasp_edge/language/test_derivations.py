@@ -6,6 +6,7 @@ from crdts import BoundedLWWSet, Counter, GCounter, GSet, ORMap, ORSet, Pair, Re
 from lasp_edge import Program, Update, folds
 from lasp_edge.checking.sources import sources_of
 from lasp_edge.dataflow import at_least, cardinality
+from lasp_edge.language.derivations import dataflow_of
 
 ME = Replica(1, 7, "kitchen")
 
@@ -24,10 +25,10 @@ def test_every_operator_runs_as_it_was_declared():
     both = program.intersection(doors, seen, "both")
     program.product(both, half, "pairs")
     program.bind_to("again", half)
-    flow = program.dataflow(ME)
+    flow = dataflow_of(program.plan(), ME)
     flow.receive("doors", ORSet().add_many(ME, [2, 3, 5]))
     flow.receive("seen", GSet({2, 5}))
-    assert {name: flow.query(name) for name in program.derivations} == {
+    assert {name: flow.query(name) for name in program.plan().derivations} == {
         "odd": {3, 5},
         "half": {1, 2},
         "either": {1, 2, 5},
@@ -35,14 +36,14 @@ def test_every_operator_runs_as_it_was_declared():
         "pairs": {(2, 1), (2, 2), (5, 1), (5, 2)},
         "again": {1, 2},
     }
-    assert program.derivations["half"].version == 2
-    assert program.followed == ("doors", "seen")
+    assert program.plan().derivations["half"].version == 2
+    assert program.plan().followed == ("doors", "seen")
 
 
 def test_devices_have_dataflows_of_their_own():
     program, doors, _ = house()
     program.map(doors, lambda n: n, "same")
-    one, other = program.dataflow(ME), program.dataflow(ME)
+    one, other = dataflow_of(program.plan(), ME), dataflow_of(program.plan(), ME)
     one.receive("doors", ORSet().add(ME, 1))
     assert (one.query("same"), other.query("same")) == ({1}, frozenset())
 
@@ -51,9 +52,9 @@ def test_what_is_derived_is_neither_shared_nor_updated_nor_folded_into():
     program, doors, _ = house()
     odd = program.filter(doors, lambda n: n % 2, "odd")
     samples = program.declare_dynamic(BoundedLWWSet(bound=2), "samples")
-    assert set(program.shared_variables) == {"doors", "seen"}
+    assert set(program.plan().shared_variables) == {"doors", "seen"}
     with pytest.raises(ValueError, match="'odd' is derived by filter of 'doors' and cannot be"):
-        Update(program)(odd, ORSet.add, 1)
+        Update(program.plan())(odd, ORSet.add, 1)
     for target in (odd, doors):
         with pytest.raises(ValueError, match=f"'{target.name}' cannot be a fold's target"):
             program.fold(samples, folds.mean(), target)
@@ -62,7 +63,7 @@ def test_what_is_derived_is_neither_shared_nor_updated_nor_folded_into():
             program.map(doors, lambda n: n, name)
     with pytest.raises(ValueError, match="window 'odd': the name is taken"):
         program.window("odd", source="knock", fold=folds.count(), size_s=1)
-    program.validate()
+    program.plan()
 
 
 def test_what_belongs_to_each_device_alone_is_no_source():
@@ -75,7 +76,7 @@ def test_what_belongs_to_each_device_alone_is_no_source():
             program.bind_to("other", variable)
         with pytest.raises(ValueError, match=f"'{variable.name}' belongs to each device alone"):
             program.on_threshold(variable)
-    assert "other" not in program.variables
+    assert "other" not in program.plan().variables
 
 
 def test_definitions_that_do_not_fit_are_refused():
@@ -98,9 +99,9 @@ def test_definitions_that_do_not_fit_are_refused():
     ]:
         with pytest.raises(ValueError, match=reason):
             wrong()
-    assert set(program.variables) == {"doors", "seen", "count"}
-    assert not program.derivations
-    assert not program.awaited
+    assert set(program.plan().variables) == {"doors", "seen", "count"}
+    assert not program.plan().derivations
+    assert not program.plan().awaited
 
 
 def test_handlers_wait_for_what_cannot_be_undone():
@@ -114,9 +115,9 @@ def test_handlers_wait_for_what_cannot_be_undone():
     def reached(value, update):
         """Stay what it was: a function."""
 
-    assert [awaited.variable for awaited in program.awaited] == ["seen", "rooms", "floors"]
-    assert {awaited.handler for awaited in program.awaited} == {reached}
-    assert program.followed == ("seen", "rooms")
+    assert [awaited.variable for awaited in program.plan().awaited] == ["seen", "rooms", "floors"]
+    assert program.plan().functions.reached == (reached,) * 3
+    assert program.plan().followed == ("seen", "rooms")
     with pytest.raises(ValueError, match="can fall again"):
         program.on_threshold(program.declare(Counter(), "balance"), at_least(3))
 
@@ -125,6 +126,6 @@ def test_the_text_of_a_function_is_remembered_with_its_version():
     program, doors, seen = house()
     program.map(doors, lambda n: n + 1, "next", version=3)
     program.union(doors, seen, "either")
-    (source,) = sources_of(program)
+    (source,) = sources_of(program.plan())
     assert (source.name, source.version) == ("variable next, function", "3")
     assert source.remedy == "version= of next"

@@ -7,10 +7,10 @@ import pytest
 from crdts import BoundedLWWSet, Counter, Pair
 from lasp_edge import Program, folds
 from lasp_edge.examples import greenhouse, talk
-from lasp_edge.folds.fold import Column, Op
+from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.numbers import Refused, Resolution
-from lasp_edge.language.declarations import Change
-from tests.lasp_edge.programs import Mean2, basics, event
+from lasp_edge.language.updates import Change, Update, run_handlers
+from tests.lasp_edge.support_programs import Mean2, basics, event
 
 # Both listings
 
@@ -38,29 +38,36 @@ def as_in_the_talk(name):
     return program
 
 
+def ops(plan):
+    return {name: column.op for name, column in plan.columns.items()}
+
+
 def test_both_listings_mean_the_same():
-    design, listing = as_in_the_design("p").validate(), as_in_the_talk("p").validate()
+    design, listing = as_in_the_design("p").plan(), as_in_the_talk("p").plan()
     here, there = design.dynamic_folds["global_average"], listing.dynamic_folds["global_average"]
     assert here.stream == there.stream
     assert here.source.stream == there.source.stream
     assert (here.name, here.source.name) == (there.name, there.source.name)
-    assert design.run_handlers(event()) == listing.run_handlers(event())
+    assert run_handlers(design, event()) == run_handlers(listing, event())
     assert set(design.published_folds) == set(listing.published_folds) == {"local_average"}
     assert design.shared_variables == listing.shared_variables == {}
-    assert design.columns() == listing.columns() == {"count": Op.SUM, "total_q": Op.SUM}
+    assert design.columns == listing.columns
+    assert ops(design) == {"count": Op.SUM, "total_q": Op.SUM}
 
 
 def test_the_example_modules_are_the_two_listings():
     for program in (greenhouse.program, talk.program):
-        program.validate()
-        average = program.dynamic_folds["global_average"]
+        average = program.plan().dynamic_folds["global_average"]
         assert average.source.name == "local_average"
         assert average.fold.columns_named == ("count", "total_q")
         assert average.source.source.bottom.bound == 100
-        assert program.run_handlers(event()) == [Change("samples", "add", (2150, 40_000_000))]
-    window = greenhouse.program.windows["temperature_by_room"]
+        assert run_handlers(program.plan(), event()) == [
+            Change("samples", "add", (2150, 40_000_000))
+        ]
+    plan = greenhouse.program.plan()
+    window = plan.windows["temperature_by_room"]
     assert (window.size_us, window.slide_us, window.span_us) == (60_000_000, 10_000_000, 10_000_000)
-    assert window.key(event(room="attic")) == "attic"
+    assert plan.functions.key(window.name, event(room="attic")) == "attic"
 
 
 # Handlers
@@ -68,12 +75,12 @@ def test_the_example_modules_are_the_two_listings():
 
 def test_values_that_handlers_add_are_quantised():
     program, _, _ = basics()
-    (change,) = program.run_handlers(event(value=21.567))
+    (change,) = run_handlers(program.plan(), event(value=21.567))
     assert change == Change("samples", "add", (2157, 40_000_000))
-    assert program.run_handlers(event("other")) == []
-    assert program.has_handlers("temperature")
-    assert not program.has_handlers("other")
-    assert len(program.handlers("temperature")) == 1
+    assert run_handlers(program.plan(), event("other")) == []
+    assert {name: len(each) for name, each in program.plan().functions.handlers.items()} == {
+        "temperature": 1
+    }
 
 
 def test_handlers_run_in_the_order_of_declaration():
@@ -83,7 +90,7 @@ def test_handlers_run_in_the_order_of_declaration():
     def doubled(event, update):
         update(samples, "add", event.value * 2, event.time_us)
 
-    changes = program.run_handlers(event())
+    changes = run_handlers(program.plan(), event())
     assert [change.arguments[0] for change in changes] == [2150, 4300]
 
 
@@ -95,7 +102,7 @@ def test_a_handler_that_adds_no_number_is_refused():
         update(samples, "add", None, event.time_us)
 
     with pytest.raises(Refused, match="missing value"):
-        program.run_handlers(event())
+        run_handlers(program.plan(), event())
 
 
 def test_counters_take_their_arguments_as_they_are():
@@ -107,19 +114,19 @@ def test_counters_take_their_arguments_as_they_are():
         update(count, Counter.increment)
         update(count, "decrement", 3)
 
-    assert program.run_handlers(event())[1:] == [
+    assert run_handlers(program.plan(), event())[1:] == [
         Change("count", "increment", ()),
         Change("count", "decrement", (3,)),
     ]
-    assert set(program.shared_variables) == {"count"}
+    assert set(program.plan().shared_variables) == {"count"}
 
 
 def change(name, mutator, *arguments):
-    program, _, _ = basics()
+    program, _, samples = basics()
     program.declare(Counter(), "count")
-    program.fold(program.variables["samples"], folds.mean(), "local")
-    program.fold_dynamic(program.variables["local"], "global")
-    return program.change(program.variables[name], mutator, arguments)
+    program.fold_dynamic(program.fold(samples, folds.mean(), "local"), "global")
+    plan = program.plan()
+    Update(plan)(plan.variables[name], mutator, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +152,10 @@ def test_an_update_that_cannot_be_done_is_refused(asked, why):
 
 
 def test_derived_variables_refuse_updates_also_when_declared_first():
-    program = as_in_the_talk("p")
+    plan = as_in_the_talk("p").plan()
     for name in ("local_average", "global_average"):
         with pytest.raises(ValueError, match="derived by a fold"):
-            program.change(program.variables[name], "increment", (1,))
+            Update(plan)(plan.variables[name], "increment", 1)
 
 
 def test_a_variable_of_another_program_is_refused():
@@ -160,7 +167,7 @@ def test_a_variable_of_another_program_is_refused():
         update(foreign, "add", event.value, event.time_us)
 
     with pytest.raises(ValueError, match="not a variable of program 'p'"):
-        program.run_handlers(event())
+        run_handlers(program.plan(), event())
 
 
 # Resolution
@@ -169,102 +176,56 @@ def test_a_variable_of_another_program_is_refused():
 def two_events():
     program = Program("p")
     program.event("temperature", resolution="0.01")
-    program.event("humidity", resolution="0.5")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
-    return program, samples
+    return program, program.event("humidity", resolution="0.5")
 
 
 def test_resolution_is_that_of_the_only_event():
     program = Program("p")
     program.event("temperature", resolution="0.01")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
-    assert program.resolution_of(samples) == Resolution("0.01")
-
-
-def test_resolution_is_that_of_the_event_whose_handler_names_the_variable():
-    program, samples = two_events()
-
-    @program.on_event("humidity")
-    def sampled(event, update):
-        update(samples, "add", event.value, event.time_us)
-
-    @program.on_event("temperature")
-    def unrelated(event, update):
-        pass
-
-    assert program.validate().resolution_of(samples) == Resolution("0.5")
-
-
-def test_resolution_is_found_through_an_inner_function():
-    program, samples = two_events()
-
-    @program.on_event("temperature")
-    def sampled(event, update):
-        [update(samples, "add", value, event.time_us) for value in (event.value,)]
-
-    assert program.resolution_of(samples) == Resolution("0.01")
+    program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+    assert program.plan().resolutions["samples"] == Resolution("0.01")
 
 
 def test_resolution_can_be_said():
-    program, _ = two_events()
-    for measures in ("humidity", program.events["humidity"]):
-        said = program.declare_dynamic(
-            BoundedLWWSet(bound=3), f"said_{measures}"[:20], measures=measures
-        )
-        assert program.resolution_of(said) == Resolution("0.5")
+    for by_name in (True, False):
+        program, humidity = two_events()
+        measures = "humidity" if by_name else humidity
+        program.declare_dynamic(BoundedLWWSet(bound=3), "samples", measures=measures)
+        assert program.plan().resolutions["samples"] == Resolution("0.5")
+
+
+def test_resolution_is_that_of_all_events_where_they_have_one():
+    program = Program("p")
+    for name in ("inside", "outside"):
+        program.event(name, resolution="0.01")
+    program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+    assert program.plan().resolutions["samples"] == Resolution("0.01")
 
 
 def test_resolution_that_several_events_leave_open_must_be_said():
-    program, samples = two_events()
-    with pytest.raises(ValueError, match=r"which event does it measure\? .*measures"):
-        program.validate()
+    program, humidity = two_events()
+    samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
 
-    for name in ("temperature", "humidity"):
+    @program.on_event(humidity)
+    def sampled(event, update):
+        update(samples, "add", event.value, event.time_us)
 
-        @program.on_event(name)
-        def sampled(event, update):
-            update(samples, "add", event.value, event.time_us)
-
-    program.fold(samples, folds.sum(), "local")
-    with pytest.raises(ValueError, match=r"one of \['humidity', 'temperature'\]"):
-        _ = program.local_folds
+    needed = (
+        r"'samples': which event does it measure\? .* \(humidity 0.5, temperature 0.01\); write "
+        r"declare_dynamic\(..., 'samples', measures='humidity'\)"
+    )
+    with pytest.raises(ValueError, match=needed):
+        program.plan()
 
 
 def test_an_event_declared_later_reopens_the_question():
     program = Program("p")
     program.event("temperature", resolution="0.01")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
-    assert program.validate().resolution_of(samples) == Resolution("0.01")
+    program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+    assert program.plan().resolutions["samples"] == Resolution("0.01")
     program.event("humidity", resolution="0.5")
     with pytest.raises(ValueError, match="which event"):
-        program.validate()
-
-
-class Awkward:
-    """Like an array: not even `==` can be asked."""
-
-    def __eq__(self, other):
-        raise ValueError("the truth value is ambiguous")
-
-    __hash__ = None
-
-
-AWKWARD = Awkward()
-
-
-def test_resolution_is_found_beside_values_that_cannot_be_compared():
-    program, samples = two_events()
-
-    @program.on_event("temperature")
-    def unrelated(event, update):
-        return AWKWARD if event else late
-
-    @program.on_event("humidity")
-    def sampled(event, update):
-        update(samples, "add", event.value, event.time_us)
-
-    assert program.resolution_of(samples) == Resolution("0.5")
-    late = 1
+        program.plan()
 
 
 # Windows and streams
@@ -308,7 +269,9 @@ def test_stream_of_a_fold_changes_with_its_meaning():
         samples = program.declare_dynamic(BoundedLWWSet(bound=5), source)
         local = program.fold(samples, fold or folds.mean(), target)
         program.fold_dynamic(local, "global")
-        return program.local_folds[target].stream, program.dynamic_folds["global"].stream
+        return program.plan().local_folds[target].stream, program.plan().dynamic_folds[
+            "global"
+        ].stream
 
     different = [
         streams(),
@@ -324,7 +287,7 @@ def test_stream_of_a_fold_changes_with_its_meaning():
 def test_a_window_and_a_fold_of_one_meaning_are_two_streams():
     program = as_in_the_design("p")
     window = program.window("w", source="temperature", fold=folds.mean(), size_s=60)
-    assert window.stream != program.local_folds["local_average"].stream
+    assert window.stream != program.plan().local_folds["local_average"].stream
 
 
 @pytest.mark.parametrize(
@@ -357,4 +320,4 @@ def test_one_definition_of_a_column_a_program():
     for fold in (Least(), Upper()):
         with pytest.raises(ValueError, match="rename a part"):
             program.window("c", source=temperature, fold=fold, size_s=60)
-    assert program.columns() == {"count": Op.SUM, "total_q": Op.SUM}
+    assert ops(program.plan()) == {"count": Op.SUM, "total_q": Op.SUM}

@@ -4,11 +4,13 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Program, Update, folds
-from lasp_edge.folds.fold import Column, Fold, Op
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import packed_top
-from lasp_edge.language.declarations import Change, key_of
-from tests.lasp_edge.programs import basics, event
+from lasp_edge.language.arguments import checked_key
+from lasp_edge.language.updates import Change, run_handlers
+from tests.lasp_edge.support_programs import basics, event
 
 
 def by_room(**changed):
@@ -25,12 +27,12 @@ def test_a_change_of_a_variable_with_keys_says_its_key():
     def sampled(event, update):
         update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
-    changes = program.run_handlers(event(room="attic"))
+    changes = run_handlers(program.plan(), event(room="attic"))
     assert changes == [Change("samples", "add", (2150, 40_000_000), "attic")]
-    assert program.run_handlers(event(room=""))[0].key == ""
+    assert run_handlers(program.plan(), event(room=""))[0].key == ""
     for wrong, error in (({}, KeyError), ({"room": "a\nb"}, ValueError)):
         with pytest.raises(error):
-            program.run_handlers(event(**wrong))
+            run_handlers(program.plan(), event(**wrong))
 
 
 @pytest.mark.parametrize(
@@ -43,22 +45,21 @@ def test_a_change_of_a_variable_with_keys_says_its_key():
         ("a\x1fb", "control characters"),
     ],
 )
-def test_a_key_that_is_none_is_refused_and_says_whose_it_is(given, reason):
+def test_a_key_that_is_not_valid_is_refused_and_says_whose_it_is(given, reason):
     with pytest.raises(ValueError, match=f"the key of variable 'samples' must .*{reason}"):
-        key_of(lambda _: given, event(), "variable 'samples'")
-    assert key_of(lambda _: "ü" * 127 + "x", event(), "x") == "ü" * 127 + "x"
-    assert key_of(None, event(), "x") == ""
+        checked_key(lambda _: given, "variable 'samples'")(event())
+    assert checked_key(lambda _: "ü" * 127 + "x", "x")(event()) == "ü" * 127 + "x"
 
 
 def test_a_variable_without_keys_says_the_empty_one():
     program, *_ = basics()
-    assert [change.key for change in program.run_handlers(event())] == [""]
+    assert [change.key for change in run_handlers(program.plan(), event())] == [""]
 
 
 def test_a_change_of_a_variable_with_keys_needs_an_event():
     program, samples = by_room()
     with pytest.raises(ValueError, match="'samples' has keys, and there is no event"):
-        Update(program)(samples, "add", 1, 1)
+        Update(program.plan())(samples, "add", 1, 1)
 
 
 def test_keys_and_their_version_are_part_of_the_streams():
@@ -66,8 +67,11 @@ def test_keys_and_their_version_are_part_of_the_streams():
     for changed in ({}, {"version": 2}, {"key": None}, {"key": None, "version": 2}):
         program, samples = by_room(**changed)
         program.fold_dynamic(program.fold(samples, folds.mean(), "here"), "everywhere")
-        streams |= {program.local_folds["here"].stream, program.dynamic_folds["everywhere"].stream}
-        assert program.dynamic_folds["everywhere"].keyed == ("key" not in changed)
+        streams |= {
+            program.plan().local_folds["here"].stream,
+            program.plan().dynamic_folds["everywhere"].stream,
+        }
+        assert program.plan().dynamic_folds["everywhere"].keyed == ("key" not in changed)
     assert len(streams) == 8
 
 
@@ -87,9 +91,10 @@ def test_a_wrong_key_is_refused_at_once(changed, reason):
 
 def test_only_bounded_sets_have_keys():
     program = Program("p")
+    program.event("temperature")
     with pytest.raises(ValueError, match=r"declare 'n': key= is for a BoundedLWWSet, not"):
         program.declare_dynamic(Counter(), "n", key=lambda event: "")
-    assert program.variables == {}
+    assert program.plan().variables == {}
 
 
 def test_declaring_again_with_another_key_is_refused():
@@ -107,13 +112,12 @@ def test_declaring_again_with_another_key_is_refused():
 def test_an_event_is_collected_into_several_variables_in_order():
     program, temperature, samples = basics()
     other = program.declare_dynamic(BoundedLWWSet(max_age_s=5), "other")
-    assert program.collections("temperature") == ()
+    assert program.plan().collections.get("temperature", ()) == ()
     assert program.collect(temperature, into=samples) is samples
     program.collect("temperature", into=other)
     program.collect(temperature, into=samples)
-    assert program.collections("temperature") == (samples, other)
-    assert program.collections("humidity") == ()
-    assert program.validate() is program
+    assert program.plan().collections.get("temperature", ()) == (samples, other)
+    assert program.plan().collections.get("humidity", ()) == ()
 
 
 def test_collecting_says_which_resolution_a_variable_has():
@@ -122,19 +126,19 @@ def test_collecting_says_which_resolution_a_variable_has():
     humidity = program.event("humidity", resolution="0.5")
     samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
     with pytest.raises(ValueError, match="which event does it measure"):
-        program.validate()
+        program.plan()
     program.collect(humidity, into=samples)
-    assert program.validate().resolution_of(samples) == Resolution("0.5")
+    assert program.plan().resolutions["samples"] == Resolution("0.5")
     program.collect("temperature", into=samples)
     with pytest.raises(ValueError, match="which event does it measure"):
-        program.validate()
+        program.plan()
 
 
 def test_what_cannot_collect_is_refused():
     program, temperature, samples = basics()
     program.event("humidity", resolution="0.5")
     average = program.fold(samples, folds.mean(), "average")
-    shared = program.declare(BoundedLWWSet(bound=3), "shared")
+    shared = program.declare(BoundedLWWSet(bound=3), "shared", measures="temperature")
     count = program.declare_dynamic(Counter(), "count")
     measured = program.declare_dynamic(BoundedLWWSet(bound=3), "m", measures="temperature")
     for into in (average, shared, count):
@@ -146,7 +150,7 @@ def test_what_cannot_collect_is_refused():
         program.collect("pressure", into=samples)
     with pytest.raises(ValueError, match="is not a variable of program"):
         program.collect(temperature, into=basics()[2])
-    assert program.collections("temperature") == program.collections("humidity") == ()
+    assert program.plan().collections == {}
 
 
 def test_a_handler_may_say_another_resolution_than_what_is_collected():
@@ -160,7 +164,7 @@ def test_a_handler_may_say_another_resolution_than_what_is_collected():
     def damp(event, update):
         update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
-    assert program.validate().resolution_of(samples) == Resolution("0.01")
+    assert program.plan().resolutions["samples"] == Resolution("0.01")
 
 
 def test_sketches_of_one_name_and_several_sizes_do_not_stand_in_one_program():

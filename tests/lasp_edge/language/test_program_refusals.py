@@ -4,8 +4,9 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Product, Replica
 from lasp_edge import Program, folds
-from lasp_edge.folds.fold import Column, Op
-from tests.lasp_edge.programs import Mean2, basics
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
+from tests.lasp_edge.support_programs import Mean2, basics
 
 
 def window(program, **changed):
@@ -47,11 +48,11 @@ def window(program, **changed):
 def test_a_wrong_window_is_refused_and_leaves_nothing(changed, why):
     program, _, _ = basics()
     window(program, name="taken")
-    before = program.columns()
+    before = program.plan().columns
     with pytest.raises(ValueError, match=why):
         window(program, **changed)
-    assert set(program.windows) == {"taken"}
-    assert program.columns() == before
+    assert set(program.plan().windows) == {"taken"}
+    assert program.plan().columns == before
 
 
 WRONG = {
@@ -101,77 +102,80 @@ WRONG = {
     ),
     "fold of a name": (lambda p: p.fold("samples", folds.mean(), "x"), "not a variable of program"),
     "fold of a counter": (
-        lambda p: p.fold(p.variables["n"], folds.mean(), "x"),
+        lambda p: p.fold(p.plan().variables["n"], folds.mean(), "x"),
         "a dynamic BoundedLWWSet",
     ),
     "fold of a fold's target": (
-        lambda p: p.fold(p.variables["local"], folds.mean(), "x"),
+        lambda p: p.fold(p.plan().variables["local"], folds.mean(), "x"),
         "a dynamic BoundedLWWSet",
     ),
     "fold of a shared set": (
-        lambda p: p.fold(p.variables["shared"], folds.mean(), "x"),
+        lambda p: p.fold(p.plan().variables["shared"], folds.mean(), "x"),
         "a dynamic BoundedLWWSet",
     ),
     "fold with a name as fold": (
-        lambda p: p.fold(p.variables["samples"], "mean", "x"),
+        lambda p: p.fold(p.plan().variables["samples"], "mean", "x"),
         "a fold such as",
     ),
     "target without a name": (
-        lambda p: p.fold(p.variables["samples"], folds.mean(), ""),
+        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), ""),
         "a printable name",
     ),
     "target named as a window": (
-        lambda p: p.fold(p.variables["samples"], folds.mean(), "w"),
+        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "w"),
         "taken by a window",
     ),
     "target of another fold": (
-        lambda p: p.fold(p.variables["samples"], folds.mean(), "local"),
+        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "local"),
         "a fold already",
     ),
     "target that is a number": (
-        lambda p: p.fold(p.variables["samples"], folds.mean(), 5),
+        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), 5),
         "not a variable",
     ),
     "mean into one counter": (
-        lambda p: p.fold(p.variables["samples"], folds.mean(), "n"),
+        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "n"),
         "gives the columns",
     ),
     "fold into its own source": (
-        lambda p: p.fold(p.variables["samples"], folds.count(), "samples"),
+        lambda p: p.fold(p.plan().variables["samples"], folds.count(), "samples"),
         "gives the columns",
     ),
     "min into a counter": (
-        lambda p: p.fold(p.variables["samples"], folds.min(), "n"),
+        lambda p: p.fold(p.plan().variables["samples"], folds.min(), "n"),
         "gives the columns",
     ),
     "mean into a product of one": (
-        lambda p: p.fold(p.variables["samples"], folds.mean(), "flat"),
+        lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "flat"),
         "gives the columns",
     ),
     "fold_dynamic of a set": (
-        lambda p: p.fold_dynamic(p.variables["samples"], "x"),
+        lambda p: p.fold_dynamic(p.plan().variables["samples"], "x"),
         "must be the target of a fold",
     ),
     "fold_dynamic of a name": (lambda p: p.fold_dynamic("local", "x"), "not a variable of program"),
-    "fold_dynamic without a target": (lambda p: p.fold_dynamic(p.variables["local"]), "needed are"),
-    "fold_dynamic with a fold as target": (
-        lambda p: p.fold_dynamic(p.variables["local"], folds.mean()),
-        "needed are",
+    "fold_dynamic without a target": (
+        lambda p: p.fold_dynamic(p.plan().variables["local"]),
+        "write fold_dynamic",
     ),
-    "fold_dynamic with too much": (
-        lambda p: p.fold_dynamic(p.variables["local"], 1, 2, 3),
-        "needed are",
+    "fold_dynamic with a fold as target": (
+        lambda p: p.fold_dynamic(p.plan().variables["local"], folds.mean()),
+        "the target is a name or a declared variable, not folds.mean",
+    ),
+    "fold_dynamic with a number as target": (
+        lambda p: p.fold_dynamic(p.plan().variables["local"], folds.mean(), 5),
+        "the target is a name or a declared variable, not 5",
     ),
     "fold_dynamic with another fold": (
-        lambda p: p.fold_dynamic(p.variables["local"], folds.sum(), "x"),
+        lambda p: p.fold_dynamic(p.plan().variables["local"], folds.sum(), "x"),
         "holds partials of",
     ),
     "fold_dynamic into its source": (
-        lambda p: p.fold_dynamic(p.variables["local"], "local"),
+        lambda p: p.fold_dynamic(p.plan().variables["local"], "local"),
         "a fold already",
     ),
     "fold_dynamic into one counter": (
-        lambda p: p.fold_dynamic(p.variables["local"], "n"),
+        lambda p: p.fold_dynamic(p.plan().variables["local"], "n"),
         "gives the columns",
     ),
 }
@@ -185,12 +189,20 @@ def test_a_wrong_definition_is_refused_and_leaves_nothing(define, why):
     program.declare(BoundedLWWSet(bound=3), "shared")
     program.declare(Product(Counter()), "flat")
     window(program)
-    before = (dict(program.events), dict(program.variables), set(program.local_folds))
+    before = (
+        dict(program.plan().events),
+        dict(program.plan().variables),
+        set(program.plan().local_folds),
+    )
     with pytest.raises(ValueError, match=why):
         define(program)
-    after = (dict(program.events), dict(program.variables), set(program.local_folds))
+    after = (
+        dict(program.plan().events),
+        dict(program.plan().variables),
+        set(program.plan().local_folds),
+    )
     assert after == before
-    assert program.validate().dynamic_folds == {}
+    assert program.plan().dynamic_folds == {}
 
 
 def counted():
@@ -205,7 +217,7 @@ def test_a_fold_whose_columns_clash_leaves_no_target():
     program.window("a", source=temperature, fold=folds.count(), size_s=60)
     with pytest.raises(ValueError, match="rename a part"):
         program.fold(samples, Least(), "least")
-    assert "least" not in program.variables
+    assert "least" not in program.plan().variables
 
 
 def test_a_program_needs_a_name_and_an_event():
@@ -213,12 +225,13 @@ def test_a_program_needs_a_name_and_an_event():
         with pytest.raises(ValueError, match="a printable name"):
             Program(name)
     with pytest.raises(ValueError, match="declares no event"):
-        Program("p").validate()
+        Program("p").plan()
 
 
 def test_declaring_again_is_declaring_once():
-    program, _, samples = basics()
-    assert program.declare_dynamic(BoundedLWWSet(bound=100), "samples") is samples
+    program, temperature, samples = basics()
+    again = {"measures": temperature}
+    assert program.declare_dynamic(BoundedLWWSet(bound=100), "samples", **again) is samples
     shape = Pair(Counter(), GCounter())
     assert program.declare(shape, "pair") is program.declare(shape, "pair")
 
@@ -243,5 +256,27 @@ def test_only_folds_that_a_dynamic_fold_reads_are_published():
     program, _, samples = basics()
     program.fold(samples, folds.sum(), "private")
     program.fold_dynamic(program.fold(samples, folds.mean(), "public"), "global")
-    assert set(program.published_folds) == {"public"}
-    assert set(program.local_folds) == {"private", "public"}
+    assert set(program.plan().published_folds) == {"public"}
+    assert set(program.plan().local_folds) == {"private", "public"}
+
+
+@pytest.mark.parametrize("name", [*sorted(LAKE_COLUMNS), "Key"])
+def test_a_fold_has_no_column_or_part_of_the_lakes_own_names(name):
+    class OwnColumn(Mean2):
+        columns = (Column(name, Op.SUM), Column("total_q", Op.SUM))
+
+    class OwnPart(Mean2):
+        parts = (name,)
+
+        def lower(self, partial, resolution):
+            return {name: None}
+
+    program, temperature, samples = basics()
+    for own in (OwnColumn(), OwnPart()):
+        with pytest.raises(ValueError, match=f"the lake has a column '{name}'; rename yours"):
+            program.window("w", source=temperature, fold=own, size_s=60)
+        with pytest.raises(ValueError, match=f"the lake has a column '{name}'; rename yours"):
+            program.fold(samples, own, "own")
+    plan = program.plan()
+    assert not plan.windows
+    assert not plan.local_folds

@@ -8,36 +8,39 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crdts import Replica, Version
-from lasp_edge.protocol import frames
+from lasp_edge.folds.fold import MAX_COLUMNS
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.frames import (
-    BLOCK_OVERHEAD_BYTES,
-    FORMAT,
-    FRAME_OVERHEAD_BYTES,
-    MAX_COLUMNS,
-    MAX_FRAME_BYTES,
-    SHARD_OVERHEAD_BYTES,
     AckFrame,
     AskFrame,
     BeatFrame,
-    FrameError,
     MemberFrame,
-    PaneEntries,
     PaneFrame,
     PresenceFrame,
     Report,
     VariableFrame,
-    decode,
+)
+from lasp_edge.protocol.kinds import FRAME_KINDS, decode
+from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.sizes import (
+    BLOCK_OVERHEAD_BYTES,
+    FRAME_OVERHEAD_BYTES,
+    MAX_FRAME_BYTES,
+    SHARD_OVERHEAD_BYTES,
     entry_bytes,
 )
-from lasp_edge.protocol.shards import key_shard
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
 int64 = st.integers(-(2**63), 2**63 - 1)
 uint64 = st.integers(0, 2**64 - 1)
 seqs = st.integers(0, 2**40 - 1)
+numbers = st.integers(1, 2**40 - 1)
 incarnations, nonces = st.integers(0, 2**30 - 1), st.integers(0, 2**32 - 1)
 replicas = st.builds(Replica, incarnations, nonces, names)
+versions = st.builds(Version, incarnations, nonces, seqs)
 parts = st.none() | int64
 binaries = st.binary(max_size=40)
 
@@ -66,7 +69,7 @@ def blocks(draw, most=6):
 @st.composite
 def variable_frames(draw):
     """Return an entry of one shard, of a variable without keys, or of a shared state."""
-    number, keys = draw(seqs), draw(st.sets(texts, max_size=5).map(sorted))
+    number, keys = draw(numbers), draw(st.sets(texts, max_size=5).map(sorted))
     shard = key_shard(draw(st.sampled_from(keys))) if keys else draw(st.integers(0, 15))
     keys = [key for key in keys if key_shard(key) == shard]
     if draw(st.booleans()):
@@ -81,27 +84,29 @@ def variable_frames(draw):
         columns = [column(binaries)]
     changed = column(st.integers(0, number))
     return VariableFrame(
-        draw(replicas), number, draw(texts), stream, shard, tuple(keys), changed, tuple(columns)
+        draw(replicas), number, draw(names), stream, shard, tuple(keys), changed, tuple(columns)
     )
 
 
-pane_frames = st.builds(PaneFrame, replicas, seqs, st.lists(blocks(), max_size=3).map(tuple))
+pane_frames = st.builds(PaneFrame, replicas, numbers, st.lists(blocks(), max_size=3).map(tuple))
 FRAMES = {
     PaneFrame: pane_frames,
     VariableFrame: variable_frames(),
     BeatFrame: st.builds(
         BeatFrame,
         replicas,
-        seqs,
+        numbers,
         st.none() | st.integers(-(2**58), 2**58 - 1),
         st.booleans(),
         st.lists(st.builds(Report, texts, seqs, uint64, st.none() | uint64), max_size=4).map(tuple),
         seqs,
     ),
-    PresenceFrame: st.builds(PresenceFrame, replicas, seqs, st.booleans()),
-    AckFrame: st.builds(AckFrame, replicas, seqs, texts, st.lists(seqs, max_size=5).map(tuple)),
-    AskFrame: st.builds(AskFrame, replicas, seqs, texts),
-    MemberFrame: st.builds(MemberFrame, replicas, st.integers(1, 2**40 - 1), st.booleans(), seqs),
+    PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),
+    AckFrame: st.builds(
+        AckFrame, replicas, numbers, replicas, texts, st.lists(seqs, max_size=5).map(tuple)
+    ),
+    AskFrame: st.builds(AskFrame, replicas, numbers, names, texts),
+    MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),
 }
 any_frame = st.one_of(*FRAMES.values())
 
@@ -111,8 +116,7 @@ FRAME = PaneFrame(ME, 1, (BLOCK,))
 
 
 def test_every_kind_of_frame_is_tested():
-    assert set(frames.Frame.__args__) == set(FRAMES)
-    assert len({kind.kind for kind in FRAMES}) == len(FRAMES)
+    assert {row.frame for row in FRAME_KINDS.values()} == set(FRAMES)
 
 
 @pytest.mark.parametrize("kind", FRAMES, ids=lambda kind: kind.__name__)
@@ -127,7 +131,7 @@ def test_decoding_undoes_encoding(kind):
 
 
 def test_frames_of_two_kinds_are_never_equal():
-    assert AskFrame(ME, 1, "x") != PresenceFrame(ME, 1, "x")
+    assert AskFrame(ME, 1, "pi-2", "x") != PresenceFrame(ME, 1, "x")
 
 
 def test_version_of_a_variable_frame_is_its_replicas():
@@ -309,7 +313,7 @@ def test_mutated_frames_are_refused_or_are_frames(frame, data):
 
 def envelope(kind, body, /, **changed):
     fields = {"version": FORMAT, "kind": kind, "device": "pi-1", "incarnation": 1, "nonce": 7}
-    fields |= {"number": 1, "body": body, "extras": {}} | changed
+    fields |= {"number": 1, "about": None, "body": body} | changed
     return msgpack.packb(list(fields.values()))
 
 
@@ -440,22 +444,29 @@ def test_keys_that_do_not_fit_their_entries_are_refused(keys):
         (4, [1]),
         (4, [None]),
         (4, []),
-        (5, ["lake", 5]),
-        (5, ["lake", [-1]]),
-        (5, ["lake", [2**40]]),
-        (5, ["lake", [True]]),
-        (5, [5, [1]]),
+        (5, [1, 7, "lake", 5]),
+        (5, [1, 7, "lake", [-1]]),
+        (5, [1, 7, "lake", [2**40]]),
+        (5, [1, 7, "lake", [True]]),
+        (5, [1, 7, 5, [1]]),
+        (5, [2**30, 7, "lake", [1]]),
+        (5, [1, -1, "lake", [1]]),
         (6, [5]),
         (6, ["a", "b"]),
         (7, []),
-        (7, [True, -1]),
-        (7, [True, 2**40]),
-        (7, [1, 0]),
-        (7, [None, 0]),
+        (7, [0, True, 1, 7, 0]),
+        (7, [2**40, True, 1, 7, 0]),
+        (7, [1, True, 1, 7, -1]),
+        (7, [1, True, 1, 7, 2**40]),
+        (7, [1, True, 2**30, 7, 0]),
+        (7, [1, True, 1, 2**32, 0]),
+        (7, [1, 1, 1, 7, 0]),
+        (7, [1, None, 1, 7, 0]),
+        (7, [1, True, 1, 7]),
         (8, []),
         (0, []),
     ],
-    ids=range(35),
+    ids=repr,
 )
 def test_a_wrong_body_is_refused(kind, body):
     with pytest.raises(FrameError):
@@ -463,16 +474,16 @@ def test_a_wrong_body_is_refused(kind, body):
 
 
 def test_a_word_on_a_member_has_a_control_from_1():
-    assert decode(envelope(7, [True, 5])).number == 1
+    assert decode(envelope(7, [1, True, 1, 7, 5])).control == 1
     with pytest.raises(FrameError, match="out of range"):
-        decode(envelope(7, [True, 5], number=0))
+        decode(envelope(7, [0, True, 1, 7, 5]))
 
 
 def test_a_word_on_a_member_is_the_memberships_and_back():
-    frame = MemberFrame(ME, 3, retired=True, seq=60)
+    frame = MemberFrame(ME, 9, "pi-2", 3, retired=True, version=Version(1, 7, 60))
     membership = frame.membership()
-    assert membership.retired == {"pi-1": Version(1, 7, 60)}
-    assert MemberFrame.of("pi-1", membership.members["pi-1"]) == frame
+    assert membership.retired == {"pi-2": Version(1, 7, 60)}
+    assert MemberFrame.of(ME, 9, "pi-2", membership.entries["pi-2"]) == frame
 
 
 # (shard 1 holds the keys "kitchen" and "shed-28")
@@ -556,7 +567,8 @@ def test_a_binary_part_of_a_pane_is_bounded_too():
 @pytest.mark.parametrize(
     "changed",
     [
-        {"version": 2},
+        {"version": 1},
+        {"version": 3},
         {"version": True},
         {"version": 1.0},
         {"kind": True},
@@ -571,12 +583,17 @@ def test_a_binary_part_of_a_pane_is_bounded_too():
         {"nonce": None},
         {"number": 2**40},
         {"number": -1},
+        {"number": 0},
+        {"about": ""},
+        {"about": 5},
+        {"about": "x" * 256},
+        {"about": "pi\n"},
         {"number": True},
         {"body": {}},
         {"body": None},
         {"extras": []},
         {"extras": None},
-        {"more": 1},
+        {"extras": {}, "more": 1},
     ],
     ids=repr,
 )
@@ -586,7 +603,28 @@ def test_a_wrong_envelope_is_refused(changed):
 
 
 def test_extras_that_a_reader_does_not_know_are_ignored():
-    assert decode(envelope(6, ["v"], extras={"group": "east"})) == AskFrame(ME, 1, "v")
+    asked = decode(envelope(6, ["v"], about="pi-2", extras={"group": "east"}))
+    assert asked == AskFrame(ME, 1, "pi-2", "v")
+
+
+def test_a_frame_of_the_former_format_is_refused_with_that_reason():
+    former = [1, 6, "pi-1", 1, 7, 1, ["v"], {}]
+    with pytest.raises(FrameError, match="format 1, and this lasp-edge reads format 2"):
+        decode(msgpack.packb(former))
+
+
+@pytest.mark.parametrize("kind", [PaneFrame, BeatFrame, PresenceFrame, VariableFrame])
+def test_what_a_device_says_of_itself_is_about_no_other_device(kind):
+    bodies = {1: [], 2: ["v", 5, 0, [""], [0], [[1]]], 3: [None, False, [], 0], 4: [True]}
+    body = bodies[kind.kind]
+    assert decode(envelope(kind.kind, body)).about == "pi-1"
+    assert decode(envelope(kind.kind, body, about="pi-1")).about == "pi-1"
+    with pytest.raises(FrameError, match="about another device"):
+        decode(envelope(kind.kind, body, about="pi-2"))
+
+
+def test_an_empty_frame_takes_22_bytes():
+    assert len(PaneFrame(Replica(3, 2**31, "kitchen"), 1_000, ()).encode()) == 22
 
 
 @pytest.mark.parametrize("name", ["a\x1fb", "a\nb", "\x00"])

@@ -12,7 +12,7 @@ import pytest
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
 from lasp_edge.tool import command_line
 from lasp_edge.tool.command_line import GROUP, ORDER, SUMMARY, main
-from tests.lacking import lacks
+from tests.support_missing import lacks
 
 CHECKOUT = Path(__file__).parents[3]
 REGISTERED = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["entry-points"][

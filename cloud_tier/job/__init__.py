@@ -1,0 +1,14 @@
+"""The Spark job: from the rows of `landing` to windows and fleet-wide values.
+
+In order of execution:
+
+run          the job until it is stopped or idle, with its lander
+streaming    one streaming query, a step for each batch
+step         one micro-batch: join, frontier, windows, globals
+merge        the lattice join as relational algebra
+combination  how partials combine, as SQL aggregates
+windows      sliding windows from panes, and their revisions
+dynamic      dynamic folds by key, with the devices' `inputs`
+maintenance  compaction, small files, old files
+repair       every window again, from its panes
+"""

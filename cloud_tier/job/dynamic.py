@@ -1,0 +1,214 @@
+"""Dynamic folds in the cloud: the same combination as on every device, with the same `inputs`.
+
+`inputs` is a sum modulo 2**64 of one hash an entry and one for the membership
+(`lasp_edge.protocol.inputs`), so Spark computes it with its own `sha2`. Equal `inputs`, equal
+value: a row is appended only where `inputs` is new.
+
+Entries of retired devices do not count. Where none is left, because a key has gone or everybody
+who had it was retired, the newest row says so: the fold's zero, and 0 in `devices_in`. Such a key
+has no further row until an entry of it counts again, except that "", the only key of a fold
+without keys, follows the membership like a value that is there.
+
+All folds are one aggregate over the entries, however many folds and keys there are. The rows of
+before are compared by their `inputs` alone, which the driver keeps: `globals` grows with every
+change and is read only at a start.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from cloud_tier.job.combination import aggregates, combined
+from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of
+from crdts import Membership
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.language.declarations import DynamicFold
+from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
+
+_IDENTITY = ("name", "key")
+_SCHEMA = pa.schema(
+    {
+        "name": pa.string(),
+        "key": pa.string(),
+        "revision": pa.int32(),
+        "inputs": pa.string(),
+        "stream": pa.int64(),
+        "devices_in": pa.int32(),
+    }
+)
+
+
+class CurrentRow(NamedTuple):
+    """The newest row of a fold and key, without its parts."""
+
+    revision: int
+    inputs: str
+    stream: int
+    devices_in: int
+
+
+CurrentRows = Mapping[tuple[str, str], CurrentRow]
+"""The newest rows by name and key."""
+
+
+def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Membership) -> DataFrame:
+    """Return each fold's value over the entries that count.
+
+    Columns: name, key, inputs (a decimal), devices_in, stream, and the parts of all these folds.
+
+    Args:
+        entries: merged rows of the variables that stand: one for each device and key.
+        folds: the program's dynamic folds.
+        membership: who was retired.
+    """
+    sources = {fold.source.stream: fold for fold in folds}
+    streams = ", ".join(f"{stream}L" for stream in sources)
+    counting = entries.where(f"stream IN ({streams}) AND key IS NOT NULL")
+    if membership.retired:
+        counting = counting.where(f"NOT ({one_of('device', membership.retired)})")
+    hashes = " ".join(
+        f"WHEN {at}L THEN {_entry(fold.fold.columns)}" for at, fold in sources.items()
+    )
+    record = aggregates(
+        f"sum({_hash(f'CASE stream {hashes} END')}) AS digest",
+        "CAST(count(1) AS INT) AS devices_in",
+    )
+    columns = _every_column(folds)
+    grouped = counting.groupBy("stream", "key").agg(*record, *combined(columns))
+    named = grouped.selectExpr("*", f"explode({_folds_of(folds, membership)}) AS fold")
+    return named.selectExpr(
+        "fold.name AS name",
+        "key",
+        f"CAST(pmod(digest + fold.constant, {_decimal(MODULUS)}) AS DECIMAL(20, 0)) AS inputs",
+        "devices_in",
+        "fold.stream AS stream",
+        *(identifier(column.name) for column in columns),
+    )
+
+
+def current(rows: DataFrame, folds: Iterable[DynamicFold]) -> CurrentRows:
+    """Return what the newest rows of these folds say.
+
+    Args:
+        rows: rows of `globals`.
+        folds: the program's dynamic folds.
+    """
+    wanted = one_of("name", (fold.name for fold in folds))
+    fields = [field for field in CurrentRow._fields if field != "revision"]
+    newest = aggregates(
+        "max(revision) AS revision",
+        *(f"max_by({field}, revision) AS {field}" for field in fields),
+    )
+    return current_rows(rows.where(wanted).groupBy(*_IDENTITY).agg(*newest))
+
+
+def current_rows(rows: DataFrame) -> CurrentRows:
+    """Return rows of `globals` by name and key, of which each has one."""
+    found = rows.select(*_IDENTITY, *CurrentRow._fields).collect()
+    return {(name, key): CurrentRow(*record) for name, key, *record in found}
+
+
+def frame_of(spark: SparkSession, current: CurrentRows) -> DataFrame:
+    """Return the current rows as a DataFrame."""
+    columns = zip(*((*at, *record) for at, record in current.items()), strict=True)
+    arrays = [list(column) for column in columns] or [[]] * len(_SCHEMA)
+    table = pa.table(dict(zip(_SCHEMA.names, arrays, strict=True)), schema=_SCHEMA)
+    return spark.createDataFrame(table)
+
+
+def revisions(
+    values: DataFrame, current: DataFrame, folds: Sequence[DynamicFold], membership: Membership
+) -> DataFrame:
+    """Return the rows to append: values with other inputs than the current row's, and who is gone.
+
+    Args:
+        values: what `values` gives.
+        current: what `frame_of` gives for the same folds.
+        folds: the program's dynamic folds.
+        membership: who was retired.
+    """
+    before = "CAST(conv(inputs, 16, 10) AS DECIMAL(20, 0)) AS inputs"
+    old = current.selectExpr(*_IDENTITY, before, "revision", "stream", "devices_in")
+    named = _by_name(folds, lambda fold: f"{fold.stream}L")
+    nothing = _by_name(folds, lambda fold: _decimal(_constant(fold, membership)))
+    differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in ("inputs", "stream"))
+    gone = (
+        f"new.name IS NULL AND old.stream = {named} "
+        f"AND (old.devices_in > 0 OR (key = '' AND old.inputs <> {nothing}))"
+    )
+    both = values.alias("new").join(old.hint("shuffle_hash").alias("old"), list(_IDENTITY), "full")
+    inputs = f"coalesce(new.inputs, {nothing})"
+    return both.where(f"(new.name IS NOT NULL AND {differs}) OR ({gone})").selectExpr(
+        *_IDENTITY,
+        *(_part_or_zero(column, folds) for column in _every_column(folds)),
+        f"lower(lpad(conv(CAST({inputs} AS STRING), 10, 16), 16, '0')) AS inputs",
+        "coalesce(new.devices_in, 0) AS devices_in",
+        "coalesce(old.revision + 1, 0) AS revision",
+        f"{named} AS stream",
+    )
+
+
+def _every_column(folds: Iterable[DynamicFold]) -> list[Column]:
+    """Return the columns of all folds, each once."""
+    return list({column.name: column for fold in folds for column in fold.fold.columns}.values())
+
+
+def _folds_of(folds: Sequence[DynamicFold], membership: Membership) -> str:
+    """Return the dynamic folds of a row's stream, as an array."""
+    cases = []
+    for stream in sorted({fold.source.stream for fold in folds}):
+        reading = ", ".join(
+            f"named_struct('name', {literal(fold.name)}, 'stream', {fold.stream}L, "
+            f"'constant', {_decimal(_constant(fold, membership))})"
+            for fold in folds
+            if fold.source.stream == stream
+        )
+        cases.append(f"WHEN {stream}L THEN array({reading})")
+    return f"CASE stream {' '.join(cases)} END"
+
+
+def _constant(fold: DynamicFold, membership: Membership) -> int:
+    """Return the `inputs` of a fold over no entry at all."""
+    return (text_hash(membership_text(membership)) + text_hash(str(fold.stream))) % MODULUS
+
+
+def _part_or_zero(column: Column, folds: Iterable[DynamicFold]) -> str:
+    """Return a column of the new row; without one, the zero if the fold has that column."""
+    name = identifier(column.name)
+    if column.op is not Op.SUM and not column.binary:
+        return f"new.{name}"
+    zero = "X''" if column.binary else "CAST(0 AS DECIMAL(38, 0))"
+    having = [fold.name for fold in folds if column.name in fold.fold.columns_named]
+    missing = f"new.name IS NULL AND {one_of('name', having)}"
+    return f"if({missing}, {zero}, new.{name}) AS {name}"
+
+
+def _entry(columns: Iterable[Column]) -> str:
+    """Return the text of a row whose hash `lasp_edge.protocol.inputs.entry_hash` is."""
+    fields = [f"CAST({field} AS STRING)" for field in ("incarnation", "nonce", "changed")]
+    fields += [_shown(column) for column in columns]
+    return f"concat_ws('\\u001f', key, device, {', '.join(fields)})"
+
+
+def _shown(column: Column) -> str:
+    name = identifier(column.name)
+    shown = f"lower(hex({name}))" if column.binary else f"CAST({name} AS STRING)"
+    return f"coalesce({shown}, '')"
+
+
+def _hash(entry: str) -> str:
+    """Return the first eight bytes of a text's SHA-256 as a decimal."""
+    digits = f"substring(sha2(CAST({entry} AS BINARY), 256), 1, 16)"
+    return f"CAST(conv({digits}, 16, 10) AS DECIMAL(20, 0))"
+
+
+def _by_name(folds: Iterable[DynamicFold], value: Callable[[DynamicFold], str]) -> str:
+    """Return a value by the row's name, which is one of the folds'."""
+    cases = " ".join(f"WHEN {literal(fold.name)} THEN {value(fold)}" for fold in folds)
+    return f"CASE name {cases} END"
+
+
+def _decimal(number: int) -> str:
+    return f"CAST('{number}' AS DECIMAL(38, 0))"

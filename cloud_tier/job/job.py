@@ -1,0 +1,49 @@
+"""What a job merges: a program's plan into a lake, and for which devices it waits."""
+
+from dataclasses import dataclass
+
+from cloud_tier.lake.tables import Lake
+from lasp_edge.folds.columns import Column
+from lasp_edge.language.declarations import DynamicFold, Window
+from lasp_edge.language.plan import Plan
+
+_DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program over a lake.
+
+    Attributes:
+        plan: of the program.
+        lake: its tables exist.
+        roster: the devices that are expected; None for every device that was ever heard.
+        dead_after_us: a device that was silent for longer is not waited for.
+        retain_us: windows that start further below the frontier are never recomputed.
+    """
+
+    plan: Plan
+    lake: Lake
+    roster: tuple[str, ...] | None = None
+    dead_after_us: int = 60_000_000
+    retain_us: int = 7 * _DAY_US
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Every column of the program's partials, sorted by name."""
+        return tuple(self.plan.columns.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of these columns."""
+        return tuple(self.plan.columns)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The program's windows."""
+        return tuple(self.plan.windows.values())
+
+    @property
+    def folds(self) -> tuple[DynamicFold, ...]:
+        """The program's dynamic folds."""
+        return tuple(self.plan.dynamic_folds.values())

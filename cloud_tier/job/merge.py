@@ -1,0 +1,116 @@
+"""The lattice join as relational algebra.
+
+A lattice is stored as rows of its irreducibles, so Spark's own aggregates are the join: the
+greatest version wins, column by column, in a HashAggregate over integers. Nothing that sorts, and
+no Python, touches a row.
+
+A payload must never be torn, that is, its columns taken from two rows. So no two different rows
+may tie for the greatest version. Within one (entry, replica) `seq` orders the rows, and 23 bits of
+a hash of the payload order two that claim one seq, which only a cloned device can make. Over
+replicas, what adds up is combined (`combination`); what replaces goes by (incarnation, nonce),
+which no two replicas of a device share. Member commands and ticks are few and have no payload:
+they are kept side by side, and joined by `crdts.Membership` and the frontier themselves.
+
+Binary columns cannot be replaced within a row of Spark's hash tables, so a program that has some
+pays for a sort.
+
+Expressions are SQL text: a step builds some hundred of them, and text crosses to the JVM once.
+
+Source: Almeida, Shoker and Baquero, "Delta State Replicated Data Types", JPDC 2018 (irreducibles).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from cloud_tier.job.combination import aggregates
+from cloud_tier.lake.sqltext import day, identifier, one_of
+from cloud_tier.lake.tables import PANE, VARIABLE
+from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
+from lasp_edge.protocol.limits import DAY_US
+
+_OWNER = ("kind", "stream", "key", "device", "lander")
+_SHARD = ("stream", "device", "shard")
+_LIFE = "shiftleft(incarnation, 32) | nonce"
+_HASH_BITS = 23
+"""Bits of a payload's hash below its seq: with a seq below 2**40 they fill a signed 64-bit long."""
+
+
+def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return one row for each (entry, replica): its greatest.
+
+    A promise keeps a row for each version, so that `received_us` stays the time at which that
+    version was first heard: repeats do not make a device look alive. Every member command and
+    every tick keeps its row.
+
+    Args:
+        rows: rows of `landing` or `lattice`; they may repeat.
+        names: the fold columns.
+    """
+    payload = (*REPLACED, *names)
+    ordered = rows.selectExpr(
+        *KEPT_APART,
+        "seq",
+        "received_us",
+        *map(identifier, payload),
+        f"{_order(payload)} AS _order",
+        f"if({one_of('kind', (PANE, VARIABLE))}, 0, seq) AS _at_seq",
+    )
+    newest = aggregates(
+        "max(seq) AS seq",
+        "min(received_us) AS received_us",
+        *(f"max_by({name}, _order) AS {name}" for name in map(identifier, payload)),
+    )
+    grouped = ordered.groupBy(*KEPT_APART, "_at_seq").agg(*newest)
+    return grouped.select(*LANDED, *map(identifier, names))
+
+
+def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return one row for each owner's entry: that with its greatest version.
+
+    Args:
+        rows: what `joined` gives, of kinds that replace each other.
+        names: the fold columns.
+    """
+    beside = [column for column in LANDED if column not in {*_OWNER, "incarnation", "nonce"}]
+    fields = [identifier(name) for name in (*beside, *names)]
+    in_replica = (f"max_by({field}, seq) AS {field}" for field in fields)
+    replicas = rows.groupBy(*_OWNER, "incarnation", "nonce").agg(*aggregates(*in_replica))
+    greatest = (
+        f"max_by({field}, {_LIFE}) AS {field}" for field in ("incarnation", "nonce", *fields)
+    )
+    newest = replicas.groupBy(*_OWNER).agg(*aggregates(*greatest))
+    return newest.select(*LANDED, *map(identifier, names))
+
+
+def standing(rows: DataFrame) -> DataFrame:
+    """Return the rows of variables that stand: those of each shard's newest version.
+
+    A device's frame holds a shard whole, so a key that is missing in the newest is gone, and an
+    older row of it does not count.
+
+    Args:
+        rows: rows of `landing` or `lattice`, of variables only; they may repeat.
+    """
+    lives = rows.selectExpr(*_SHARD, f"{_LIFE} AS life", "seq")
+    replicas = lives.groupBy(*_SHARD, "life").agg(*aggregates("max(seq) AS seq"))
+    greatest = aggregates("max(life) AS life", "max_by(seq, life) AS seq")
+    newest = replicas.groupBy(*_SHARD).agg(*greatest).hint("shuffle_hash")
+    same = " AND ".join(f"row.{name} = newest.{name}" for name in (*_SHARD, "seq"))
+    at = sql.expr(f"{same} AND ({_LIFE}) = newest.life")
+    return rows.alias("row").join(newest.alias("newest"), at, "leftsemi")
+
+
+def with_date(rows: DataFrame) -> DataFrame:
+    """Return the rows with `pane_date`, by which `lattice` is partitioned."""
+    days = f"CAST((pane_us - pmod(pane_us, {DAY_US})) / {DAY_US} AS INT)"
+    return rows.withColumn(PANE_DATE, sql.expr(f"date_add({day(0)}, {days})"))
+
+
+def _order(payload: Iterable[str]) -> str:
+    """Return what orders the rows of one (entry, replica): the seq, then a hash of the payload."""
+    # Hash functions pass over NULL, and (NULL, 1) must differ from (1, NULL).
+    shown = (f"{name}, {name} IS NULL" for name in map(identifier, payload))
+    tie = f"xxhash64({', '.join(shown)}) & {2**_HASH_BITS - 1}"
+    return f"shiftleft(seq, {_HASH_BITS}) | ({tie})"

@@ -1,0 +1,29 @@
+"""Recomputing every window above the floor from its panes.
+
+Nothing needs it in the ordinary run: a step recomputes whatever it may have changed. It is for a
+window whose size or slide was changed over panes that are there, and for operators who want to be
+sure. What comes out the same is not appended.
+"""
+
+from pyspark.sql import SparkSession
+
+from cloud_tier.job.job import Job
+from cloud_tier.job.step import Known, append_globals, append_windows
+from lasp_edge.protocol.frontier import advance
+from lasp_edge.protocol.spans import EVERYTHING, above
+
+
+def repair(spark: SparkSession, job: Job, known: Known) -> int:
+    """Append what differs, and return how many window rows that was.
+
+    Args:
+        spark: a session.
+        job: the program over the lake.
+        known: what `step.recalled` returns.
+    """
+    floor_us = None if known.frontier is None else known.frontier - job.retain_us
+    starts = {window.name: above([EVERYTHING], floor_us) for window in job.plan.windows.values()}
+    coverage = advance(known.frontier, known.heard, job.roster, job.dead_after_us)
+    # A window that F has passed is made final with the F that was recorded, not a newer one.
+    append_globals(spark, job, known.heard.membership, known.current_rows)
+    return append_windows(spark, job, starts, coverage._replace(frontier=known.frontier))

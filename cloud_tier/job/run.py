@@ -1,0 +1,214 @@
+"""Running the job until it is stopped, or until nothing new comes.
+
+Idle means: for a while no data has landed, no result has changed, and no batch is under way. Ticks
+and promises land for ever while devices are alive, and count only by what they change.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cloud_tier.job import streaming
+from cloud_tier.job.job import Job
+from cloud_tier.job.step import Outcome
+from lasp_edge.errors import CommandError
+
+log = logging.getLogger(__name__)
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_FAILURES: Final = 5
+"""Failures in a row, without a batch between them, after which the run gives up."""
+_LOOK_EVERY_S: Final = 0.2
+"""How often the query's state is looked at, in seconds: a delay that nobody sees at the end."""
+_SPEAK_EVERY_S: Final = 2.0
+"""The least time between two lines of progress, in seconds: as long as a batch at least takes."""
+_BATCH_ENDS_WITHIN_S: Final = 30.0
+"""How long a running batch is waited for at the end, in seconds: ten times what one takes."""
+
+
+class Feeder(Protocol):
+    """What fills `landing` while the job runs."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs, so that it lands what it holds when it is stopped."""
+
+    def watch(self, now_s: float) -> None:
+        """Start it if it does not run."""
+
+    def stop(self) -> None:
+        """Have it land what it holds, and end."""
+
+
+class Progress:
+    """What the steps have done up to now, as one line for people.
+
+    Args:
+        now_s: a monotonic clock.
+    """
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self.active_s = now_s()
+        self.batches = 0
+        self._panes = 0
+        self._last_line = ""
+        self._last: Outcome | None = None
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Count a step."""
+        self.batches += 1
+        self._panes += outcome.panes
+        self._last = outcome
+        if outcome.panes or outcome.variables or outcome.windows or outcome.globals:
+            self.active_s = self._now_s()
+
+    def news(self) -> str | None:
+        """Return the line if it has changed since it was last returned."""
+        line = self._line()
+        if line == self._last_line:
+            return None
+        self._last_line = line
+        return line
+
+    def _line(self) -> str:
+        if self._last is None:
+            return ""
+        coverage = self._last.coverage
+        heard = len(self._last.known.heard.promises.entries)
+        final = "nothing final yet"
+        if coverage.frontier is not None:
+            moment = _EPOCH + timedelta(microseconds=coverage.frontier)
+            final = f"final up to {moment:%Y-%m-%d %H:%M:%S} UTC"
+        without = f", without {', '.join(coverage.excluded)}" if coverage.excluded else ""
+        devices = "device" if heard == 1 else "devices"
+        return f"{heard} {devices} heard, {self._panes:,} panes merged, {final}{without}"
+
+
+class Run:
+    """The job and its lander, until they are stopped or nothing new comes.
+
+    Args:
+        spark: a session.
+        job: the program over a lake whose tables exist.
+        feeder: fills `landing`; None where somebody else does.
+        trigger_s: the least time between the beginnings of two batches.
+        until_idle_s: end when nothing new came for this long; None for never.
+        say: prints a line.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        job: Job,
+        feeder: Feeder | None,
+        *,
+        trigger_s: float = 2.0,
+        until_idle_s: float | None = None,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self._spark = spark
+        self._job = job
+        self._feeder = feeder
+        self._trigger_s = trigger_s
+        self._until_idle_s = until_idle_s
+        self._say = say
+        self._progress = Progress(_now_s)
+        self._stopping = False
+        self._failures = 0
+        self._batches_before = 0
+
+    def run(self) -> None:
+        """Return when it was stopped or has become idle, everything landed being merged.
+
+        Raises:
+            CommandError: the query fails again and again.
+        """
+        try:
+            query = self._watched(self._start())
+            if self._feeder is not None:
+                self._feeder.stop()
+            _stop(query)
+        except (Py4JError, ConnectionError, EOFError) as error:
+            raise CommandError(f"Spark has gone away ({type(error).__name__})") from error
+        self._report_progress()
+
+    def stop(self) -> None:
+        """Make `run` return; allowed in a signal handler."""
+        self._stopping = True
+
+    def _watched(self, query: StreamingQuery) -> StreamingQuery:
+        """Watch over query and lander; return the query that runs when it is time to end."""
+        spoke_s = 0.0
+        while not self._stopping:
+            if self._feeder is not None:
+                self._feeder.watch(_now_s())
+            if not query.isActive:
+                query = self._start_again(query)
+            if self._is_idle(query):
+                return self._merge_all(query)
+            if _now_s() - spoke_s >= _SPEAK_EVERY_S and self._report_progress():
+                spoke_s = _now_s()
+            time.sleep(_LOOK_EVERY_S)
+        return query
+
+    def _start(self) -> StreamingQuery:
+        return streaming.start(self._spark, self._job, self._progress, trigger_s=self._trigger_s)
+
+    def _start_again(self, query: StreamingQuery) -> StreamingQuery:
+        why = streaming.reason(query)
+        if self._progress.batches > self._batches_before:
+            self._failures = 0
+        self._batches_before = self._progress.batches
+        self._failures += 1
+        if self._failures > _MOST_FAILURES:
+            raise CommandError(f"the query failed {self._failures} times on one batch: {why}")
+        log.warning("the query failed and is started again: %s", why)
+        time.sleep(min(2.0 ** (self._failures - 1), 30.0))
+        return self._start()
+
+    def _is_idle(self, query: StreamingQuery) -> bool:
+        if self._until_idle_s is None or query.status["isTriggerActive"]:
+            return False
+        if query.lastProgress is None:  # Spark has not looked once yet; its first look takes long.
+            self._progress.active_s = _now_s()
+        if self._feeder is not None and not self._feeder.runs:
+            return False
+        return _now_s() - self._progress.active_s >= self._until_idle_s
+
+    def _merge_all(self, query: StreamingQuery) -> StreamingQuery:
+        """Have everything that was heard landed, and everything that landed merged."""
+        if self._feeder is not None:
+            self._feeder.stop()
+        while True:
+            try:
+                query.processAllAvailable()
+            except StreamingQueryException:
+                query = self._start_again(query)
+            else:
+                return query
+
+    def _report_progress(self) -> bool:
+        line = self._progress.news()
+        if line:
+            self._say(line)
+        return bool(line)
+
+
+def _stop(query: StreamingQuery) -> None:
+    """Stop a query, at the end of its batch if that is near: half of one would be done again."""
+    ends_s = _now_s() + _BATCH_ENDS_WITHIN_S
+    while query.isActive and query.status["isTriggerActive"] and _now_s() < ends_s:
+        time.sleep(_LOOK_EVERY_S)
+    query.stop()
+
+
+def _now_s() -> float:
+    return time.monotonic()  # noqa: TID251 - the clock of the process

@@ -1,0 +1,134 @@
+"""What the results in a lake mean, kept in the lake itself (table `programs`).
+
+Readers print a mean, not its count and total, and must not need the program for that. So each
+window and dynamic fold has a row here with its fold, resolution and stream; the newest `revision`
+counts. Rows of `windows` and `globals` carry the stream that they were made from, so what an older
+definition of the same name left is told apart.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from cloud_tier.lake.query import rows
+from cloud_tier.lake.tables import PROGRAMS, Lake, arrow_schema
+from lasp_edge import folds
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.declarations import DynamicFold, Window
+from lasp_edge.language.plan import Plan
+
+WINDOW = "window"
+FOLD = "fold"
+
+
+class Definition(NamedTuple):
+    """What a window or a dynamic fold means.
+
+    Attributes:
+        kind: `WINDOW` or `FOLD`.
+        stream: the stream id of its rows.
+        columns: the columns of its partial.
+        binary: those of them that hold bytes.
+        parts: the values that lowering gives.
+        fold: what lowers them; None where the program wrote its own fold.
+        size_us: length of a window, 0 for a fold.
+        slide_us: distance of its starts, 0 for a fold.
+    """
+
+    kind: str
+    name: str
+    stream: int
+    columns: tuple[str, ...]
+    binary: frozenset[str]
+    parts: tuple[str, ...]
+    fold: Fold | None
+    resolution: Resolution
+    size_us: int
+    slide_us: int
+
+
+def record(plan: Plan, lake: Lake) -> list[str]:
+    """Write the program's definitions where they are new or differ from the newest.
+
+    Returns:
+        The windows that were defined otherwise before.
+    """
+    known = _newest(lake)
+    fresh, changed = [], []
+    for kind, name, description in _described(plan):
+        revision, before = known.get((kind, name), (-1, ""))
+        text = json.dumps(description, ensure_ascii=False)
+        if text == before:
+            continue
+        fresh.append((kind, name, revision + 1, text))
+        if before and kind == WINDOW:
+            changed.append(name)
+    if fresh:
+        columns = dict(zip(PROGRAMS, map(list, zip(*fresh, strict=True)), strict=True))
+        table = pa.table(columns, schema=arrow_schema(PROGRAMS))
+        write_deltalake(lake.programs, table, mode="append")
+    return changed
+
+
+def definitions(lake: Lake, kind: str) -> dict[str, Definition]:
+    """Return the newest definitions of a kind by name.
+
+    Raises:
+        NotFound: there is no such lake.
+    """
+    found = {}
+    for (kind_, name), (_, text) in sorted(_newest(lake).items()):
+        if kind_ == kind:
+            found[name] = _definition(kind, name, json.loads(text))
+    return found
+
+
+def _newest(lake: Lake) -> dict[tuple[str, str], tuple[int, str]]:
+    newest: dict[tuple[str, str], tuple[int, str]] = {}
+    for row in rows(lake, lake.programs, "SELECT * FROM source"):
+        entry = (row["revision"], row["description"])
+        at = (row["kind"], row["name"])
+        newest[at] = max(entry, newest.get(at, entry))
+    return newest
+
+
+def _described(plan: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
+    for window in plan.windows.values():
+        sizes = {"size_us": window.size_us, "slide_us": window.slide_us}
+        yield WINDOW, window.name, _description(plan, window) | sizes
+    for fold in plan.dynamic_folds.values():
+        yield FOLD, fold.name, _description(plan, fold) | {"size_us": 0, "slide_us": 0}
+
+
+def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:
+    described = {
+        "program": plan.name,
+        "stream": result.stream,
+        "columns": list(result.fold.columns_named),
+        "parts": list(result.fold.parts),
+        "fold": result.fold.description(),
+        "resolution": result.resolution.text,
+    }
+    binary = [column.name for column in result.fold.columns if column.binary]
+    return described | ({"binary": binary} if binary else {})
+
+
+def _definition(kind: str, name: str, plain: dict[str, Any]) -> Definition:
+    resolution = Resolution(plain["resolution"])
+    fold = folds.fold_of(plain["fold"])
+    return Definition(
+        kind,
+        name,
+        plain["stream"],
+        tuple(plain["columns"]),
+        frozenset(plain.get("binary", ())),
+        tuple(plain["parts"]),
+        None if fold is None else fold.at(resolution),
+        resolution,
+        plain["size_us"],
+        plain["slide_us"],
+    )

@@ -1,0 +1,67 @@
+r"""SQL text: the one place where names and values are put into it.
+
+Spark and DataFusion differ in how a text is quoted: in Spark's dialect a backslash escapes, in
+DataFusion's, as in the standard, a quote is doubled.
+
+    >>> identifier("total_q"), literal("it's")
+    ('`total_q`', "'it\\'s'")
+    >>> standard_identifier("window"), standard_literal("it's")
+    ('"window"', "'it''s'")
+    >>> within("pane_us", [(0, 9), (30, 39)])
+    '(pane_us BETWEEN 0 AND 9 OR pane_us BETWEEN 30 AND 39)'
+    >>> one_of("kind", ["tick", "member"])
+    "kind IN ('tick', 'member')"
+"""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+
+def identifier(name: str) -> str:
+    """Return a column's name or a table's path in Spark's dialect."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def literal(text: str) -> str:
+    """Return a text in Spark's dialect."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def standard_identifier(name: str) -> str:
+    """Return a column's name in DataFusion's dialect."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def standard_literal(text: str) -> str:
+    """Return a text in DataFusion's dialect."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def day(number: int) -> str:
+    """Return a day, counted from the epoch, as a date.
+
+    >>> day(-1)
+    "DATE'1969-12-31'"
+    """
+    return f"DATE'{date(1970, 1, 1) + timedelta(days=number)}'"
+
+
+def any_of(conditions: Iterable[str]) -> str:
+    """Return whether one of the conditions holds."""
+    return "(" + " OR ".join(conditions) + ")"
+
+
+def one_of(column: str, texts: Iterable[str]) -> str:
+    """Return whether the column holds one of the texts."""
+    return f"{column} IN ({', '.join(map(literal, texts))})"
+
+
+def within(column: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return whether the column lies in one of the spans, both ends included."""
+    return any_of(f"{column} BETWEEN {first} AND {last}" for first, last in spans)
+
+
+def within_days(column: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return whether the date lies in one of the spans of days counted from the epoch."""
+    return any_of(f"{column} BETWEEN {day(first)} AND {day(last)}" for first, last in spans)

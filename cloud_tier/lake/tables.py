@@ -1,0 +1,265 @@
+"""The lake: which Delta tables there are, what their columns mean, and how they are made.
+
+    landing    what the lander took in, one commit a log segment; rows may repeat
+    lattice    the same rows, joined inside each batch; rows may repeat until compaction
+    windows    every revision of every window; the current one has the greatest `revision`
+    globals    every value of every dynamic fold; the current one has the greatest `revision`
+    rejects    frames that were not taken, with the reason
+    programs   what the windows and folds in the lake mean, so that readers need no program
+
+`landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
+`max_by` and `sum` are the join. Five kinds of row share the columns. (incarnation, nonce, seq) is
+a version, and all rows have `received_us`, the time at which the lander took them in:
+
+    pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
+               greatest `seq` of a replica wins
+    variable   one key of a device's entry of a dynamic variable, that is, of one `shard` of it. It
+               counts while its version is the greatest of (stream, device, shard); `changed` is
+               the seq at which the key itself last changed. An entry without keys is one row whose
+               `key` is NULL, and only says that all others are gone
+    promise    a device's low watermark `low_us`, or that it is `done`, as of its version;
+               `received_us` is when that version first came
+    tick       the clock of a `lander` at the end of its segment `seq`: it has listened from
+               `since_us` until `now_us`
+    member     an operator's command on a device, the one numbered `control`: `retired` or not; if
+               it is, panes up to the version still count
+
+A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
+(`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
+add one takes a line there, its meaning here, and the code that fills it.
+
+Tables are plain (reader version 1, writer version 2): any Delta reader opens them.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.schema import PrimitiveType
+
+from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.protocol.lake_columns import (
+    KEPT_APART,
+    LAKE_COLUMNS,
+    LANDED,
+    PANE_DATE,
+    VALUE_IDENTITY,
+    VALUE_RECORD,
+    WINDOW_IDENTITY,
+    WINDOW_RECORD,
+)
+
+PANE: Final = "pane"
+VARIABLE: Final = "variable"
+PROMISE: Final = "promise"
+MEMBER: Final = "member"
+TICK: Final = "tick"
+
+TENTATIVE: Final = "tentative"
+FINAL: Final = "final"
+REVISED: Final = "revised"
+
+REJECTS: Final = {
+    "received_us": "long",
+    "topic": "string",
+    "reason": "string",
+    "frames": "long",
+    "frame": "binary",
+}
+PROGRAMS: Final = {
+    "kind": "string",
+    "name": "string",
+    "revision": "integer",
+    "description": "string",
+}
+
+_NULLABLE: Final = frozenset({"control", "retired", "now_us", "since_us"})
+_OF_NOTHING: Final[Mapping[str, Any]] = {"string": "", "long": 0}
+ABSENT: Final[Mapping[str, Any]] = {
+    "seq": 0,
+    **{name: _OF_NOTHING[kind] for name, kind in KEPT_APART.items() if name not in _NULLABLE},
+}
+"""What a column holds in a kind of row that has no use for it; NULL if it is not here."""
+
+FORMAT: Final = 2
+"""Of the tables' columns and of their meaning. A lake of another format is left as it is."""
+_DESCRIPTION: Final = "lasp-edge lake, format "
+
+# Totals over devices and panes may exceed 64 bits; a single entry's never do.
+_COMBINED: Final = {Op.SUM: "decimal(38,0)"}
+_ARROW: Final = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "integer": pa.int32(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+}
+_NOT_IN_A_NAME: Final = frozenset(" ,;{}()\n\t=.`")
+_APPENDED_ONLY: Final = {"delta.appendOnly": "true"}
+_PROPERTIES: Final = {"delta.checkpointInterval": "100"}
+"""In commits: how many of them a reader of a table opens at most. A checkpoint costs 0.3 s."""
+
+
+class Lake:
+    """Where the tables of a lake are.
+
+    Args:
+        root: a directory, or what deltalake and Spark both understand as one.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        text = str(root)
+        self.root = text.rstrip("/") if "://" in text else str(Path(text).absolute())
+
+    @property
+    def landing(self) -> str:
+        """What the lander took in."""
+        return f"{self.root}/landing"
+
+    @property
+    def lattice(self) -> str:
+        """The landed rows, joined batch by batch."""
+        return f"{self.root}/lattice"
+
+    @property
+    def windows(self) -> str:
+        """Revisions of windows."""
+        return f"{self.root}/windows"
+
+    @property
+    def globals(self) -> str:
+        """Values of dynamic folds."""
+        return f"{self.root}/globals"
+
+    @property
+    def rejects(self) -> str:
+        """Frames that were not taken."""
+        return f"{self.root}/rejects"
+
+    @property
+    def programs(self) -> str:
+        """What windows and folds mean."""
+        return f"{self.root}/programs"
+
+    @property
+    def grown(self) -> tuple[str, ...]:
+        """The tables that get a file with every commit."""
+        return (self.landing, self.lattice, self.windows, self.globals, self.rejects)
+
+    @property
+    def checkpoint(self) -> str:
+        """Where the streaming query keeps how far it has read."""
+        return f"{self.root}/checkpoint"
+
+    @property
+    def log(self) -> str:
+        """Where the lander logs messages before it acknowledges them."""
+        return f"{self.root}/log"
+
+    def table(self, path: str) -> DeltaTable:
+        """Return one of the lake's tables.
+
+        Raises:
+            NotFound: there is no such table.
+        """
+        try:
+            return DeltaTable(path)
+        except TableNotFoundError:
+            name = path.rpartition("/")[2]
+            raise NotFound(f"no lake with a table {name!r} in {self.root}") from None
+
+    def lake_id(self) -> str:
+        """Return the id that tells this lake from any other, also from one made anew here."""
+        return str(self.table(self.landing).metadata().id)
+
+    def create(self, columns: Mapping[str, Column]) -> None:
+        """Make the tables that are missing, and widen those that lack one of the columns.
+
+        Args:
+            columns: the program's columns by name.
+
+        Raises:
+            UsageError: a column's name cannot stand beside the lake's own, or the lake is there
+                and has another format.
+        """
+        _check_names(columns)
+        self._check_format()
+        parts = _part_types(columns)
+        combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
+        windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}
+        values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
+        _ensure(self.landing, {**LANDED, **parts}, _APPENDED_ONLY)
+        _ensure(self.lattice, {**LANDED, PANE_DATE: "date", **parts}, {}, PANE_DATE)
+        _ensure(self.windows, windows, _APPENDED_ONLY)
+        _ensure(self.globals, values, _APPENDED_ONLY)
+        _ensure(self.rejects, REJECTS, _APPENDED_ONLY)
+        _ensure(self.programs, PROGRAMS, _APPENDED_ONLY)
+
+    def _check_format(self) -> None:
+        """Check that the lake is new or has this format; `landing` is its oldest table."""
+        if not DeltaTable.is_deltatable(self.landing):
+            return
+        described = DeltaTable(self.landing).metadata().description or ""
+        number = described.removeprefix(_DESCRIPTION) if described else "1"
+        if number != str(FORMAT):
+            raise UsageError(
+                f"{self.root} has the lake format {number}, and this lasp-edge writes {FORMAT}: "
+                "name another directory with --lake, and the devices will send everything again"
+            )
+
+
+def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
+    """Return the Arrow schema of columns that are given by Delta type."""
+    return pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
+
+
+def landed_schema(columns: Mapping[str, Column]) -> pa.Schema:
+    """Return the Arrow schema of landing rows with these part columns."""
+    return arrow_schema({**LANDED, **_part_types(columns)})
+
+
+def _part_types(columns: Mapping[str, Column]) -> dict[str, str]:
+    """Return the Delta types of one device's parts."""
+    return {name: "binary" if made.binary else "long" for name, made in columns.items()}
+
+
+def _check_names(columns: Iterable[str]) -> None:
+    seen = {name: name for name in LAKE_COLUMNS}
+    for name in columns:
+        other = seen.setdefault(name.casefold(), name)
+        if other in LAKE_COLUMNS or other != name:
+            raise UsageError(f"a fold's column {name!r} clashes with the lake's column {other!r}")
+        if not name or set(name) & _NOT_IN_A_NAME:
+            raise UsageError(f"a fold's column {name!r} cannot be a column of a Delta table")
+
+
+def _ensure(
+    path: str, columns: Mapping[str, str], properties: Mapping[str, str], partition: str = ""
+) -> None:
+    fields = [Field(name, PrimitiveType(kind)) for name, kind in columns.items()]
+    if not DeltaTable.is_deltatable(path):
+        _make(path, fields, {**_PROPERTIES, **properties}, partition)
+    table = DeltaTable(path)
+    known = {field.name for field in table.schema().fields}
+    missing = [field for field in fields if field.name not in known]
+    if missing:
+        table.alter.add_columns(missing)
+
+
+def _make(path: str, fields: list[Field], properties: dict[str, str], partition: str) -> None:
+    try:
+        DeltaTable.create(
+            path,
+            schema=Schema(fields),
+            partition_by=[partition] if partition else None,
+            configuration=properties,
+            description=f"{_DESCRIPTION}{FORMAT}",
+        )
+    except DeltaError:
+        # The lander and the job start together, and one of them makes the table.
+        if not DeltaTable.is_deltatable(path):
+            raise

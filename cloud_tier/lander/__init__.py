@@ -1,0 +1,9 @@
+"""The lander: from the broker's messages to rows of `landing`, without Spark.
+
+In order of execution:
+
+segments   the lander's log: a message is on disk before the broker may forget it
+landing    a segment becomes rows of `landing`, in one commit that happens once
+lander     takes messages from the broker, lands them, acknowledges
+child      the lander as a child process of the job
+"""

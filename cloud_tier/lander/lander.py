@@ -1,0 +1,320 @@
+"""The lander: takes the fleet's messages from the broker into the lake, without Spark.
+
+    message -> log, synced -> acknowledged to the broker
+            -> segment closed -> decoded -> one commit to `landing` -> acknowledged to the devices
+
+So whatever the broker has forgotten is on disk here, and whatever a device has forgotten is in the
+lake. A kill between any two arrows loses nothing and doubles nothing: the log is landed at the
+next start, and a segment that had landed already is known by its number.
+
+A segment is closed soon after data came in, later if it holds promises only, and seldom if it is
+empty: its tick tells Spark that time has passed, and each tick costs a commit.
+"""
+
+import logging
+import os
+import random
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from cloud_tier.lake.definitions import record
+from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.landing import Landing, Reader, Taken, collector_off
+from cloud_tier.lander.segments import Log, Record, Segment
+from crdts import Replica
+from lasp_edge.language.plan import Plan
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
+from lasp_edge.protocol import kinds
+from lasp_edge.protocol.frames import AckFrame
+from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
+from lasp_edge.protocol.topics import Topics
+
+log = logging.getLogger(__name__)
+
+SECOND_US: Final = 1_000_000
+_SESSION_KEPT_S: Final = 3600
+"""In seconds: for how long the broker keeps messages for a lander that is away. An hour covers a
+restart of the machine; what devices sent before that they send again."""
+_NUMBERS_IN_AN_ACK: Final = 2_000
+"""Frame numbers in one acknowledgement: at most 10 bytes each, so a frame of at most 20 kB."""
+_TOLD_AGAIN_US: Final = 60 * SECOND_US
+"""In microseconds: how often a device that sends no panes is told which lake it sends to."""
+_REPLICAS_AWAITING: Final = 100_000
+"""Replicas whose acknowledgements wait for the broker at most: the greatest fleet, restarted ten
+times while the broker was away. Beyond that the oldest wait in vain and their devices resend."""
+
+
+class MessageLink(Protocol):
+    """What the lander needs of `lasp_edge.link.Link`."""
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Return what happened."""
+
+    def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> bool:
+        """Send a message, or return False."""
+
+    def acknowledge(self, message: Message) -> None:
+        """Let the broker forget a message."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When a segment is closed.
+
+    Attributes:
+        data_us: the time from its first pane or variable frame.
+        promises_us: the time from its first message, if it holds only other frames.
+        idle_us: the time from the end of the segment before, if it holds no message.
+        full_bytes: the size at which it is closed in any case.
+    """
+
+    data_us: int = 1_000_000
+    promises_us: int = 3_000_000
+    idle_us: int = 15_000_000
+    full_bytes: int = 8 << 20
+
+
+class Lander:
+    """One lander.
+
+    Args:
+        link: connected to the fleet's broker, with manual acknowledgement.
+        log_: where messages are kept until they have landed.
+        landing: the lake's tables.
+        reader: turns records into rows.
+        sender: this process, as the devices see it in acknowledgements.
+        topics: the fleet's.
+        now_us: the clock.
+        pace: when a segment is closed.
+    """
+
+    def __init__(
+        self,
+        *,
+        link: MessageLink,
+        log_: Log,
+        landing: Landing,
+        reader: Reader,
+        sender: Replica,
+        topics: Topics,
+        now_us: Callable[[], int],
+        pace: Pace = Pace(),
+    ) -> None:
+        self._link = link
+        self._log = log_
+        self._landing = landing
+        self._reader = reader
+        self._sender = sender
+        self._topics = topics
+        self._now_us = now_us
+        self._pace = pace
+        self._since_us: int | None = None
+        self._closed_us = now_us()
+        self._first_us: int | None = None
+        self._data_us: int | None = None
+        self._bytes = 0
+        self._acks: dict[Replica, list[int]] = {}
+        self._acks_sent = 0
+        self._told_us: dict[str, int] = {}
+
+    def recover(self) -> None:
+        """Land what an earlier process has logged and not landed."""
+        landed = self._landing.landed
+        self._log.start_after(landed)
+        for number in self._log.closed():
+            segment = self._log.read(number)
+            if number > landed and segment.records:
+                self._land(segment)
+            self._log.drop(number)
+
+    def turn(self, timeout_s: float) -> None:
+        """Take the messages that came in, land a segment that is due, send acknowledgements."""
+        now_us = self._now_us()
+        due_us = self._due_us()
+        if due_us is not None:
+            timeout_s = min(timeout_s, max(0.0, (due_us - now_us) / 1e6))
+        self._take(self._link.poll(timeout_s))
+        due_us = self._due_us()
+        if due_us is not None and self._now_us() >= due_us:
+            self.close_segment()
+        self._send_acks()
+
+    def close_segment(self) -> None:
+        """Close the segment and land it."""
+        now_us = self._now_us()
+        since_us = now_us if self._since_us is None else self._since_us
+        number = self._log.close_segment(Listening(now_us, since_us))
+        self._closed_us = now_us
+        self._first_us = self._data_us = None
+        self._bytes = 0
+        self._land(self._log.read(number))
+        self._log.drop(number)
+
+    def stop(self) -> None:
+        """Land the open segment, send the last acknowledgements and release the log."""
+        if self._log.is_open:
+            self.close_segment()
+        self._send_acks()
+        self._log.release()
+
+    def _take(self, events: Sequence[Event]) -> None:
+        messages: list[Message] = []
+        for event in events:
+            if isinstance(event, Message):
+                self._append(event)
+                messages.append(event)
+            elif isinstance(event, Connected):
+                log.info("connected to the broker (MQTT %s)", event.protocol)
+                self._since_us = self._now_us()
+            elif isinstance(event, Disconnected):
+                log.warning("no broker: %s", event.reason)
+                self._close_for_silence()
+        # One sync for all of them, and only then may the broker forget them.
+        self._log.sync()
+        for message in messages:
+            self._link.acknowledge(message)
+
+    def _append(self, message: Message) -> None:
+        now_us = self._now_us()
+        since_us = now_us if self._since_us is None else self._since_us
+        # What is longer is refused in any case; its length shows with one byte too many.
+        payload = message.payload[: MAX_FRAME_BYTES + 1]
+        self._log.append(Record(now_us, message.topic, message.retain, payload), since_us)
+        self._bytes += len(payload)
+        self._first_us = now_us if self._first_us is None else self._first_us
+        if self._data_us is None and not self._is_beat(message.topic):
+            self._data_us = now_us
+
+    def _close_for_silence(self) -> None:
+        """Close the segment with the clock of the connection that was lost."""
+        if self._log.is_open:
+            self.close_segment()
+        self._since_us = None
+
+    def _is_beat(self, topic: str) -> bool:
+        return topic.count("/beat/") == 1
+
+    def _due_us(self) -> int | None:
+        """Return when the segment is to be closed; None: not before a message comes."""
+        if self._bytes >= self._pace.full_bytes:
+            return self._closed_us
+        if self._data_us is not None:
+            return self._data_us + self._pace.data_us
+        if self._first_us is not None:
+            return self._first_us + self._pace.promises_us
+        return None if self._since_us is None else self._closed_us + self._pace.idle_us
+
+    def _land(self, segment: Segment) -> None:
+        with collector_off():
+            taken = self._reader.take(segment)
+            self._reader.add_tick(taken, self._log.lander, segment)
+            rows = self._reader.table(taken)
+        self._landing.land(segment.number, rows, taken)
+        for replica, numbers in taken.frames.items():
+            self._acks.setdefault(replica, []).extend(numbers)
+        self._tell_lake_id(taken, segment.clock.now_us)
+        while len(self._acks) > _REPLICAS_AWAITING:  # they send again, and are acknowledged then
+            del self._acks[next(iter(self._acks))]
+
+    def _tell_lake_id(self, taken: Taken, now_us: int) -> None:
+        """Queue an empty acknowledgement for each device that sends beats and no panes.
+
+        Otherwise a device with nothing new to send would never learn that the lake is another one
+        and that everything has to be sent again.
+        """
+        for _, _, beat in taken.promises.values():
+            told_us = self._told_us.get(beat.about)
+            if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
+                self._acks.setdefault(beat.sender, [])
+        for replica in self._acks:
+            self._told_us[replica.device] = now_us
+
+    def _send_acks(self) -> None:
+        for replica, numbers in list(self._acks.items()):
+            some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
+            frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
+            topic = self._topics.acknowledgement(replica.device)
+            if not self._link.publish(topic, frame.encode()):
+                return
+            self._acks_sent += 1
+            self._acks[replica] = numbers[_NUMBERS_IN_AN_ACK:]
+            if not self._acks[replica]:
+                del self._acks[replica]
+
+
+class LanderProcess:
+    """A lander over a real broker and clock, until it is told to stop.
+
+    Args:
+        plan: of the program.
+        broker: where the fleet is.
+        lake: its tables are made where they are missing.
+        log_dir: a local directory for the log.
+        fleet: the fleet's name on the broker; the program's if empty.
+        tick_us: how often the lake is told that time passes while nothing comes.
+        parent: end when this process is no longer the parent; None for never.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        broker: BrokerUrl,
+        lake: Lake,
+        log_dir: Path,
+        *,
+        fleet: str = "",
+        tick_us: int = 15 * SECOND_US,
+        parent: int | None = None,
+    ) -> None:
+        lake.create(plan.columns)
+        record(plan, lake)
+        topics = Topics(fleet or plan.name)
+        log_ = Log(log_dir, secrets.token_hex(8))
+        landing = Landing(lake, log_.lander)
+        self._link = Link(
+            broker,
+            client_id=f"lander-{log_.lander}",
+            subscriptions=kinds.subscriptions(topics, kinds.Subscriber.LANDER),
+            manual_acknowledgement=True,
+            keep_session_s=_SESSION_KEPT_S,
+            jitter=random.Random(secrets.randbits(64)),
+        )
+        reader = Reader(plan, topics, landing.incarnations(), landing.membership())
+        pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
+        self._lander = Lander(
+            link=self._link,
+            log_=log_,
+            landing=landing,
+            reader=reader,
+            sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
+            topics=topics,
+            now_us=_now_us,
+            pace=pace,
+        )
+        self._parent = parent
+        self._stopping = False
+
+    def run(self) -> None:
+        """Land segments until `stop` is called, then the last one."""
+        self._lander.recover()
+        self._link.start()
+        try:
+            while not self._stopping and self._parent in {None, os.getppid()}:
+                self._lander.turn(timeout_s=0.5)
+        finally:
+            self._lander.stop()
+            self._link.stop()
+
+    def stop(self) -> None:
+        """Make `run` return; allowed in a signal handler."""
+        self._stopping = True
+        self._link.wake()
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000  # noqa: TID251 - the clock of the process

@@ -1,0 +1,11 @@
+"""A Spark session that writes Delta tables, wherever the job runs.
+
+In order of execution:
+
+prefetch   brings all of it, once
+cache      the folder in which it is kept
+java       a Java runtime for Spark
+jars       Delta Lake's JARs
+driver     Spark's driver JVM, started directly
+session    the session
+"""

@@ -1,0 +1,28 @@
+"""Mutators: the methods of a state by which a program writes to it.
+
+A mutator takes the replica that writes, then its own arguments, and returns a delta. One that has
+no use for the writer takes it all the same, so that all are called alike. What is not marked here
+is no mutator for programs, whatever its parameters are called.
+
+>>> from crdts import GCounter
+>>> is_mutator(GCounter.increment), is_mutator(GCounter.copy)
+(True, False)
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_MARK = "_is_mutator"
+
+
+def mutator(method: Method) -> Method:
+    """Mark a method as a mutator; as a decorator, outermost."""
+    setattr(method, _MARK, True)
+    return method
+
+
+def is_mutator(method: object) -> bool:
+    """Return whether `method` was marked as a mutator."""
+    return getattr(method, _MARK, False) is True

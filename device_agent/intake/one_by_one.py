@@ -1,0 +1,178 @@
+"""One reading after the other: the definition of what is accepted, repeated, too late or refused.
+
+A reading is quantised once; one with an own time is looked up among the known identities; then the
+program's keys, folds and handlers see it. Only a reading that passed all of that changes anything,
+so a function of the user's that fails refuses its reading and nothing else.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from device_agent.fleet.variables import Variables
+from device_agent.intake.batch import Batch
+from device_agent.intake.identities import Identities
+from device_agent.intake.pending import PaneBuilder, PendingBatch
+from device_agent.intake.progress import IntakeProgress
+from device_agent.intake.routes import Route, WindowTarget
+from device_agent.intake.source_progress import Accepted
+from device_agent.settings import Settings
+from device_agent.state.changes import ReadingRow
+from device_agent.state.panes import Panes
+from lasp_edge.folds.numbers import Refused
+from lasp_edge.language.declarations import Event
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Change, run_handlers
+
+
+class OneByOne:
+    """Accepts readings of any kind, one after the other.
+
+    Args:
+        program: whose handlers see readings.
+        device: whose readings they are.
+        settings: how far ahead a reading may be, and whether readings are kept.
+        routes: where the readings of each event go.
+        progress: how far the readings have come.
+        identities: which readings are known.
+        panes, variables: what readings are checked against; they are not changed here.
+    """
+
+    def __init__(
+        self,
+        program: Plan,
+        device: str,
+        settings: Settings,
+        routes: Mapping[str, Route],
+        progress: IntakeProgress,
+        identities: Identities,
+        panes: Panes,
+        variables: Variables,
+    ) -> None:
+        self._program, self._device = program, device
+        self._routes, self._progress, self._identities = routes, progress, identities
+        self._panes, self._variables, self._text_of = panes, variables, identities.text_of
+        self._max_skew_us, self._keep_readings = settings.max_skew_us, settings.keep_readings
+
+    def accept(self, batch: Batch, pending: PendingBatch) -> Accepted:
+        """Accept what is acceptable of a batch."""
+        high_us, stamped = None, False
+        columns = (batch.names, batch.times_us, batch.tags, batch.values)
+        for name, own_us, tags, value in zip(*columns, strict=True):
+            try:
+                quantised = self._routes[name].quantise(value)
+            except (KeyError, Refused) as error:
+                pending.refuse("unknown event" if isinstance(error, KeyError) else str(error))
+                continue
+            time_us = self._accept_one(pending, name, own_us, tags, quantised)
+            if time_us is None:
+                continue
+            if own_us is None:
+                stamped = True
+            elif high_us is None or own_us > high_us:
+                high_us = own_us
+            if self._keep_readings:
+                at_us, text = self._progress.stamp_us, self._text_of(tags)
+                row = ReadingRow(at_us, name, time_us, value, quantised, text, batch.source)
+                pending.readings.append(row)
+        return Accepted(high_us, stamped)
+
+    def _accept_one(  # noqa: C901 - the path that every single reading takes
+        self,
+        pending: PendingBatch,
+        name: str,
+        own_us: int | None,
+        tags: Mapping[str, str],
+        quantised: int,
+    ) -> int | None:
+        """Accept a reading and return its time, or count why not and return None."""
+        progress, block = self._progress, None
+        stamp_us = max(pending.now_us, progress.stamp_us + 1)
+        time_us = stamp_us if own_us is None else own_us
+        if time_us < progress.floor_us:
+            pending.counted["too_late"] += 1
+            return None
+        if own_us is not None:
+            if own_us > pending.now_us + self._max_skew_us:
+                pending.counted["in_the_future"] += 1
+                return None
+            block = self._identities.at(name, self._text_of(tags) if tags else "", own_us)
+            if own_us <= block.last_us and block.holds(own_us, quantised):
+                pending.counted["repeated"] += 1
+                return None
+        if not self._route(pending, self._routes[name], tags, quantised, time_us):
+            return None
+        if block is not None:
+            block.put(time_us, quantised)
+            if not block.changed:
+                self._identities.touched(block)
+        pending.accepted += 1
+        if time_us < progress.promised_us:
+            pending.counted["late"] += 1
+        progress.stamp_us = stamp_us
+        if progress.high_us is None or time_us > progress.high_us:
+            progress.reach(time_us)
+        return time_us
+
+    def _route(
+        self,
+        pending: PendingBatch,
+        route: Route,
+        tags: Mapping[str, str],
+        quantised: int,
+        time_us: int,
+    ) -> bool:
+        """Bring a reading to its panes and variables; on an error none of them has it."""
+        event: Any = None
+        try:
+            if route.needs_event:
+                real = route.event.resolution.real(quantised)
+                shown = MappingProxyType(tags)
+                event = Event(route.event.name, real, time_us, self._device, shown)
+            builders = [self._builder(pending, to, event, time_us) for to in route.targets]
+            for builder in builders:
+                if not builder.prechecked:
+                    builder.with_sample(quantised, time_us)
+            if route.needs_event or route.validate_each:
+                changes = self._changes_of(route, event, quantised, time_us)
+                self._variables.apply(changes, pending.updates)
+            else:
+                for variable in route.collecting:
+                    pending.updates.extend(variable.name, "", (quantised,), (time_us,))
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            pending.refuse(f"program: {_text_of_error(error)}")
+            return False
+        for builder in builders:
+            builder.add(quantised, time_us)
+        return True
+
+    def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Change]:
+        """Return the changes that collections and handlers make for a reading."""
+        changes = []
+        for variable in route.collecting:
+            key = self._program.functions.key(variable.name, event)
+            changes.append(Change(variable.name, "add", (quantised, time_us), key))
+        return changes + run_handlers(self._program, event) if route.needs_event else changes
+
+    def _builder(
+        self, pending: PendingBatch, target: WindowTarget, event: Any, time_us: int
+    ) -> PaneBuilder:
+        """Return the builder of the pane entry that a reading belongs to."""
+        window, span_us, stream, infallible = target
+        key = self._program.functions.key(window.name, event) if window.keyed else ""
+        where = (stream, key, time_us - time_us % span_us)
+        builder = pending.builders.get(where)
+        if builder is None:
+            held = self._panes.partial(self._panes.own(*where))
+            builder = PaneBuilder(window, held, infallible=infallible)
+            pending.builders[where] = builder
+        return builder
+
+
+def _text_of_error(error: Exception) -> str:
+    """Return an error's type and text; the type alone if its text cannot be made."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"
+    except Exception:  # noqa: BLE001 - its own text may raise anything
+        return kind

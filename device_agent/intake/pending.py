@@ -1,0 +1,113 @@
+"""The pending batch: what accepted readings bring, until it is joined once a commit.
+
+A reading is looked up, counted and put in its place when it comes. Its samples are lifted into
+panes and joined into variables together, when they are to be committed: readings that come one at
+a time then cost little more than those that come in columns.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+
+from device_agent.fleet.pending_updates import PendingUpdates
+from device_agent.intake.progress import NO_TIME
+from device_agent.state.changes import ReadingRow
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import Window
+
+BATCH_READINGS = 2**20
+"""A batch brings fewer readings than this; the largest of our sources brings 2,000."""
+
+
+@lru_cache(maxsize=256)
+def has_room(fold: Fold) -> Callable[[Partial], bool]:
+    """Return a test of a built-in fold's partial: whether any batch surely keeps it in range."""
+    return fold.room_for(BATCH_READINGS)
+
+
+class PaneBuilder:
+    """The samples of one pane entry that are not joined yet.
+
+    A built-in fold cannot fail, and lifts all samples together at the end. A fold of the user's own
+    may fail or leave its columns' range, as any fold may in an entry that is half full: then each
+    sample is lifted when it comes, so that it can be refused.
+
+    Args:
+        window: the entry's window.
+        held: what the entry holds; None if it is not begun.
+        infallible: the window's fold is built in.
+
+    Attributes:
+        prechecked: no sample can be refused.
+    """
+
+    __slots__ = ("_held", "_partial", "prechecked", "times_us", "values", "window")
+
+    def __init__(self, window: Window, held: Partial | None, *, infallible: bool) -> None:
+        zero = window.fold.zero
+        self.window = window
+        self.prechecked = infallible and has_room(window.fold)(zero if held is None else held)
+        self.values: list[int] = []
+        self.times_us: list[int] = []
+        if not self.prechecked:
+            self._partial = zero
+            self._held = zero if held is None else held
+
+    def with_sample(self, quantised: int, time_us: int) -> Partial:
+        """Return the partial of all samples and one more.
+
+        Raises:
+            ValueError: the entry would leave the range of its columns.
+        """
+        fold = self.window.fold
+        lifted = fold.lift(quantised, time_us)
+        if fold.within_limits(lifted):
+            partial = fold.combine(self._partial, lifted)
+            if fold.within_limits(fold.combine(self._held, partial)):
+                return partial
+        raise ValueError(f"window {self.window.name!r}: the partial is out of range")
+
+    def add(self, quantised: int, time_us: int) -> None:
+        """Add a sample that `with_sample` did not refuse."""
+        self.values.append(quantised)
+        self.times_us.append(time_us)
+        if not self.prechecked:
+            self._partial = self.with_sample(quantised, time_us)
+
+    def partial(self) -> Partial:
+        """Return the partial of all samples."""
+        if self.prechecked:
+            return self.window.fold.lift_column(self.values, self.times_us)
+        return self._partial
+
+
+class PendingBatch:
+    """What batches have brought since the last join.
+
+    Attributes:
+        accepted: how many readings.
+        now_us: when the last batch came.
+        counted: how many readings had each other outcome.
+        readings: the accepted readings, where they are kept.
+        builders: (stream, key, pane start) -> samples of that pane entry.
+        updates: samples and deltas of variables.
+    """
+
+    __slots__ = ("accepted", "builders", "counted", "now_us", "readings", "updates")
+
+    def __init__(self) -> None:
+        self.accepted = 0
+        self.now_us = NO_TIME
+        self.counted: Counter[str] = Counter()
+        self.readings: list[ReadingRow] = []
+        self.builders: dict[tuple[int, str, int], PaneBuilder] = {}
+        self.updates = PendingUpdates()
+
+    def __bool__(self) -> bool:
+        return bool(self.accepted or self.counted)
+
+    def refuse(self, reason: str, by: int = 1) -> None:
+        """Count refused readings."""
+        self.counted["refused"] += by
+        self.counted[f"refused: {reason}"] += by

@@ -1,0 +1,55 @@
+"""Where the readings of each event go: windows, variables that collect them, and handlers."""
+
+from typing import NamedTuple
+
+from lasp_edge.language.declarations import EventType, Window
+from lasp_edge.language.plan import Plan
+
+
+class WindowTarget(NamedTuple):
+    """A window that readings go into; the fold of an `infallible` one is built in."""
+
+    window: Window
+    span_us: int
+    stream: int
+    infallible: bool
+
+
+class Route:
+    """Where the readings of one event go.
+
+    Attributes:
+        event: the event.
+        quantise: from a value as read to its integer.
+        targets: the windows, by stream.
+        collecting: the variables that collect it.
+        needs_event: a handler or a key function of the user's wants an Event.
+        validate_each: a fold of the user's own folds a variable that collects it, and may fail.
+        by_column: no function of the user's sees its readings one by one.
+    """
+
+    __slots__ = (
+        "by_column",
+        "collecting",
+        "event",
+        "needs_event",
+        "quantise",
+        "targets",
+        "validate_each",
+    )
+
+    def __init__(self, program: Plan, event: EventType) -> None:
+        self.event = event
+        self.quantise = event.resolution.quantise
+        windows = [w for w in program.windows.values() if w.source.name == event.name]
+        self.targets = tuple(
+            WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
+            for w in sorted(windows, key=lambda w: w.stream)
+        )
+        self.collecting = program.collections.get(event.name, ())
+        keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
+        self.needs_event = keyed or event.name in program.functions.handlers
+        fallible = {f.source.name for f in program.local_folds.values() if not f.fold.is_built_in}
+        self.validate_each = any(variable.name in fallible for variable in self.collecting)
+        infallible = all(target.infallible for target in self.targets)
+        self.by_column = infallible and not self.needs_event and not self.validate_each

@@ -1,0 +1,91 @@
+"""Facts: what an agent remembers as single values, each written by one part.
+
+A field that is None says nothing: in changes the stored value stays, and in what was restored there
+is none. Stored, a fact is one row: its name, and its value as JSON.
+
+    >>> facts = Facts(lake="lake-1", settled={"everywhere": Settled("00ff", 3)})
+    >>> Facts.from_rows(facts.rows()) == facts
+    True
+    >>> facts.add(Facts(high_us=7))
+    >>> (facts.lake, facts.high_us, facts.floor_us)
+    ('lake-1', 7, None)
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
+
+from crdts import Membership
+
+
+class Settled(NamedTuple):
+    """What the fleet last agreed on for one dynamic fold."""
+
+    inputs: str
+    devices: int
+
+
+@dataclass(slots=True)
+class Facts:
+    """The facts of one agent.
+
+    Attributes:
+        stamp_us: acceptance time of the last reading; no two readings share one.
+        high_us: greatest accepted reading time.
+        floor_us: readings below it are refused.
+        promised_us: the greatest low watermark that was published.
+        streams: the streams of the program's windows.
+        key_versions: variable with keys -> the version of its key function.
+        membership: what operators last said of the devices.
+        lake: id of the lake that acknowledged last.
+        settled: dynamic fold -> what the fleet last agreed on.
+    """
+
+    stamp_us: int | None = None
+    high_us: int | None = None
+    floor_us: int | None = None
+    promised_us: int | None = None
+    streams: tuple[int, ...] | None = None
+    key_versions: dict[str, int] | None = None
+    membership: Membership | None = None
+    lake: str | None = None
+    settled: dict[str, Settled] | None = None
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) is not None for name in _NAMES)
+
+    def add(self, later: "Facts") -> None:
+        """Take over what `later` says."""
+        for name in _NAMES:
+            value = getattr(later, name)
+            if value is not None:
+                setattr(self, name, value)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, JSON text) of each fact that is here."""
+        for name in _NAMES:
+            value = getattr(self, name)
+            if value is not None:
+                plain = value.to_plain() if isinstance(value, Membership) else value
+                yield name, json.dumps(plain)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[str, str]]) -> Self:
+        """Return the facts that `rows` gave."""
+        found = {name: _typed(name, json.loads(text)) for name, text in rows}
+        return cls(**found)
+
+
+def _typed(name: str, plain: Any) -> Any:
+    """Return a fact's value as its field holds it: JSON knows neither tuples nor classes."""
+    if name == "streams":
+        return tuple(plain)
+    if name == "membership":
+        return Membership.from_plain({device: tuple(parts) for device, parts in plain.items()})
+    if name == "settled":
+        return {fold: Settled(*parts) for fold, parts in plain.items()}
+    return plain
+
+
+_NAMES = tuple(field.name for field in fields(Facts))

@@ -1,0 +1,315 @@
+"""The fleet fold: every device's newest partials by key, and their combination over the devices.
+
+The state is an `OwnedMap` a shard of the keys: a device's **entry** of a shard holds its rows (key,
+seq, partial), in the order of the keys, and the greater version replaces it whole. So a key that is
+not in the newer entry is gone, and a sum is never torn from its count. Whoever holds the same
+entries, under the same membership, has the same totals and the same digest.
+
+Totals and digests are kept up to date row by row, so a change costs what its rows cost and not what
+all keys, or all devices, would. Entries of retired devices stay, and count again when they are
+admitted; until then they are in no total, digest or list of devices.
+
+    >>> from crdts import Replica
+    >>> from lasp_edge import folds
+    >>> kitchen, cellar = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
+    >>> here, there = FleetFold(folds.mean()), FleetFold(folds.mean())
+    >>> _ = here.put_own(kitchen, "", (3, 60)), there.put_own(cellar, "", (1, 24))
+    >>> here.join(0, there.state(0)), here.join(0, there.state(0))
+    (True, False)
+    >>> here.total("").partial, here.total("").devices
+    ((4, 84), 2)
+
+Source: Christopher Meiklejohn, Seyed Hossein Haeri, Peter Van Roy, "Declarative, Sliding Window
+Aggregations for Computations at the Edge", EdgeCom 2016 (dynamic variables).
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from sys import intern
+from typing import Any, NamedTuple
+
+from crdts import Entry, Membership, OwnedMap, Replica, Version
+from lasp_edge.aggregates.sliding import Keyed, keyed
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, text_hash
+from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
+
+VersionedPartial = tuple[str, int, Partial]
+"""A row of an entry: a key, the seq at which its device last changed it, and its partial."""
+Rows = tuple[VersionedPartial, ...]
+"""The payload of an entry, in the order of the keys."""
+
+_key = itemgetter(0)
+
+
+class OutOfRangeError(ValueError):
+    """A device's entry holds a partial that no device can have."""
+
+
+class Total(NamedTuple):
+    """One key over the fleet.
+
+    Attributes:
+        partial: the combination.
+        digest: of the entries that it was made from, under the membership.
+        devices: how many devices have the key.
+    """
+
+    partial: Partial
+    digest: int
+    devices: int
+
+
+class _Key:
+    """One key's partials by device, and the sum of their hashes."""
+
+    __slots__ = ("hashes", "partials")
+
+    def __init__(self, partials: Keyed) -> None:
+        self.partials = partials
+        self.hashes = 0
+
+
+def rows_of(keys: Sequence[str], seqs: Iterable[int], columns: Iterable[Sequence[Any]]) -> Rows:
+    """Return rows from columns: the keys, their seqs, and a column for each part of the partial."""
+    partials = zip(*columns, strict=True) if keys else ()
+    return tuple(zip(map(intern, keys), seqs, partials, strict=True))
+
+
+def columns_of(
+    rows: Rows,
+) -> tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[Any, ...], ...]]:
+    """Return what `rows_of` was given; no rows have no columns."""
+    if not rows:
+        return (), (), ()
+    keys, seqs, partials = zip(*rows, strict=True)
+    return keys, seqs, tuple(zip(*partials, strict=True))
+
+
+class FleetFold:
+    """The entries of one local fold.
+
+    Args:
+        fold: the fold.
+        keyed: whether it has keys; one without has the only key "".
+
+    Attributes:
+        fold: the fold.
+        seq: the number of this device's newest row in this life.
+    """
+
+    __slots__ = (
+        "_device_hashes",
+        "_entries",
+        "_hash_sum",
+        "_keyed",
+        "_keys",
+        "_membership_hash",
+        "_newest",
+        "_retired",
+        "fold",
+        "seq",
+    )
+
+    def __init__(self, fold: Fold, *, keyed: bool = False) -> None:
+        self.fold = fold
+        self.seq = 0
+        self._keyed = keyed
+        self._entries = [OwnedMap() for _ in range(KEY_SHARDS if keyed else 1)]
+        self._newest: dict[str, Version] = {}
+        self._device_hashes: dict[str, int] = {}
+        self._keys: dict[str, _Key] = {}
+        self._hash_sum = 0
+        self._retired: frozenset[str] = frozenset()
+        self._membership_hash = text_hash("")
+
+    @property
+    def shards(self) -> range:
+        """The shards that its keys can be in."""
+        return range(len(self._entries))
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that have an entry and are not retired, sorted."""
+        return sorted(self._newest.keys() - self._retired)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that some device has, sorted."""
+        return sorted(self._keys)
+
+    @property
+    def digest(self) -> int:
+        """What tells these entries and this membership from others."""
+        return (self._hash_sum + self._membership_hash) % MODULUS
+
+    def device_digest(self, device: str) -> int:
+        """Return what tells one device's entries from others, whether it is retired or not."""
+        return self._device_hashes.get(device, 0) % MODULUS
+
+    def version(self, device: str) -> Version | None:
+        """Return the newest version of a device's entries."""
+        return self._newest.get(device)
+
+    def entry(self, device: str, shard: int) -> Entry | None:
+        """Return a device's entry of a shard."""
+        return self._entries[shard].entries.get(device)
+
+    def state(self, shard: int) -> OwnedMap:
+        """Return all devices' entries of a shard; they share nothing with those that are here."""
+        return self._entries[shard].copy()
+
+    def total(self, key: str) -> Total:
+        """Return the combination over the devices for one key."""
+        known = self._keys.get(key)
+        if known is None:
+            return Total(self.fold.zero, self._membership_hash, 0)
+        digest = (known.hashes + self._membership_hash) % MODULUS
+        return Total(known.partials.total, digest, len(known.partials))
+
+    def set_membership(self, membership: Membership) -> None:
+        """Count the entries of retired devices no more, and those of all others."""
+        before, self._retired = self._retired, frozenset(membership.retired)
+        self._membership_hash = text_hash(membership_text(membership))
+        for device in before ^ self._retired:
+            for shard in self._entries:
+                entry = shard.entries.get(device)
+                if entry is None:
+                    continue
+                for row in entry.payload:
+                    hashed = _hash(device, entry, row)
+                    if device in before:
+                        self._count(device, row, hashed)
+                    else:
+                        self._discount(device, row[0], hashed)
+
+    def begin(self, replica: Replica) -> list[int]:
+        """Write all own entries anew in the name of `replica`; return their shards.
+
+        A fold with keys writes all its shards, empty ones too: an earlier life may have filled
+        them.
+        """
+        self.seq = 0
+        device, written = replica.device, []
+        for shard in self.shards:
+            known = self._entries[shard].entries.get(device)
+            if known is None and not self._keyed:
+                continue
+            rows: Rows = known.payload if known is not None else ()
+            first = self.seq + 1
+            rows = tuple([(key, seq, partial) for seq, (key, _, partial) in enumerate(rows, first)])
+            self.seq += len(rows) or 1
+            self._replace(device, shard, Entry(Version.of(replica, self.seq), rows))
+            written.append(shard)
+        return written
+
+    def put_own(self, replica: Replica, key: str, partial: Partial | None) -> int:
+        """Replace this device's own partial of a key; None takes it away. Return its shard."""
+        shard = key_shard(key) if self._keyed else 0
+        self.seq += 1
+        device, version = replica.device, Version.of(replica, self.seq)
+        row = None if partial is None else (intern(key), self.seq, partial)
+        known = self._entries[shard].entries.get(device)
+        if known is None or known.version[:2] != version[:2]:
+            self._replace(device, shard, Entry(version, () if row is None else (row,)))
+            return shard
+        rows: Rows = known.payload
+        at = bisect_left(rows, key, key=_key)
+        old = rows[at] if at < len(rows) and rows[at][0] == key else None
+        rest = rows[at + (old is not None) :]
+        entry = Entry(version, (*rows[:at], *(() if row is None else (row,)), *rest))
+        self._change(device, (known, old), (entry, row))
+        self._entries[shard].entries[device] = entry
+        self._newest[device] = version
+        return shard
+
+    def join(self, shard: int, delta: OwnedMap) -> bool:
+        """Join devices' entries of a shard, whose payloads are rows; return whether one was news.
+
+        Raises:
+            OutOfRangeError: an entry holds a partial that no device can have; nothing is joined.
+        """
+        entries = self._entries[shard].entries
+        news = [
+            (device, entry)
+            for device, entry in delta.entries.items()
+            if device not in entries or entry > entries[device]
+        ]
+        for device, entry in news:
+            self._need_range(entries.get(device), device, entry)
+        for device, entry in news:
+            self._replace(device, shard, entry)
+        return bool(news)
+
+    def _need_range(self, known: Entry | None, device: str, entry: Entry) -> None:
+        checked = set(known.payload) if known is not None else ()
+        within = self.fold.within_limits
+        for row in entry.payload:
+            if row not in checked and not within(row[2]):
+                raise OutOfRangeError(
+                    f"{self.fold} needs its partials, got {row[2]!r} of {device!r}"
+                )
+
+    def _replace(self, device: str, shard: int, entry: Entry) -> None:
+        """Put a device's whole entry of a shard in place of the one that is known."""
+        entries = self._entries[shard].entries
+        known = entries.get(device, entry)
+        before = {row[0]: row for row in known.payload} if known is not entry else {}
+        same_life = known.version[:2] == entry.version[:2]
+        for row in entry.payload:
+            old = before.pop(row[0], None)
+            if not same_life or old != row:
+                self._change(device, (known, old), (entry, row))
+        for old in before.values():
+            self._change(device, (known, old), (entry, None))
+        entries[device] = entry
+        newest = self._newest.get(device)
+        if newest is None or newest < entry.version:
+            self._newest[device] = entry.version
+
+    def _change(
+        self,
+        device: str,
+        before: tuple[Entry, VersionedPartial | None],
+        after: tuple[Entry, VersionedPartial | None],
+    ) -> None:
+        """Take one row of a device out of the sums, and the row of the same key in."""
+        (_, old), (_, new) = before, after
+        gone, come = _hash(device, *before), _hash(device, *after)
+        self._device_hashes[device] = self._device_hashes.get(device, 0) + come - gone
+        if device in self._retired:
+            return
+        if new is None:
+            if old is not None:
+                self._discount(device, old[0], gone)
+        elif old is None or old[2] != new[2]:
+            self._count(device, new, come - gone)
+        else:
+            self._keys[new[0]].hashes += come - gone
+            self._hash_sum += come - gone
+
+    def _count(self, device: str, row: VersionedPartial, hashed: int) -> None:
+        key, _, partial = row
+        known = self._keys.get(key)
+        if known is None:
+            known = self._keys[key] = _Key(keyed(self.fold))
+        known.partials.put(device, partial)
+        known.hashes += hashed
+        self._hash_sum += hashed
+
+    def _discount(self, device: str, key: str, hashed: int) -> None:
+        known = self._keys[key]
+        known.partials.discard(device)
+        known.hashes -= hashed
+        self._hash_sum -= hashed
+        if not len(known.partials):
+            del self._keys[key]
+
+
+def _hash(device: str, entry: Entry, row: VersionedPartial | None) -> int:
+    if row is None:
+        return 0
+    key, seq, partial = row
+    return entry_hash(key, device, entry.version._replace(seq=seq), partial)

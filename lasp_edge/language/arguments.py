@@ -1,0 +1,91 @@
+"""What users pass to a program's methods: each function checks it, or says what is needed.
+
+>>> size_and_slide("window 'minute'", 60, 10)
+(60000000, 10000000)
+"""
+
+from functools import wraps
+from typing import Any
+
+from lasp_edge.language.declarations import Event, Key
+from lasp_edge.protocol.shards import KEY_BYTES
+
+NAME_BYTES = 64
+SPAN_LIMIT_US = 2**53
+"""A window is shorter than this, in microseconds: about 285 years, exact as a double."""
+WINDOWS_PER_INSTANT = 10_000
+"""At most this many windows of one definition hold one instant: size / slide."""
+
+
+def named(name: Any, what: str) -> str:
+    """Return `name` if it can name something; `what` says in an error what it was to name.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if (
+        not isinstance(name, str)
+        or not name.isprintable()
+        or not 0 < len(name.encode()) <= NAME_BYTES
+    ):
+        raise ValueError(
+            f"{what}: a printable name of 1 to {NAME_BYTES} bytes is needed, not {name!r}"
+        )
+    return name
+
+
+def need_key(key: Any, version: Any, what: str) -> None:
+    """Check a `key=` and its `version=`.
+
+    Raises:
+        ValueError: one of them cannot be used.
+    """
+    if key is not None and not callable(key):
+        raise ValueError(f"{what}: key must be a function of the event, not {key!r}")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{what}: version must be a whole number from 1, not {version!r}")
+
+
+def checked_key(key: Key, whose: str) -> Key:
+    """Return a key function that raises ValueError where the user's gives no valid key.
+
+    Args:
+        key: the user's function; what it raises is passed on.
+        whose: says in an error whose key it is, such as "window 'by_room'".
+    """
+
+    @wraps(key)
+    def checked(event: Event) -> str:
+        given: Any = key(event)
+        if not isinstance(given, str) or len(given.encode()) > KEY_BYTES:
+            raise ValueError(f"the key of {whose} must be text of at most {KEY_BYTES} B")
+        if not given.isprintable() and any(character < " " for character in given):
+            raise ValueError(f"the key of {whose} must not hold control characters")
+        return str(given)
+
+    return checked
+
+
+def size_and_slide(window: str, size_s: float, slide_s: float) -> tuple[int, int]:
+    """Return a window's size and slide in microseconds.
+
+    Raises:
+        ValueError: they cannot be used, or do not fit each other.
+    """
+    size_us, slide_us = _microseconds(size_s, window), _microseconds(slide_s, window)
+    if slide_us > size_us or size_us > slide_us * WINDOWS_PER_INSTANT:
+        raise ValueError(
+            f"{window}: a slide from size / {WINDOWS_PER_INSTANT} to the size "
+            f"({size_s} s) is needed, not {slide_s} s"
+        )
+    return size_us, slide_us
+
+
+def _microseconds(seconds: Any, what: str) -> int:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not 0 < seconds < SPAN_LIMIT_US / 1_000_000:
+        raise ValueError(f"{what}: a size and slide in seconds above 0 are needed, not {seconds!r}")
+    span_us: int = round(seconds * 1_000_000)
+    if not span_us:
+        raise ValueError(f"{what}: a microsecond is the least size and slide, not {seconds!r} s")
+    return span_us

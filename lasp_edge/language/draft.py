@@ -1,0 +1,162 @@
+"""A draft: what a program has declared so far. Each name in it stands for one thing.
+
+`Program` writes it, and `planning` makes a plan of it once it is complete.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from crdts import Lattice
+from lasp_edge.folds.columns import Column, need_alike
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.arguments import named
+from lasp_edge.language.declarations import (
+    Awaited,
+    Derivation,
+    EventType,
+    Handler,
+    Key,
+    Variable,
+    Window,
+)
+from lasp_edge.language.mutators import shape
+from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
+
+
+class Draft:
+    """The tables of a program that is being written, by name.
+
+    Args:
+        name: the program's name.
+
+    Attributes:
+        keys: the key functions of windows and variables.
+        local: target -> the variable and the fold of a local fold.
+        dynamic: target -> the local fold that a dynamic fold combines.
+        derived: the functions of derived sets.
+        reached: the handler of each entry of `awaited`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = named(name, "program")
+        self.events: dict[str, EventType] = {}
+        self.variables: dict[str, Variable] = {}
+        self.windows: dict[str, Window] = {}
+        self.keys: dict[str, Key] = {}
+        self.handlers: dict[str, list[Handler]] = {}
+        self.collections: dict[str, list[Variable]] = {}
+        self.local: dict[str, tuple[Variable, Fold]] = {}
+        self.dynamic: dict[str, str] = {}
+        self.derivations: dict[str, Derivation] = {}
+        self.derived: dict[str, Callable[[Any], Any]] = {}
+        self.awaited: list[Awaited] = []
+        self.reached: list[Handler] = []
+
+    def event(self, source: Any) -> EventType:
+        """Return a declared event, given itself or its name.
+
+        Raises:
+            ValueError: the program declares no such event.
+        """
+        name = source.name if isinstance(source, EventType) else source
+        known = self.events.get(name) if isinstance(name, str) else None
+        if known is None or (isinstance(source, EventType) and known != source):
+            raise ValueError(f"program {self.name!r} declares no event {name!r}")
+        return known
+
+    def own(self, variable: Any) -> Variable:
+        """Return `variable` if the program declared it.
+
+        Raises:
+            ValueError: it did not.
+        """
+        if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
+            raise ValueError(f"{variable!r} is not a variable of program {self.name!r}")
+        return variable
+
+    def declare(self, made: Variable, measures: Any, key: Key | None = None) -> Variable:
+        """Add a variable, or return it where it was declared alike before.
+
+        Raises:
+            ValueError: its bottom cannot be used, or the name stands for something else.
+        """
+        name, bottom = made.name, made.bottom
+        if named(name, "variable") in self.windows:
+            raise ValueError(f"variable {name!r}: the name is taken by a window")
+        if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
+            raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
+        event = None if measures is None else self.event(measures)
+        made = replace(made, bottom=bottom.bottom(), measures=event, keyed=key is not None)
+        known = self.variables.get(name, made)
+        if _meaning(known) != _meaning(made) or (known is not made and self.keys.get(name) != key):
+            raise ValueError(f"variable {name!r} is declared twice, differently")
+        self.variables[name] = known
+        if key is not None:
+            self.keys[name] = key
+        return known
+
+    def add_target(self, target: Any, fold: Fold) -> Variable:
+        """Return the variable that a fold makes; a new name adds it.
+
+        Raises:
+            ValueError: the fold cannot make this variable.
+        """
+        if isinstance(target, str):
+            if named(target, "variable") in self.windows:
+                raise ValueError(f"variable {target!r}: the name is taken by a window")
+            if target not in self.variables:
+                self.variables[target] = Variable(target, None, dynamic=True)
+            target = self.variables[target]
+        name = self.own(target).name
+        if self.is_folded(name):
+            raise ValueError(f"{name!r} is the target of a fold already")
+        if name in self.derivations or name in self.sources:
+            raise ValueError(
+                f"{name!r} cannot be a fold's target: sets are derived from it, or it is one"
+            )
+        if target.bottom is not None and shape(target.bottom) != [c.op for c in fold.columns]:
+            raise ValueError(
+                f"{name!r}: {fold} gives the columns {fold.columns_named}, a declared "
+                f"{target.bottom!r} does not; a Counter holds one sum, Pair and Product several"
+            )
+        return self.variables[name]
+
+    def need_room(self, fold: Fold) -> None:
+        """Check that a fold's columns and parts can stand in the lake, beside all others.
+
+        Raises:
+            ValueError: one has the name of a column of the lake, or of another kind of column.
+        """
+        for name in (*fold.columns_named, *fold.parts):
+            if name.casefold() in LAKE_COLUMNS:
+                raise ValueError(f"fold {fold.name}: the lake has a column {name!r}; rename yours")
+        need_alike(self.columns, fold.columns)
+
+    def is_folded(self, name: str) -> bool:
+        """Return whether a fold makes this variable."""
+        return name in self.local or name in self.dynamic
+
+    @property
+    def sources(self) -> set[str]:
+        """The variables that sets are derived from, or that handlers wait for."""
+        used = {source for made in self.derivations.values() for source in made.sources}
+        return used | {awaited.variable for awaited in self.awaited}
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns of all folds; several have one name where folds share it."""
+        folds = [window.fold for window in self.windows.values()]
+        folds += [fold for _, fold in self.local.values()]
+        return [column for fold in folds for column in fold.columns]
+
+
+def _meaning(variable: Variable) -> tuple[Any, ...]:
+    """Return what two declarations of one variable must have in common."""
+    return (
+        variable.dynamic,
+        variable.bottom,
+        variable.measures,
+        variable.keyed,
+        variable.version,
+    )

@@ -1,0 +1,143 @@
+"""The plan of a program: everything it declares, checked and complete, as plain data.
+
+A `Program` is written, a `Plan` is read. Agents, the simulated fleet, the oracle and the cloud all
+start from the plan, so a stream id, a column or a resolution is worked out in one place. A plan
+does not change and can be pickled. The user's functions stand apart, in `Plan.functions`: they run
+only in the process that loaded the program, and a pickled plan leaves them behind.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> plan = program.plan()
+    >>> sorted(plan.windows), sorted(plan.dynamic_folds), sorted(plan.columns)
+    (['temperature_by_room'], ['global_average'], ['count', 'total_q'])
+    >>> plan.windows["temperature_by_room"].keyed
+    True
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lasp_edge.folds.columns import Column
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.declarations import (
+    Awaited,
+    Derivation,
+    DynamicFold,
+    Event,
+    EventType,
+    Handler,
+    Key,
+    LocalFold,
+    Variable,
+    Window,
+)
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The user's functions in a plan. Pickled, they are left behind.
+
+    Attributes:
+        program: the name of the program, for errors.
+        keys: the key functions by the name of their window or variable; each one checks the text
+            that it gives (`checked_key`).
+        handlers: event name -> its handlers, in the order of their declaration.
+        derived: the functions of maps and filters, by the name of the derived set.
+        reached: the handler of each entry of `Plan.awaited`.
+    """
+
+    program: str
+    keys: Mapping[str, Key]
+    handlers: Mapping[str, tuple[Handler, ...]]
+    derived: Mapping[str, Callable[[Any], Any]]
+    reached: tuple[Handler, ...]
+
+    def key(self, name: str, event: Event) -> str:
+        """Return the key of an event for a window or variable; "" where that has no keys.
+
+        Raises:
+            ValueError: the user's function gives no valid key. What it raises is passed on.
+        """
+        key = self.keys.get(name)
+        return "" if key is None else key(event)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LeftBehind, (self.program,)
+
+
+class LeftBehind:
+    """What stands for the functions in a plan that was pickled: using any of them is an error."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise RuntimeError(
+            f"the {name} of program {self._program!r} are not here: a pickled plan leaves the "
+            "functions behind; load the program in the process that is to run them"
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a program declares, checked and complete.
+
+    Attributes:
+        name: the program's name; names the fleet on the broker and is part of every stream id.
+        events: the kinds of readings, by name.
+        variables: all variables by name, targets of folds and derived sets among them.
+        resolutions: the step of the values of each `BoundedLWWSet`, by the variable's name.
+        collections: event name -> the variables that collect it, in the order of declaration.
+        windows: the windows by name. Devices make their panes, the cloud their rows.
+        local_folds: the local folds by target, each made on the device whose set it reads.
+        dynamic_folds: the dynamic folds by target, made on every device and in the cloud.
+        derivations: the derived sets by name, each after what it is made from.
+        awaited: what the handlers of `on_threshold` wait for, in the order of declaration.
+        columns: every column of the program's partials by name, sorted.
+        functions: the user's functions.
+    """
+
+    name: str
+    events: Mapping[str, EventType]
+    variables: Mapping[str, Variable]
+    resolutions: Mapping[str, Resolution]
+    collections: Mapping[str, tuple[Variable, ...]]
+    windows: Mapping[str, Window]
+    local_folds: Mapping[str, LocalFold]
+    dynamic_folds: Mapping[str, DynamicFold]
+    derivations: Mapping[str, Derivation]
+    awaited: tuple[Awaited, ...]
+    columns: Mapping[str, Column]
+    functions: Functions
+
+    @property
+    def published_folds(self) -> dict[str, LocalFold]:
+        """The local folds that a dynamic fold reads: only these are sent."""
+        read = {fold.source.name for fold in self.dynamic_folds.values()}
+        return {name: fold for name, fold in self.local_folds.items() if name in read}
+
+    @property
+    def fold_targets(self) -> frozenset[str]:
+        """The variables that a fold makes; nobody else writes them."""
+        return frozenset(self.local_folds.keys() | self.dynamic_folds.keys())
+
+    @property
+    def shared_variables(self) -> dict[str, Variable]:
+        """The variables that are joined over the fleet."""
+        made = self.fold_targets
+        return {n: v for n, v in self.variables.items() if not v.dynamic and n not in made}
+
+    @property
+    def own_variables(self) -> dict[str, Variable]:
+        """The variables that devices write: those with a state that are no fold's target."""
+        made = self.fold_targets
+        return {n: v for n, v in self.variables.items() if v.bottom is not None and n not in made}
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """The shared variables that a derived set is made from, or that a handler waits for."""
+        used = [source for made in self.derivations.values() for source in made.sources]
+        used += [awaited.variable for awaited in self.awaited]
+        return tuple(name for name in dict.fromkeys(used) if name not in self.derivations)

@@ -1,0 +1,99 @@
+"""From a draft to a plan: what can be checked and worked out only when all is declared."""
+
+from typing import Any
+
+from crdts import BoundedLWWSet
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.arguments import checked_key
+from lasp_edge.language.declarations import DynamicFold, LocalFold, Variable
+from lasp_edge.language.draft import Draft
+from lasp_edge.language.plan import Functions, Plan
+from lasp_edge.protocol.streams import stream_id
+
+
+def plan_of(draft: Draft) -> Plan:
+    """Return the plan of a draft.
+
+    Raises:
+        ValueError: it cannot be run as it stands; the text says what is needed.
+    """
+    if not draft.events:
+        raise ValueError(f"program {draft.name!r} declares no event")
+    resolutions = {
+        name: _resolution(draft, variable)
+        for name, variable in draft.variables.items()
+        if isinstance(variable.bottom, BoundedLWWSet)
+    }
+    for name, variables in draft.collections.items():
+        for variable in variables:
+            if resolutions[variable.name] != draft.events[name].resolution:
+                raise ValueError(
+                    f"collect: {variable.name!r} has another resolution than event {name!r}"
+                )
+    local = {name: _local_fold(draft, name, resolutions) for name in draft.local}
+    columns = {column.name: column for column in draft.columns}
+    return Plan(
+        name=draft.name,
+        events=dict(draft.events),
+        variables=dict(draft.variables),
+        resolutions=resolutions,
+        collections={name: tuple(several) for name, several in draft.collections.items()},
+        windows=dict(draft.windows),
+        local_folds=local,
+        dynamic_folds={
+            name: DynamicFold(
+                name,
+                local[source],
+                stream_id(draft.name, "fold_dynamic", name, local[source].stream),
+            )
+            for name, source in draft.dynamic.items()
+        },
+        derivations=dict(draft.derivations),
+        awaited=tuple(draft.awaited),
+        columns={name: columns[name] for name in sorted(columns)},
+        functions=Functions(
+            program=draft.name,
+            keys={
+                name: checked_key(key, f"{_kind(draft, name)} {name!r}")
+                for name, key in draft.keys.items()
+            },
+            handlers={name: tuple(several) for name, several in draft.handlers.items()},
+            derived=dict(draft.derived),
+            reached=tuple(draft.reached),
+        ),
+    )
+
+
+def _kind(draft: Draft, name: str) -> str:
+    return "window" if name in draft.windows else "variable"
+
+
+def _local_fold(draft: Draft, name: str, resolutions: dict[str, Resolution]) -> LocalFold:
+    source, fold = draft.local[name]
+    resolution = resolutions[source.name]
+    fold = fold.at(resolution)
+    # Its words are part of the stream id, and so of every store and lake: they never change.
+    grouped: Any = f"by key {source.version}" if source.keyed else source.version
+    meaning = (name, source.name, grouped, fold.fingerprint(resolution))
+    return LocalFold(name, source, fold, resolution, stream_id(draft.name, "fold", *meaning))
+
+
+def _resolution(draft: Draft, variable: Variable) -> Resolution:
+    """Return the resolution of a variable's values.
+
+    It is that of the event that it `measures`, else of the events that it collects, else of the
+    program's events.
+    """
+    if variable.measures is not None:
+        return variable.measures.resolution
+    collected = [name for name, several in draft.collections.items() if variable in several]
+    names = sorted(collected or draft.events)
+    found = {draft.events[name].resolution for name in names}
+    if len(found) != 1:
+        steps = ", ".join(f"{name} {draft.events[name].resolution.text}" for name in names)
+        raise ValueError(
+            f"variable {variable.name!r}: which event does it measure? The events have different "
+            f"resolutions ({steps}); write declare_dynamic(..., {variable.name!r}, "
+            f"measures={names[0]!r}), or whichever event it is"
+        )
+    return found.pop()

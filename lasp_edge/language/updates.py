@@ -1,0 +1,100 @@
+"""What handlers ask for: they run over one event, and their updates become checked changes.
+
+>>> from lasp_edge.examples.greenhouse import program
+>>> run_handlers(program.plan(), Event("temperature", 21.507, 10, "pi-1", {}))
+[Change(variable='samples', mutator='add', arguments=(2151, 10), key='')]
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from crdts import BoundedLWWSet, Lattice
+from lasp_edge.language.declarations import Event, Variable
+from lasp_edge.language.mutators import check_mutator
+from lasp_edge.language.plan import Plan
+
+
+class Change(NamedTuple):
+    """A change of a variable: a mutator by name, and its arguments after the replica.
+
+    `key` says which of a keyed variable's states changes; it is "" where there is one state.
+    """
+
+    variable: str
+    mutator: str
+    arguments: tuple[Any, ...]
+    key: str = ""
+
+
+class Update:
+    """What a handler is given: it collects changes, which are applied together or not at all.
+
+    Args:
+        plan: whose variables can be changed.
+        event: the event that the handler runs for; None where it waited for a threshold.
+    """
+
+    __slots__ = ("_event", "_plan", "changes")
+
+    def __init__(self, plan: Plan, event: Event | None = None) -> None:
+        self._plan = plan
+        self._event = event
+        self.changes: list[Change] = []
+
+    def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
+        """Ask for a change: `update(samples, BoundedLWWSet.add, value, time_us)`.
+
+        A variable with keys changes at the key of the event.
+
+        Args:
+            variable: a declared variable of the program.
+            mutator: a mutator of its type, its name, or the whole change as a tuple
+                `("add", value, time_us)`.
+            *arguments: the mutator's arguments after the replica.
+
+        Raises:
+            ValueError: the variable is derived or of another program, there is no such mutator, or
+                there is no valid key; `numbers.Refused` for a value that is not a number.
+        """
+        if isinstance(mutator, tuple):
+            mutator, *rest = mutator
+            arguments = (*rest, *arguments)
+        name = mutator if isinstance(mutator, str) else getattr(mutator, "__name__", "")
+        arguments = _checked(self._plan, variable, name, arguments)
+        self.changes.append(Change(variable.name, name, arguments, self._key(variable)))
+
+    def _key(self, variable: Variable) -> str:
+        if not variable.keyed:
+            return ""
+        if self._event is None:
+            raise ValueError(f"update: {variable.name!r} has keys, and there is no event")
+        return self._plan.functions.key(variable.name, self._event)
+
+
+def run_handlers(plan: Plan, event: Event) -> list[Change]:
+    """Return what the event's handlers ask for."""
+    update = Update(plan, event)
+    for handler in plan.functions.handlers.get(event.name, ()):
+        handler(event, update)
+    return update.changes
+
+
+def _checked(
+    plan: Plan, variable: Any, mutator: str, arguments: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Return the arguments of a change; measured values in them become quantised integers."""
+    if not isinstance(variable, Variable) or plan.variables.get(variable.name) is not variable:
+        raise ValueError(f"{variable!r} is not a variable of program {plan.name!r}")
+    name, bottom = variable.name, variable.bottom
+    if bottom is None or name in plan.local_folds or name in plan.dynamic_folds:
+        made = plan.derivations.get(name, "a fold")
+        raise ValueError(f"update: {name!r} is derived by {made} and cannot be updated")
+    _check_mutator(name, type(bottom), mutator, len(arguments))
+    if isinstance(bottom, BoundedLWWSet):
+        return (plan.resolutions[name].quantise(arguments[0]), *arguments[1:])
+    return arguments
+
+
+@lru_cache(maxsize=1024)
+def _check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> None:
+    check_mutator(name, kind, mutator, count)

@@ -1,0 +1,82 @@
+"""Admission: which well-formed frames a reader refuses, and why.
+
+These rules look at a frame and at what the reader knows already. Devices, landers, operators and
+simulations apply the same ones, so they refuse the same frames. What only a lander can judge, such
+as the streams of its program, is in `lasp_edge.protocol.acceptance`.
+
+    >>> from crdts import Replica, Version
+    >>> command = MemberFrame(Replica(1, 5, "operator"), 1, "attic", 2_000, True, Version(3, 7, 60))
+    >>> command_refusal(command, Known())
+    'control too far ahead'
+"""
+
+from itertools import compress
+from typing import NamedTuple
+
+from crdts import Membership
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.limits import CONTROLS_AHEAD, INCARNATIONS_AHEAD, MEMBERS
+
+
+class Known(NamedTuple):
+    """What a reader knows before it takes a frame.
+
+    Attributes:
+        incarnation: the greatest known of the device that the frame concerns; None for none.
+        membership: all member commands that were taken.
+    """
+
+    incarnation: int | None = None
+    membership: Membership = Membership()
+
+
+def is_too_far_ahead(incarnation: int, known: int | None) -> bool:
+    """Return whether no device can have started this often since `known` was its incarnation."""
+    return known is not None and incarnation - known > INCARNATIONS_AHEAD
+
+
+def nothing_refused(frame: Frame, known: Known) -> None:
+    """Refuse no frame of a kind."""
+    del frame, known
+
+
+def sender_refusal(frame: Frame, known: Known) -> str | None:
+    """Return why a frame in which a device speaks of itself is refused; None if it is not."""
+    if is_too_far_ahead(frame.sender.incarnation, known.incarnation):
+        return "incarnation too far ahead"
+    return None
+
+
+def command_refusal(frame: Frame, known: Known) -> str | None:
+    """Return why a member command is refused; None if it is not."""
+    assert isinstance(frame, MemberFrame)
+    member = known.membership.entries.get(frame.about)
+    if frame.control - (member.control if member else 0) > CONTROLS_AHEAD:
+        return "control too far ahead"
+    if member is None and len(known.membership.entries) >= MEMBERS:
+        return "too many members"
+    if is_too_far_ahead(frame.version.incarnation, known.incarnation):
+        return "incarnation too far ahead"
+    return None
+
+
+def counting_entries(block: PaneEntries, device: str, membership: Membership) -> PaneEntries:
+    """Return the pane entries of a block that count for ever.
+
+    All entries of a device count, and of one that is retired those up to its version. This is
+    `Membership.admits` by column; the block itself is returned where all of it counts.
+    """
+    member = membership.entries.get(device)
+    if member is None or not member.retired:
+        return block
+    counts = [(block.incarnation, block.nonce, seq) <= member.version for seq in block.seqs]
+    if all(counts):
+        return block
+    return block._replace(
+        columns=tuple(tuple(compress(column, counts)) for column in block.columns),
+        keys=tuple(compress(block.keys, counts)),
+        panes_us=tuple(compress(block.panes_us, counts)),
+        seqs=tuple(compress(block.seqs, counts)),
+    )

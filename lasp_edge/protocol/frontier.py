@@ -1,0 +1,144 @@
+"""The frontier F of a fleet: no device that is alive will send anything older.
+
+    F = max(F before, least low watermark over the live devices that promise one)
+
+Every input is a row of the merged table. What the clock shows is what a lander's tick says, so a
+replay gives the same F, and no driver's clock counts.
+
+    expected   the roster; without one, every device that was ever heard. Who is retired is not
+    silent     now - max(when the device's greatest version was first heard, listening since)
+    live       silent for at most `dead_after_us`
+
+A device that cannot promise anything (its clock is not synchronised) holds nobody up and is
+excluded like a dead one. A device that is done holds nobody up either, however long it is silent,
+for nothing of it is missing; where no other is live, F is the greatest time that such promised.
+Where nobody is live at all, F does not move. Without a roster F
+stays at bottom until `dead_after_us` of listening has passed, for who is expected must be heard
+first; with one, a device that was never heard is waited for just as long.
+
+Source: Akidau et al., "The Dataflow Model", VLDB 2015 (watermarks), with one source a device.
+"""
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from crdts import Frontier, Membership
+from crdts.frontier import BOTTOM_US, Promise
+
+
+class Listening(NamedTuple):
+    """The clock of the landers: they have listened from `since_us` until `now_us`."""
+
+    now_us: int
+    since_us: int
+
+    @property
+    def lasted_us(self) -> int:
+        """How long they have listened."""
+        return self.now_us - self.since_us
+
+    def silence_us(self, promise: Promise | None) -> int:
+        """Return for how long a device was silent while they listened."""
+        heard_us = self.since_us if promise is None else promise.heard_us
+        return self.now_us - max(heard_us, self.since_us)
+
+
+class Tick(NamedTuple):
+    """A lander's clock when it closed a segment; of one lander's ticks the greatest counts.
+
+    Attributes:
+        number: of the segment.
+        clock: the lander's.
+    """
+
+    number: int
+    clock: Listening
+
+
+class Liveness(NamedTuple):
+    """All that is merged about which devices are alive, and how far they have come.
+
+    Attributes:
+        promises: the newest of each device.
+        ticks: the newest of each lander.
+        membership: all member commands.
+    """
+
+    promises: Frontier = Frontier()
+    ticks: Mapping[str, Tick] = MappingProxyType({})
+    membership: Membership = Membership()
+
+    def joined(self, other: "Liveness") -> "Liveness":
+        """Return what both say."""
+        ticks = dict(self.ticks)
+        for lander, tick in other.ticks.items():
+            ticks[lander] = max(tick, ticks.get(lander, tick))
+        return Liveness(self.promises | other.promises, ticks, self.membership | other.membership)
+
+    @property
+    def listening(self) -> Listening | None:
+        """The latest clock; the lander that began to listen last has to be waited for."""
+        if not self.ticks:
+            return None
+        clocks = [tick.clock for tick in self.ticks.values()]
+        return Listening(max(c.now_us for c in clocks), max(c.since_us for c in clocks))
+
+
+NOTHING_HEARD: Final = Liveness()
+
+
+class Coverage(NamedTuple):
+    """How far results are final, and over whom.
+
+    Attributes:
+        frontier: F in microseconds since the epoch; None is bottom.
+        expected: every device that counts; who is retired does not.
+        excluded: those of them that were not waited for.
+    """
+
+    frontier: int | None
+    expected: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+
+def advance(
+    before: int | None, liveness: Liveness, roster: Collection[str] | None, dead_after_us: int
+) -> Coverage:
+    """Return the frontier that the merged promises and ticks allow.
+
+    Args:
+        before: F so far; None is bottom.
+        liveness: everything that was merged.
+        roster: the devices that are expected; None for whoever was heard.
+        dead_after_us: see above.
+    """
+    promises = liveness.promises.entries
+    known = promises if roster is None else roster
+    expected = tuple(sorted(set(known) - liveness.membership.retired.keys()))
+    listening = liveness.listening
+    if listening is None:
+        return Coverage(before, expected, ())
+    open_us: list[int] = []
+    done_us: list[int] = []
+    excluded: list[str] = []
+    waiting = before is None and roster is None and listening.lasted_us <= dead_after_us
+    for device in expected:
+        promise = promises.get(device)
+        if promise is not None and promise.done:
+            done_us.append(_time(promise.low_us))
+        elif listening.silence_us(promise) > dead_after_us:
+            excluded.append(device)
+        elif promise is None:
+            waiting = True
+        elif promise.low_us is None:
+            excluded.append(device)
+        else:
+            open_us.append(promise.low_us)
+    allowed_us = min(open_us) if open_us else max(done_us, default=BOTTOM_US)
+    after_us = _time(before) if waiting else max(_time(before), allowed_us)
+    return Coverage(None if after_us == BOTTOM_US else after_us, expected, tuple(excluded))
+
+
+def _time(time_us: int | None) -> int:
+    return BOTTOM_US if time_us is None else time_us

@@ -1,0 +1,139 @@
+"""The one table of frame kinds: frame, topic, who reads it, what is refused, and the handler.
+
+A new kind of frame is its class (`lasp_edge.protocol.frames`), a row here, and its handler.
+Devices, landers, operators and simulations take from here what they subscribe to, on which topic a
+frame may come, how bytes are decoded, and which rule of admission a frame must pass.
+
+    >>> from crdts import Replica
+    >>> ask = AskFrame(Replica(1, 7, "pi-1"), 1, "pi-2", "average")
+    >>> topic_of(ask, Topics("greenhouse"))
+    'lasp/v1/greenhouse/06/inbox/pi-2'
+    >>> decode(ask.encode()) == ask
+    True
+    >>> subscriptions(Topics("greenhouse"), Subscriber.LANDER)[0]
+    'lasp/v1/greenhouse/+/pane/#'
+"""
+
+from collections.abc import Callable
+from enum import Flag, auto
+from typing import Final, NamedTuple
+
+from lasp_edge.protocol.admission import (
+    Known,
+    command_refusal,
+    nothing_refused,
+    sender_refusal,
+)
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.envelope import Frame, unpack
+from lasp_edge.protocol.frames import (
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    MemberFrame,
+    PaneFrame,
+    PresenceFrame,
+    VariableFrame,
+)
+from lasp_edge.protocol.topics import Topics
+
+
+class Subscriber(Flag):
+    """Who subscribes to a kind of frame."""
+
+    DEVICES = auto()  # every device, whomever a frame is about
+    ADDRESSEE = auto()  # only the device that a frame is about
+    LANDER = auto()
+    OPERATOR = auto()
+
+
+Guard = Callable[[Frame, Known], str | None]
+"""Returns why a reader that knows this refuses a frame; None if it does not."""
+
+
+class FrameKind(NamedTuple):
+    """One kind of frame.
+
+    Attributes:
+        frame: its class.
+        topic: the level of its topics that names the kind.
+        subscribers: who subscribes to it.
+        guard: why a reader refuses a frame, given what it knows; see `admission`.
+        handler: the name of the method with which a lander or an operator takes a frame.
+        retained: the broker keeps the newest one of a topic for later subscribers.
+    """
+
+    frame: type[Frame]
+    topic: str
+    subscribers: Subscriber
+    guard: Guard
+    handler: str
+    retained: bool = False
+
+
+_DEVICES, _ADDRESSEE = Subscriber.DEVICES, Subscriber.ADDRESSEE
+_LANDER, _OPERATOR = Subscriber.LANDER, Subscriber.OPERATOR
+_EVERYBODY = _DEVICES | _LANDER | _OPERATOR
+
+FRAME_KINDS: Final[dict[int, FrameKind]] = {
+    row.frame.kind: row
+    for row in (
+        FrameKind(PaneFrame, "pane", _LANDER, sender_refusal, "take_panes"),
+        FrameKind(VariableFrame, "var", _EVERYBODY, sender_refusal, "take_entries", retained=True),
+        FrameKind(BeatFrame, "beat", _EVERYBODY, sender_refusal, "take_beat"),
+        FrameKind(
+            PresenceFrame,
+            "presence",
+            _DEVICES | _OPERATOR,
+            sender_refusal,
+            "take_presence",
+            retained=True,
+        ),
+        FrameKind(AckFrame, "ack", _ADDRESSEE, nothing_refused, "take_ack"),
+        FrameKind(AskFrame, "inbox", _ADDRESSEE, nothing_refused, "take_ask"),
+        FrameKind(
+            MemberFrame, "member", _EVERYBODY, command_refusal, "take_command", retained=True
+        ),
+    )
+}
+"""Kind number -> row."""
+
+
+def decode(payload: bytes) -> Frame:
+    """Return the frame that the bytes hold.
+
+    Raises:
+        FrameError: they hold no valid frame of this format.
+    """
+    envelope = unpack(payload)
+    row = FRAME_KINDS.get(envelope.kind)
+    if row is None:
+        raise FrameError(f"unknown kind {envelope.kind}")
+    try:
+        frame = row.frame.from_envelope(envelope)
+    except FrameError:
+        raise
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
+        raise FrameError(f"malformed body: {type(error).__name__}") from None
+    if frame.about != envelope.about:
+        raise FrameError("about another device than its sender")
+    return frame
+
+
+def topic_of(frame: Frame, topics: Topics) -> str:
+    """Return the only topic of a fleet on which a frame may travel."""
+    return topics.of(FRAME_KINDS[frame.kind].topic, frame.about, *frame.subtopic)
+
+
+def subscriptions(topics: Topics, subscriber: Subscriber, device: str = "") -> list[str]:
+    """Return the topic filters for all frames that a subscriber takes.
+
+    Args:
+        topics: of the fleet.
+        subscriber: who subscribes.
+        device: whose frames an addressee takes; its own name.
+    """
+    rows = [row for row in FRAME_KINDS.values() if row.subscribers & subscriber]
+    if subscriber is Subscriber.ADDRESSEE:
+        return [topics.of(row.topic, device) for row in rows]
+    return [topics.every(row.topic) for row in rows]

@@ -1,0 +1,80 @@
+"""The columns that the lake's tables have of their own, by table: name -> Delta type.
+
+A fold's columns stand beside them in the same tables, so a program is refused where it is written
+if one of its folds uses such a name (`LAKE_COLUMNS`), not later on the cloud's machine. The cloud
+makes its tables from the same lists (`cloud_tier.lake.tables` says what each column means), so a
+column that is added here is reserved and made at once.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+KEPT_APART: Final[Mapping[str, str]] = {
+    "kind": "string",
+    "stream": "long",
+    "shard": "long",
+    "key": "string",
+    "pane_us": "long",
+    "device": "string",
+    "lander": "string",
+    "incarnation": "long",
+    "nonce": "long",
+    "control": "long",
+    "retired": "boolean",
+    "now_us": "long",
+    "since_us": "long",
+}
+"""Landed rows that differ in one of these are kept side by side."""
+
+REPLACED: Final[Mapping[str, str]] = {
+    "low_us": "long",
+    "done": "boolean",
+    "changed": "long",
+}
+"""Of landed rows that are alike in those, the one with the greatest `seq` replaces the others."""
+
+LANDED: Final[Mapping[str, str]] = {
+    **KEPT_APART,
+    "seq": "long",
+    "received_us": "long",
+    **REPLACED,
+}
+"""The columns of a landed row, but for its fold's."""
+
+PANE_DATE: Final = "pane_date"
+"""The day of a pane, by which the joined rows are partitioned."""
+
+WINDOW_IDENTITY: Final[Mapping[str, str]] = {
+    "window": "string",
+    "key": "string",
+    "start_us": "long",
+    "end_us": "long",
+}
+"""What a window row is about; the fold's columns follow."""
+
+WINDOW_RECORD: Final[Mapping[str, str]] = {
+    "devices_in": "integer",
+    "devices_expected": "integer",
+    "excluded": "string",
+    "status": "string",
+    "revision": "integer",
+    "frontier": "long",
+    "stream": "long",
+}
+"""What follows the fold's columns in a window row."""
+
+VALUE_IDENTITY: Final[Mapping[str, str]] = {"name": "string", "key": "string"}
+"""What a row of a dynamic fold is about; the fold's columns follow."""
+
+VALUE_RECORD: Final[Mapping[str, str]] = {
+    "inputs": "string",
+    "devices_in": "integer",
+    "revision": "integer",
+    "stream": "long",
+}
+"""What follows the fold's columns in a row of a dynamic fold."""
+
+LAKE_COLUMNS: Final = frozenset(
+    {PANE_DATE}.union(LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD)
+)
+"""All of them, in lower case: no column and no part of a fold has such a name, in any case."""

@@ -1,0 +1,30 @@
+"""How large a frame may be, and upper bounds for what its entries take.
+
+Who fills a frame adds up the bounds below before it encodes, so that no frame comes out larger than
+`MAX_FRAME_BYTES`.
+"""
+
+from lasp_edge.folds.fold import MAX_COLUMNS
+
+MAX_FRAME_BYTES = 65_536
+"""A frame's greatest length in bytes; a reader refuses a longer one before it decodes it."""
+
+FRAME_OVERHEAD_BYTES = 512
+"""An upper bound for a pane frame's bytes beside its blocks: the envelope and one device name."""
+
+BLOCK_OVERHEAD_BYTES = 64 + 5 * MAX_COLUMNS
+"""An upper bound for a block's bytes beside its entries: its head, and 5 B for each column."""
+
+SHARD_OVERHEAD_BYTES = FRAME_OVERHEAD_BYTES + 300 + 5 * MAX_COLUMNS
+"""An upper bound for the bytes of a variable's frame beside its entries: its name has 255 B."""
+
+
+def entry_bytes(key: str, columns: int, binary: int = 0) -> int:
+    """Return an upper bound for the bytes that one entry adds to a frame.
+
+    Args:
+        key: its key.
+        columns: how many columns its fold has.
+        binary: how many bytes its binary parts have, together.
+    """
+    return len(key.encode()) + 5 + 9 * (3 + columns) + binary

@@ -1,0 +1,192 @@
+"""Real device cores, the oracle and Spark over one history: equal `inputs`, equal result.
+
+Devices run on virtual time over a bad network; whatever the broker routes is taken by a lander's
+reader and merged by the step, in batches of its own. Then all three are compared, bit for bit.
+"""
+
+from collections import defaultdict
+from random import Random
+
+import pytest
+
+from cloud_tier.lander.landing import Reader
+from cloud_tier.lander.segments import Record, Segment
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds
+from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.inputs import membership_text
+from lasp_edge.protocol.topics import Topics
+from simulations.fleet import Faults, Fleet
+from simulations.oracle import Reading, dynamic_partials, inputs
+from tests.cloud_tier.lakes import LakeUnderTest, part
+
+pytestmark = pytest.mark.spark
+
+SECOND_US = 1_000_000
+ROUGH = Faults(loss=0.1, doubled=0.2, delay_us=3 * SECOND_US, kill=0.02, cut=0.03, unsent=0.02)
+ROOMS = [f"room {n}" for n in range(12)]
+
+
+def house():
+    """A program with keys, keys that go by age, and a value without keys; sketches in all."""
+    program = Program("house")
+    event = program.event("temperature", resolution="0.01")
+
+    def room(event):
+        return event.tags["room"]
+
+    held = program.declare_dynamic(BoundedLWWSet(bound=40), "held", key=room)
+    recent = program.declare_dynamic(BoundedLWWSet(bound=9, max_age_s=12), "recent", key=room)
+    whole = program.declare_dynamic(BoundedLWWSet(bound=60), "whole")
+
+    program.collect(event, into=whole)
+
+    @program.on_event(event)
+    def sampled(event, update):
+        for variable in (held, recent):
+            update(variable, BoundedLWWSet.add, event.value, event.time_us)
+
+    mixed = folds.struct(
+        mean=folds.mean(),
+        p=folds.quantile(0.5),
+        seen=folds.distinct(8),
+        last=folds.last(),
+        top=folds.top(2),
+    )
+    program.fold_dynamic(program.fold(held, mixed, "here"), "by room")
+    program.fold_dynamic(
+        program.fold(recent, folds.struct(n=folds.count(), low=folds.min()), "now"), "recently"
+    )
+    program.fold_dynamic(program.fold(whole, folds.distinct(8), "kinds"), "all kinds")
+    program.window("minute", source=event, fold=mixed, size_s=50, slide_s=20, key=room)
+    return program.plan()
+
+
+PROGRAM = house()
+KEYED = ("by room", "recently")
+
+
+class LandedFleet(Fleet):
+    """A fleet whose messages a lander takes too, as they leave the broker."""
+
+    def __init__(self, **options):
+        self.records = []
+        super().__init__(PROGRAM, **options)
+
+    def _route(self, topic, payload, *, retain):
+        if topic.split("/")[4] in {"pane", "var", "beat", "member"}:
+            self.records.append(Record(self.now_us, topic, retained=False, payload=payload))
+        super()._route(topic, payload, retain=retain)
+
+
+class Run:
+    """A fleet, a lake, and the readings that the devices accepted."""
+
+    def __init__(self, spark, root, seed, size=4):
+        self.random = Random(seed)
+        self.fleet = LandedFleet(size=size, seed=seed, faults=ROUGH)
+        self.lake = LakeUnderTest(spark, PROGRAM, root)
+        self.reader = Reader(PROGRAM, Topics(PROGRAM.name))
+        self.segments = 0
+        self.readings = defaultdict(list)
+
+    def steps(self, count, devices=None):
+        """Let devices read, each in the rooms it is in, and time pass."""
+        for _ in range(count):
+            for device in devices or self.fleet.agents:
+                if self.fleet.agents[device].durable is not None:
+                    self._read(device)
+            self.fleet.step()
+
+    def _read(self, device):
+        for _ in range(self.random.randint(0, 4)):
+            value = self.random.randrange(-500, 4000) / 100
+            tags = {"room": self.random.choice(ROOMS)}
+            at_us = self.fleet.now_us - self.random.randrange(3 * SECOND_US)
+            self.fleet.read(device, "temperature", value, tags, at_us)
+            reading = Reading(device, "temperature", value, at_us, tags)
+            self.readings[device].append(reading._replace(accepted_us=self.fleet.now_us))
+
+    def land(self):
+        """Merge what came in, in a batch that repeats a part of an earlier one."""
+        self.segments += 1
+        records, self.fleet.records = self.fleet.records, []
+        segment = Segment(self.segments, Listening(self.fleet.now_us, 0), records)
+        taken = self.reader.take(segment)
+        assert {reason for _, reason in taken.rejects} <= {"of a retired device"}
+        self.reader.add_tick(taken, "lander", segment)
+        rows = self.reader.table(taken).to_pylist()
+        self.lake.step(self.random.sample(rows, len(rows)) + rows[: len(rows) // 3])
+
+    def settled(self):
+        """Heal and settle the fleet, land what it said, and compare."""
+        self.fleet.settle()
+        self.land()
+        return self.compare()
+
+    def globals(self, name):
+        """Return key -> (partial, inputs, devices) of the current rows of a dynamic fold."""
+        newest = {}
+        for row in sorted(self.lake.rows(self.lake.lake.globals), key=lambda r: r["revision"]):
+            if row["name"] == name:
+                columns = PROGRAM.dynamic_folds[name].fold.columns_named
+                partial = tuple(part(row[column]) for column in columns)
+                newest[row["key"]] = (partial, row["inputs"], row["devices_in"])
+        return newest
+
+    def compare(self):
+        """Hold Spark against every device and the oracle; return what Spark has, by fold."""
+        fleet, found = self.fleet, {}
+        retired = fleet.membership.retired
+        assert self.lake.known.heard.membership == fleet.membership
+        for name in PROGRAM.dynamic_folds:
+            found[name] = self.globals(name)
+            there = {key: value for key, value in found[name].items() if value[2]}
+            for agent in fleet._running():
+                held = agent.core.variables
+                assert membership_text(agent.core.members.membership) == membership_text(
+                    fleet.membership
+                )
+                own = held.fleet_by_key()[name] if name in KEYED else {"": held.fleet()[name]}
+                mine = {
+                    key: (r.partial, r.inputs, r.devices) for key, r in own.items() if r.devices
+                }
+                assert there == mine, (agent.name, name)
+            words = fleet.words(name)
+            partials = dynamic_partials(PROGRAM, name, self.readings, retired, fleet.now_us)
+            if name != "recently":  # which goes by each device's ticks
+                assert {key: value[0] for key, value in there.items()} == partials
+            for key, value in there.items():
+                assert value[1] == inputs(PROGRAM, name, words, retired, key), (name, key)
+        return found
+
+
+@pytest.fixture(params=range(2))
+def run(request, spark, tmp_path):
+    made = Run(spark, tmp_path, seed=request.param)
+    yield made
+    made.fleet.close()
+
+
+def test_devices_oracle_and_spark_agree_through_retirement_and_return(run):
+    fleet = run.fleet
+    run.steps(10)
+    run.land()
+    fleet.stop("pi-3")
+    fleet.retire("pi-3")
+    run.steps(8)
+    run.land()
+    assert any(devices for _, _, devices in run.settled()["by room"].values())
+    fleet.start("pi-3")
+    run.steps(4, ["pi-0", "pi-3"])
+    retired = run.settled()
+    windows = run.lake.current()
+    fleet.admit("pi-3")
+    assert run.settled() != retired
+    assert run.lake.current() != windows, "what it read meanwhile counts now"
+    found = {(key, start): value[0] for (_, key, start), value in run.lake.current().items()}
+    assert found == fleet.landed.windows(PROGRAM, "minute")
+    fleet.step(20)
+    gone = run.settled()["recently"]
+    assert gone
+    assert not any(devices for _, _, devices in gone.values()), "all were too old"

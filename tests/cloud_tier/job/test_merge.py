@@ -1,0 +1,134 @@
+import itertools
+from decimal import Decimal
+
+import pytest
+from pyspark.errors import PySparkException
+
+from cloud_tier.job import merge, windows
+from cloud_tier.job.combination import combined
+from cloud_tier.job.step import read
+from cloud_tier.lake.sqltext import literal
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.spans import Span
+from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, row, table
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = rooms()
+NAMES = tuple(PROGRAM.columns)
+
+
+@pytest.fixture
+def joined(spark):
+    def join(rows):
+        frame = spark.createDataFrame(table(PROGRAM, rows))
+        return [row.asDict() for row in merge.joined(frame, NAMES).collect()]
+
+    return join
+
+
+@pytest.fixture
+def latest(spark):
+    def join(rows):
+        frame = spark.createDataFrame(table(PROGRAM, rows))
+        return [row.asDict() for row in merge.latest(merge.joined(frame, NAMES), NAMES).collect()]
+
+    return join
+
+
+def pane(seq, incarnation=1, nonce=7, **parts):
+    return row("pane", "pi-0", incarnation, nonce, seq, stream=5, pane_us=BEGIN_US, **parts)
+
+
+def test_greatest_seq_of_a_replica_wins_whole(joined):
+    rows = [pane(1, count=1, total_q=9), pane(3, count=3, total_q=1), pane(2, count=2, total_q=5)]
+    for order in itertools.permutations(rows):
+        (found,) = joined(order)
+        assert (found["seq"], found["count"], found["total_q"]) == (3, 3, 1)
+
+
+def test_replicas_of_one_device_stand_side_by_side(joined):
+    rows = [pane(9, nonce=1, count=1), pane(1, nonce=2, count=2), pane(1, incarnation=2, count=3)]
+    assert sorted(found["count"] for found in joined(rows)) == [1, 2, 3]
+
+
+def test_newest_part_may_be_absent(joined):
+    (found,) = joined([pane(1, min_q=5, max_q=5), pane(2, max_q=7)])
+    assert (found["min_q"], found["max_q"]) == (None, 7)
+
+
+def test_payload_of_a_cloned_replica_is_never_torn_and_does_not_depend_on_order(joined):
+    clones = [pane(4, count=n, total_q=100 * n, min_q=None if n % 2 else n) for n in range(1, 9)]
+    found = [joined(order)[0] for order in (clones, clones[::-1], clones[3:] + clones[:3])]
+    assert found[0] == found[1] == found[2]
+    assert found[0]["total_q"] == 100 * found[0]["count"]
+
+
+def test_null_and_value_are_told_apart_by_the_tie(joined):
+    one, other = pane(4, min_q=3), pane(4, max_q=3)
+    assert joined([one, other]) == joined([other, one])
+
+
+def test_greatest_limits_fit_the_order(joined):
+    big = 2**40 - 1
+    (found,) = joined([pane(big - 1, total_q=1), pane(big, total_q=2)])
+    assert (found["seq"], found["total_q"]) == (big, 2)
+
+
+def test_latest_entry_goes_by_incarnation_then_nonce_then_seq(latest):
+    versions = [(1, 9, 50), (2, 3, 1), (2, 2**32 - 1, 1), (2, 2**32 - 1, 2), (2**30 - 1, 0, 1)]
+    rows = [row("variable", "pi-0", *v, stream=5, count=n) for n, v in enumerate(versions)]
+    for end in range(1, len(rows) + 1):
+        (found,) = latest(rows[:end][::-1])
+        version = (found["incarnation"], found["nonce"], found["seq"])
+        assert (version, found["count"]) == (max(versions[:end]), end - 1)
+
+
+def test_promise_was_heard_when_its_version_first_came(latest):
+    def promise(seq, heard):
+        return row("promise", "pi-0", 1, 7, seq, low_us=seq, received_us=heard, done=False)
+
+    (found,) = latest([promise(1, 10), promise(2, 70), promise(2, 30), promise(1, 90)])
+    assert (found["seq"], found["low_us"], found["received_us"]) == (2, 2, 30)
+
+
+def test_total_beyond_38_digits_is_an_error_and_never_wraps(spark):
+    frame = spark.createDataFrame([(Decimal(9 * 10**37),)] * 2, "total decimal(38,0)")
+    with pytest.raises(PySparkException, match=r"(?i)overflow|out.of.range"):
+        frame.agg(*combined([Column("total", Op.SUM)])).collect()
+
+
+def test_total_of_many_devices_may_exceed_64_bits(spark):
+    frame = spark.createDataFrame([(2**62 - 1,)] * 5, "total bigint")
+    (found,) = frame.agg(*combined([Column("total", Op.SUM)])).collect()
+    assert int(found["total"]) == 5 * (2**62 - 1)
+
+
+def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    lake.step(Device(PROGRAM, "pi-0").accept([]))
+    lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
+    starts = {name: [Span(BEGIN_US, BEGIN_US + 60 * SECOND_US)] for name in PROGRAM.windows}
+    computed = windows.computed(lattice, lake.job.windows, lake.job.columns, starts)
+    current = windows.current(written, lake.job.columns, starts)
+    changed = windows.revisions(computed, current, lake.job.columns, Coverage(5, ("a",), ()))
+    for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        assert "HashAggregate" in plan
+        for slow in ("SortAggregate", "ObjectHashAggregate", "Python", "Window ", "Pandas"):
+            assert slow not in plan, slow
+
+
+@pytest.mark.parametrize("text", ["", "it's", "a\\b", 'say "x"', "`", "ümläut", "a\nb", "%_"])
+def test_text_becomes_an_sql_literal(spark, text):
+    assert spark.sql(f"SELECT {literal(text)}").first()[0] == text
+
+
+def test_panes_fall_on_their_day_also_before_the_epoch(spark):
+    day_us = 86_400 * SECOND_US
+    times = [-day_us, -1, 0, day_us - 1, 19_675 * day_us]
+    frame = spark.createDataFrame([(time_us,) for time_us in times], "pane_us bigint")
+    dates = [str(found["pane_date"]) for found in merge.with_date(frame).collect()]
+    assert dates == ["1969-12-31", "1969-12-31", "1970-01-01", "1970-01-01", "2023-11-14"]

@@ -1,0 +1,269 @@
+import random
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from cloud_tier.job import step as steps
+from cloud_tier.job.maintenance import compact
+from cloud_tier.job.repair import repair
+from lasp_edge import Program, folds
+from simulations.oracle import Reading
+from tests.cloud_tier.lakes import LakeUnderTest, batches
+from tests.cloud_tier.support_devices import (
+    BEGIN_US,
+    SECOND_US,
+    Device,
+    history,
+    readings_of,
+    rooms,
+    tick,
+    true_windows,
+)
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = rooms()
+START_US = BEGIN_US + 20 * SECOND_US  # a multiple of every slide
+MINUTE_US = 60 * SECOND_US
+
+
+def seconds(count):
+    return count * SECOND_US
+
+
+@pytest.fixture
+def lake(spark, tmp_path):
+    return LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0"])
+
+
+def read(device, value, at_s, room="attic"):
+    """Return the rows that one reading makes."""
+    tags = {"room": room}
+    return device.accept(
+        [Reading(device.name, "temperature", value, START_US + seconds(at_s), tags)]
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(spark, tmp_path, seed):
+    readings = readings_of(seed)
+    rows = history(PROGRAM, readings, seed) + [tick(n, BEGIN_US + seconds(100 + n)) for n in (1, 2)]
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    for batch in batches(rows, seed, count=3):
+        lake.step(batch)
+    assert lake.current() == true_windows(PROGRAM, readings), f"replay with seed={seed}"
+    assert max(s.count("final") for s in lake.statuses().values()) <= 1
+
+
+def test_one_batch_after_a_restart_under_a_fresh_checkpoint_changes_nothing(lake):
+    readings = readings_of(7)
+    rows = history(PROGRAM, readings)
+    lake.step(rows[::2])
+    lake.step(rows[1::2])
+    before = lake.rows(lake.lake.windows)
+    lake.restart()
+    outcome = lake.step(rows)
+    assert outcome.windows == outcome.globals == 0
+    assert lake.rows(lake.lake.windows) == before
+    assert lake.current() == true_windows(PROGRAM, readings)
+
+
+def test_window_goes_from_tentative_to_final_to_revised(lake):
+    device = Device(PROGRAM, "pi-0")
+    lake.step(read(device, 20.0, 1))
+    lake.step([device.promise(START_US + MINUTE_US - 1, BEGIN_US), tick(1, BEGIN_US)])
+    lake.step([device.promise(START_US + MINUTE_US, BEGIN_US)])
+    lake.step(read(device, 30.0, 2))
+    rows = lake.revisions("by_room", START_US, "attic")
+    assert [row["status"] for row in rows] == ["tentative", "final", "revised"]
+    assert [row["revision"] for row in rows] == [0, 1, 2]
+    assert [int(row["total_q"]) for row in rows] == [2000, 2000, 5000]
+    assert [row["frontier"] for row in rows] == [None, *[START_US + MINUTE_US] * 2]
+
+
+def test_first_reading_behind_the_frontier_makes_a_final_window(lake):
+    device = Device(PROGRAM, "pi-0")
+    lake.step([device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    lake.step(read(device, 20.0, 1))
+    assert [r["status"] for r in lake.revisions("by_room", START_US, "attic")] == ["final"]
+
+
+def test_touched_and_passed_in_one_batch_is_final_at_once(lake):
+    device = Device(PROGRAM, "pi-0")
+    rows = read(device, 20.0, 1)
+    lake.step([*rows, device.promise(START_US + 2 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    assert {tuple(s) for s in lake.statuses().values()} == {("final",)}
+
+
+def test_row_records_who_was_expected_and_who_was_not_waited_for(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0", "pi-1", "pi-2"])
+    device = Device(PROGRAM, "pi-0")
+    lake.step([*read(device, 20.0, 1), tick(1, BEGIN_US + 2 * MINUTE_US, BEGIN_US)])
+    lake.step([device.promise(START_US + MINUTE_US, BEGIN_US + 2 * MINUTE_US)])
+    (first, final) = lake.revisions("by_room", START_US, "attic")
+    assert (first["status"], final["status"]) == ("tentative", "final")
+    assert (final["devices_in"], final["devices_expected"], final["excluded"]) == (
+        1,
+        3,
+        "pi-1,pi-2",
+    )
+
+
+def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):
+    program = Program("p")
+    event = program.event("temperature", resolution="0.01")
+    program.window("least", source=event, fold=folds.min(), size_s=60)
+    program = program.plan()
+    lake = LakeUnderTest(spark, program, tmp_path)
+    for name, value in (("pi-0", 20.0), ("pi-1", 21.0)):
+        reading = Reading(name, "temperature", value, START_US, {})
+        lake.step(_plain_device(program, name)([reading]))
+    rows = lake.revisions("least", START_US // MINUTE_US * MINUTE_US)
+    assert [(row["min_q"], row["devices_in"]) for row in rows] == [(2000, 1), (2000, 2)]
+
+
+def test_restarted_device_adds_to_what_its_earlier_life_counted(lake):
+    device = Device(PROGRAM, "pi-0")
+    rows = read(device, 20.0, 1)
+    device.start()
+    lake.step(rows + read(device, 30.0, 2))
+    (row,) = lake.revisions("by_room", START_US, "attic")
+    assert (int(row["count"]), int(row["total_q"]), row["devices_in"]) == (2, 5000, 1)
+
+
+def test_floor_lets_old_windows_be(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0"], retain_us=MINUTE_US)
+    device = Device(PROGRAM, "pi-0")
+    rows = read(device, 20.0, 1)
+    lake.step([*rows, device.promise(START_US + 4 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    before = lake.rows(lake.lake.windows)
+    assert {row["status"] for row in before} == {"final"}, "what F passes at once is made final"
+    lake.step(read(device, 30.0, 2))
+    assert lake.rows(lake.lake.windows) == before
+    assert repair(lake.spark, lake.job, lake.known) == 0
+
+
+@pytest.mark.parametrize("dies_in", ["append_windows", "append_globals"])
+def test_batch_that_died_between_commits_is_done_again(lake, monkeypatch, dies_in):
+    device = Device(PROGRAM, "pi-0")
+    rows = read(device, 20.0, 1)
+    rows += [device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)]
+
+    def die(*_):
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, dies_in, die)
+        with pytest.raises(RuntimeError, match="killed"):
+            lake.step(rows)
+    lake.restart()
+    lake.step(rows)
+    assert lake.current() == true_windows(PROGRAM, device.readings)
+    statuses = lake.statuses()
+    assert statuses["by_room", "attic", START_US] == ["final"]
+    assert max(map(len, statuses.values())) == 1, "nothing was revised by doing it again"
+    assert len(lake.rows(lake.lake.globals)) == 1
+    assert lake.known.frontier == START_US + MINUTE_US
+
+
+def test_frontier_is_recorded_with_the_windows_that_it_made_final(lake):
+    device = Device(PROGRAM, "pi-0")
+    rows = read(device, 20.0, 1)
+    lake.step([*rows, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    known = lake.known
+    lake.restart()
+    assert lake.known == known
+    assert known.frontier == START_US + MINUTE_US
+
+
+def test_frontier_is_recorded_also_when_it_made_nothing_final(lake):
+    device = Device(PROGRAM, "pi-0")
+    early_us = START_US - MINUTE_US
+    lake.step([*read(device, 20.0, 1), device.promise(early_us, BEGIN_US), tick(1, BEGIN_US)])
+    assert {row["status"] for row in lake.rows(lake.lake.windows)} == {"tentative"}
+    assert steps.recorded_frontier(lake.spark, lake.job) == early_us
+
+
+def test_frontier_survives_the_loss_of_the_tables_history(lake):
+    device = Device(PROGRAM, "pi-0")
+    rows = read(device, 20.0, 1)
+    lake.step([*rows, device.promise(START_US + MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    lake.step(read(device, 30.0, 2))
+    table = DeltaTable(lake.lake.windows)
+    assert table.optimize.compact()["numFilesRemoved"] > 1
+    table.create_checkpoint()
+    for commit in sorted(Path(lake.lake.windows, "_delta_log").glob("*.json"))[:-1]:
+        commit.unlink()
+    assert steps.recorded_frontier(lake.spark, lake.job) == START_US + MINUTE_US
+
+
+def test_nothing_new_makes_no_commit_on_windows_and_globals(lake):
+    rows = read(Device(PROGRAM, "pi-0"), 20.0, 1)
+    lake.step(rows)
+    before = [lake.version(path) for path in (lake.lake.windows, lake.lake.globals)]
+    lake.step(rows)
+    assert [lake.version(path) for path in (lake.lake.windows, lake.lake.globals)] == before
+
+
+def test_empty_batch_does_nothing(lake):
+    lake.step([])
+    assert lake.version(lake.lake.lattice) == 0
+
+
+def test_panes_of_unknown_streams_are_kept_and_change_nothing(lake):
+    rows = read(Device(PROGRAM, "pi-0"), 20.0, 1)
+    strange = [row | {"stream": 5} for row in rows if row["kind"] == "pane"]
+    assert lake.step(strange).windows == 0
+    assert len(lake.rows(lake.lake.lattice)) == len(strange)
+
+
+def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
+    readings = readings_of(3)
+    rows = history(PROGRAM, readings)
+    for batch in batches(rows, 3, count=2):
+        lake.step([*batch, tick(len(batch), BEGIN_US)])
+    before = lake.rows(lake.lake.lattice)
+    dates = {str(row["pane_date"]) for row in before}
+    for date in sorted(dates):
+        compact(lake.spark, lake.job, date)
+    after = lake.rows(lake.lake.lattice)
+    assert len(after) < len(before)
+    assert len({tuple(row[name] for name in ENTRY) for row in after}) == len(after)
+    assert repair(lake.spark, lake.job, lake.known) == 0
+    known = lake.known
+    lake.restart()
+    assert lake.known == known
+    lake.step(rows)
+    assert lake.current() == true_windows(PROGRAM, readings)
+
+
+ENTRY = ("kind", "stream", "key", "pane_us", "device", "incarnation", "nonce")
+
+
+def test_window_of_another_size_is_made_from_the_panes_that_are_there(spark, tmp_path):
+    def program(size_s):
+        made = Program("p")
+        event = made.event("temperature", resolution="0.01")
+        made.window("w", source=event, fold=folds.sum(), size_s=size_s, slide_s=10)
+        return made.plan()
+
+    lake = LakeUnderTest(spark, program(30), tmp_path, roster=[])
+    draw = random.Random(1)
+    device = _plain_device(lake.program)
+    readings = [
+        Reading("pi-0", "temperature", draw.randrange(100), START_US + seconds(n * 7), {})
+        for n in range(12)
+    ]
+    lake.step(device(readings))
+    assert lake.current() == true_windows(lake.program, readings)
+    other = LakeUnderTest(spark, program(50), tmp_path, roster=[])
+    other.restart()
+    assert repair(spark, other.job, other.known) > 0
+    assert other.current() == true_windows(other.program, readings)
+
+
+def _plain_device(program, name="pi-0"):
+    device = Device(program, name)
+    device._variable = dict
+    return lambda readings: [row for row in device.accept(readings) if row]

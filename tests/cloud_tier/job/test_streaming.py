@@ -1,0 +1,195 @@
+"""The streaming query over a landing that is written as the lander writes it."""
+
+import pickle
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from cloud_tier.job import streaming
+from cloud_tier.job.job import Job
+from cloud_tier.job.run import Progress, Run
+from cloud_tier.lake.definitions import record
+from cloud_tier.lake.tables import Lake
+from lasp_edge import Program, folds
+from lasp_edge.errors import CommandError
+from simulations.oracle import Reading
+from tests.cloud_tier.lakes import LakeUnderTest, batches
+from tests.cloud_tier.support_devices import (
+    BEGIN_US,
+    SECOND_US,
+    Device,
+    history,
+    readings_of,
+    rooms,
+    row,
+    table,
+    tick,
+    true_windows,
+)
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = rooms()
+
+
+def land(lake, rows):
+    write_deltalake(
+        lake.lake.landing, table(lake.program, rows), mode="append", schema_mode="merge"
+    )
+
+
+class Merged:
+    """Runs a job until everything that has landed is merged."""
+
+    def __init__(self, lake, **options):
+        self.outcomes = []
+        self.query = streaming.start(
+            lake.spark, lake.job, self.outcomes.append, trigger_s=0.05, **options
+        )
+
+    def __enter__(self):
+        self.query.processAllAvailable()
+        return self.outcomes
+
+    def __exit__(self, *_):
+        self.query.stop()
+
+
+def test_job_killed_and_started_again_gives_the_true_windows(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    readings = readings_of(11)
+    first, second, third = batches([*history(PROGRAM, readings), tick(1, BEGIN_US)], 11, 3)
+    land(lake, first)
+    with Merged(lake, upkeep=streaming.Upkeep(maintain_every=1, vacuum_every=1)):
+        land(lake, second)
+    land(lake, third)
+    with Merged(lake):
+        pass
+    assert lake.current() == true_windows(PROGRAM, readings)
+    before = lake.rows(lake.lake.windows)
+
+    # A fresh checkpoint over the same lake reads everything again, and changes nothing.
+    for path in sorted(tmp_path.glob("checkpoint/**/*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    with Merged(lake) as outcomes:
+        assert sum(outcome.panes for outcome in outcomes) > 0
+        assert sum(outcome.windows for outcome in outcomes) == 0
+    assert lake.rows(lake.lake.windows) == before
+
+
+def test_compacted_landing_arrives_as_nothing(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    device = Device(PROGRAM, "pi-0")
+    for number in range(3):
+        land(lake, device.accept([Reading("pi-0", "temperature", number, BEGIN_US, {"room": "a"})]))
+    with Merged(lake):
+        pass
+    DeltaTable(lake.lake.landing).optimize.compact()
+    with Merged(lake) as outcomes:
+        assert sum(outcome.panes for outcome in outcomes) == 0
+
+
+def test_program_that_gains_a_column_goes_on_over_its_lake(spark, tmp_path):
+    def program(fold):
+        made = Program("p")
+        event = made.event("temperature", resolution="0.01")
+        made.window("first", source=event, fold=folds.sum(), size_s=10)
+        if fold is not None:
+            made.window("second", source=event, fold=fold, size_s=10)
+        return made.plan()
+
+    def pane(made, window, seq, **parts):
+        stream = made.windows[window].stream
+        return row("pane", "pi-0", 1, 7, seq, stream=stream, pane_us=BEGIN_US, **parts)
+
+    old = LakeUnderTest(spark, program(None), tmp_path)
+    land(old, [pane(old.program, "first", 1, total_q=5)])
+    with Merged(old):
+        pass
+    new = LakeUnderTest(spark, program(folds.max()), tmp_path)
+    land(new, [pane(new.program, "second", 2, max_q=9)])
+    land(old, [pane(old.program, "first", 3, total_q=6)])  # a lander that was not restarted yet
+    with Merged(new):
+        pass
+    assert new.current() == {
+        ("first", "", BEGIN_US): ((6,), 1),
+        ("second", "", BEGIN_US): ((9,), 1),
+    }
+
+
+class Feeder:
+    """Lands something when it is stopped, as a lander does with what it has logged."""
+
+    def __init__(self, lake, rows):
+        self.lake, self.rows, self.watched = lake, rows, 0
+
+    @property
+    def runs(self):
+        return self.watched > 0
+
+    def watch(self, now_s):
+        self.watched += 1
+
+    def stop(self):
+        if self.rows:
+            land(self.lake, self.rows)
+        self.rows = []
+
+
+def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0"])
+    device = Device(PROGRAM, "pi-0")
+    rows = device.accept([Reading("pi-0", "temperature", 20, BEGIN_US, {"room": "attic"})])
+    feeder = Feeder(
+        lake, [*rows, device.promise(BEGIN_US + SECOND_US, BEGIN_US), tick(1, BEGIN_US)]
+    )
+    said = []
+    Run(spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append).run()
+    assert feeder.watched
+    assert lake.current() == true_windows(PROGRAM, device.readings)
+    panes = sum(row["kind"] == "pane" for row in rows)
+    final = "final up to 2023-11-14 22:13:01 UTC"
+    assert said[-1] == f"1 device heard, {panes} panes merged, {final}"
+
+
+def test_run_that_is_told_to_stop_ends(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    running = Run(spark, lake.job, None, trigger_s=0.05, say=lambda _: running.stop())
+    land(lake, [tick(1, BEGIN_US)])
+    running.run()
+
+
+def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypatch):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    land(lake, [tick(1, BEGIN_US)])
+
+    def fail(*_):
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(streaming, "step", fail)
+    monkeypatch.setattr("cloud_tier.job.run.time.sleep", lambda _: None)
+    with pytest.raises(CommandError, match="failed 6 times"):
+        Run(spark, lake.job, None, trigger_s=0.05).run()
+
+
+def test_changed_definition_is_told_once(tmp_path):
+    lake = Lake(tmp_path)
+    lake.create(PROGRAM.columns)
+    assert record(PROGRAM, lake) == []
+    assert record(PROGRAM, lake) == []
+    other = Program("rooms")
+    event = other.event("temperature", resolution="0.01")
+    other.window("odd", source=event, fold=folds.max(), size_s=70, slide_s=10)
+    assert record(other.plan(), lake) == ["odd"]
+
+
+def test_progress_is_told_only_when_it_changes():
+    assert Progress(lambda: 0.0).news() is None
+
+
+def test_job_is_plain_data():
+    job = Job(PROGRAM, Lake("/lake"), roster=("a", "b"))
+    again = pickle.loads(pickle.dumps(job))
+    assert (again.roster, again.lake.root, again.names) == (job.roster, job.lake.root, job.names)
+    streams = [window.stream for window in job.windows]
+    assert [window.stream for window in again.windows] == streams

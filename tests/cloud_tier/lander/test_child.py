@@ -1,0 +1,96 @@
+"""The lander as a child process: started again when it dies, gone when its job is."""
+
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.child import LanderChild
+from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
+
+PATIENCE_S = 30
+PROGRAM = "lasp_edge.examples.greenhouse:program"
+NOBODY = "mqtt://127.0.0.1:1"
+
+
+def eventually(condition):
+    ends_s = time.perf_counter() + PATIENCE_S
+    while not condition():
+        assert time.perf_counter() < ends_s, "waited in vain"
+        time.sleep(0.01)
+
+
+def test_lander_that_dies_is_started_again_at_growing_intervals():
+    child = LanderChild(["--help"])
+    starts = []
+    now_s = 0.0
+    for _ in range(3):
+        while not child.runs:
+            child.watch(now_s)
+            now_s += 0.25
+        starts.append(now_s)
+        eventually(lambda: not child.runs)
+    gaps = [after - before for before, after in pairwise(starts)]
+    assert gaps[0] < gaps[1]
+
+
+def test_lander_stops_when_it_is_told_to(tmp_path):
+    child = LanderChild([PROGRAM, "--broker", NOBODY, "--lake", str(tmp_path)])
+    child.watch(0.0)
+    eventually((tmp_path / "log" / "lander").exists)
+    child.stop()
+    assert not child.runs
+    child.stop()
+
+
+def test_lander_ends_when_its_job_was_killed(tmp_path):
+    code = (
+        "import os; from cloud_tier.lander.child import LanderChild;"
+        f"child = LanderChild([{PROGRAM!r}, '--broker', {NOBODY!r}, '--lake', {str(tmp_path)!r}]);"
+        "child.watch(0.0); print(child._process.pid, flush=True); input()"
+    )
+    job = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    lander = int(job.stdout.readline())
+    eventually((tmp_path / "log" / "lander").exists)
+    job.kill()
+    job.communicate()
+    eventually(lambda: not _is_alive(lander))
+
+
+def _is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        ([PROGRAM], Exit.USAGE, "--broker is needed"),
+        ([PROGRAM, "--broker", "http://x"], Exit.USAGE, "mqtt://"),
+        (["no.such:program", "--broker", NOBODY], Exit.NOT_FOUND, "no module"),
+        ([PROGRAM, "--no-lander", "--conf", "x"], Exit.USAGE, "K=V"),
+        ([PROGRAM, "--no-lander", "--conf", "spark.sql.ansi.enabled=false"], Exit.USAGE, "results"),
+    ],
+)
+def test_wrong_arguments_of_cloud_say_what_is_needed(tmp_path, capsys, words, code, why):
+    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+    assert main(["cloud", *words, "--lake", str(tmp_path / "lake")]) == code
+    assert why in capsys.readouterr().err
+
+
+def test_second_job_on_one_lake_is_refused(tmp_path, capsys):
+    cloud = pytest.importorskip("cloud_tier.command.cloud", reason="needs the extra `cloud`")
+    lock = cloud._locked(Lake(tmp_path))
+    words = ["cloud", PROGRAM, "--no-lander", "--lake", str(tmp_path)]
+    assert main(words) == Exit.USAGE
+    assert "another" in capsys.readouterr().err
+    lock.close()

@@ -1,0 +1,261 @@
+"""The lander on a fake link and a clock that stands still: kills, repeats, acknowledgements."""
+
+import pytest
+from deltalake import DeltaTable
+
+from cloud_tier.lake.definitions import record as record_definitions
+from cloud_tier.lake.tables import Lake
+from cloud_tier.lander.lander import Lander, Pace
+from cloud_tier.lander.landing import Landing, Reader
+from cloud_tier.lander.segments import Log
+from crdts import Replica
+from lasp_edge.link import Connected, Disconnected
+from tests.cloud_tier.frames import LANDER, ME, TOPICS, FakeLink, beat, message, panes
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
+
+PROGRAM = rooms()
+CONNECTED = Connected("5", session_present=False)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Station:
+    """A lander that can be killed and started again over one folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.lake = Lake(folder / "lake")
+        self.lake.create(PROGRAM.columns)
+        record_definitions(PROGRAM, self.lake)
+        self.now_us = BEGIN_US
+        self.log = None
+        self.start()
+
+    def start(self):
+        """Begin a process; what the one before held in memory is gone."""
+        if self.log is not None:
+            self.log.release()
+        self.link = FakeLink()
+        self.log = Log(self.folder / "log", "lander")
+        self.landing = Landing(self.lake, self.log.lander)
+        self.lander = Lander(
+            link=self.link,
+            log_=self.log,
+            landing=self.landing,
+            reader=Reader(PROGRAM, TOPICS, self.landing.incarnations()),
+            sender=LANDER,
+            topics=TOPICS,
+            now_us=lambda: self.now_us,
+            pace=Pace(),
+        )
+        self.lander.recover()
+
+    def turn(self, *events, after_s=0.0):
+        """Let time pass and one poll bring these events."""
+        self.now_us += round(after_s * SECOND_US)
+        self.link.coming.append(list(events))
+        self.lander.turn(0.0)
+
+    def rows(self, kind="pane"):
+        """Return what has landed."""
+        rows = DeltaTable(self.lake.landing).to_pyarrow_table().to_pylist()
+        return [row for row in rows if row["kind"] == kind]
+
+
+@pytest.fixture
+def station(tmp_path):
+    made = Station(tmp_path)
+    yield made
+    made.log.release()
+
+
+def dies(*_args, **_options):
+    raise Killed
+
+
+def test_message_lands_and_is_acknowledged_to_broker_and_device(station):
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(panes(PROGRAM, 5, first_seq=3)))
+    assert [m.topic for m in station.link.acknowledged] == [TOPICS.pane("pi-0")] * 2
+    assert station.link.acks() == {}
+    station.turn(after_s=1)
+    assert len(station.rows()) == 4
+    assert station.link.acks() == {ME: [4, 5]}
+    assert station.landing.lake_id == station.lake.lake_id()
+
+
+def test_data_promises_and_tick_are_one_commit(station):
+    before = DeltaTable(station.lake.landing).version()
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(beat(1, 10)))
+    station.turn(after_s=1)
+    assert DeltaTable(station.lake.landing).version() == before + 1
+    assert [len(station.rows(kind)) for kind in ("pane", "promise", "tick")] == [2, 1, 1]
+
+
+def test_a_device_that_only_promises_hears_now_and_then_which_lake_it_is(station):
+    station.turn(CONNECTED, message(beat(1, 10)))
+    station.turn(after_s=3)
+    assert station.link.acks() == {ME: []}
+    station.link.published.clear()
+    station.turn(message(beat(2, 11)))
+    station.turn(after_s=3)
+    assert station.link.acks() == {}, "it was told just now"
+    station.turn(message(beat(3, 12)), after_s=60)
+    station.turn(after_s=3)
+    assert station.link.acks() == {ME: []}
+
+
+def test_kill_before_the_sync_leaves_the_message_with_the_broker(station, monkeypatch):
+    monkeypatch.setattr(station.log, "sync", dies)
+    with pytest.raises(Killed):
+        station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    assert station.link.acknowledged == []
+
+
+def test_kill_after_the_sync_lands_at_the_next_start(station):
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    assert station.link.acknowledged
+    station.start()
+    assert len(station.rows()) == 2
+    station.turn(CONNECTED)
+    assert station.link.acks() == {ME: [4]}
+    station.start()
+    assert len(station.rows()) == 2
+
+
+def test_kill_before_the_commit_lands_once(station, monkeypatch):
+    monkeypatch.setattr(station.landing, "land", dies)
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    with pytest.raises(Killed):
+        station.turn(after_s=1)
+    station.start()
+    assert len(station.rows()) == 2
+
+
+def test_kill_after_the_commit_does_not_land_again(station, monkeypatch):
+    monkeypatch.setattr(station.log, "drop", dies)
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    with pytest.raises(Killed):
+        station.turn(after_s=1)
+    assert len(station.rows()) == 2
+    station.start()
+    assert len(station.rows()) == 2
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    station.turn(after_s=1)
+    assert station.link.acks() == {ME: [4]}, "the device sent again, and hears it now"
+    assert len(station.rows()) == 4, "a repeat is harmless, for the lattice joins it"
+
+
+def test_kill_between_rejects_and_landing_counts_the_reject_once(station, monkeypatch):
+    bad = message(panes(PROGRAM, 4, stream=1))
+    write = station.landing._write
+
+    def write_rejects_only(table, added, number):
+        if table is station.landing._landing:
+            raise Killed
+        write(table, added, number)
+
+    monkeypatch.setattr(station.landing, "_write", write_rejects_only)
+    station.turn(CONNECTED, bad, bad)
+    with pytest.raises(Killed):
+        station.turn(after_s=1)
+    station.start()
+    (row,) = DeltaTable(station.lake.rejects).to_pyarrow_table().to_pylist()
+    assert (row["reason"], row["frames"]) == ("unknown stream", 2)
+    assert row["frame"] == bad.payload
+    assert len(station.rows("tick")) == 1
+
+
+def test_frame_of_an_unknown_stream_is_not_acknowledged_to_the_device(station):
+    station.turn(CONNECTED, message(panes(PROGRAM, 4, stream=1)))
+    station.turn(after_s=1)
+    assert station.link.acknowledged
+    assert station.link.acks() == {}
+    assert station.rows() == []
+
+
+def test_acknowledgements_wait_for_the_broker(station):
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    station.link.connected = False
+    station.turn(after_s=1)
+    assert station.link.acks() == {}
+    station.link.connected = True
+    station.turn()
+    assert station.link.acks() == {ME: [4]}
+
+
+def test_many_numbers_go_in_frames_of_bounded_size(station):
+    frames = [message(panes(PROGRAM, n)) for n in range(1, 2_502)]
+    station.turn(CONNECTED, *frames)
+    station.turn(after_s=1)
+    while len(station.link.acks().get(ME, [])) < len(frames):
+        station.turn()
+    assert station.link.acks() == {ME: list(range(1, 2_502))}
+    assert len(station.link.published) == 2
+
+
+def test_promises_alone_land_later_than_data(station):
+    station.turn(CONNECTED, message(beat(1, 10)))
+    station.turn(after_s=2)
+    assert station.rows("promise") == []
+    station.turn(after_s=1)
+    assert len(station.rows("promise")) == 1
+
+
+def test_idle_lander_ticks_seldom(station):
+    station.turn(CONNECTED)
+    for _ in range(40):
+        station.turn(after_s=1)
+    ticks = sorted(station.rows("tick"), key=lambda row: row["seq"])
+    assert [row["now_us"] - BEGIN_US for row in ticks] == [15 * SECOND_US, 30 * SECOND_US]
+    assert {row["since_us"] for row in ticks} == {BEGIN_US}
+
+
+def test_no_time_passes_without_a_broker(station):
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)), after_s=5)
+    station.turn(Disconnected("gone"), after_s=0.5)
+    (tick,) = station.rows("tick")
+    assert tick["now_us"] - tick["since_us"] == 0.5 * SECOND_US
+    for _ in range(100):
+        station.turn(after_s=1)
+    assert len(station.rows("tick")) == 1
+    station.turn(CONNECTED)
+    station.turn(after_s=15)
+    assert max(row["since_us"] for row in station.rows("tick")) == BEGIN_US + 105_500_000
+
+
+def test_segments_are_numbered_on_over_processes(station):
+    for _ in range(2):
+        station.turn(CONNECTED, message(beat(1, 10)))
+        station.turn(after_s=3)
+        station.start()
+    assert sorted(row["seq"] for row in station.rows("tick")) == [1, 2]
+
+
+def test_lost_log_goes_on_after_what_has_landed(station):
+    station.turn(CONNECTED, message(beat(1, 10)))
+    station.turn(after_s=3)
+    for path in (station.folder / "log").glob("*.segment"):
+        path.unlink()
+    station.start()
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    station.turn(after_s=1)
+    assert len(station.rows()) == 2
+
+
+def test_known_incarnations_are_read_back(station):
+    station.turn(CONNECTED, message(beat(1, 10)))
+    station.turn(after_s=3)
+    station.start()
+    station.turn(CONNECTED, message(beat(2, 10, replica=Replica(2_000, 1, "pi-0"))))
+    station.turn(after_s=3)
+    (row,) = DeltaTable(station.lake.rejects).to_pyarrow_table().to_pylist()
+    assert row["reason"] == "incarnation far ahead of the known one"
+
+
+def test_stop_lands_what_is_logged(station):
+    station.turn(CONNECTED, message(panes(PROGRAM, 4)))
+    station.lander.stop()
+    assert len(station.rows()) == 2
+    assert station.link.acks() == {ME: [4]}

@@ -1,0 +1,296 @@
+"""Real agents, a real broker and the real cloud job, each a process of its own, for one test."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from simulations.demo.broker import PrivateBroker
+from simulations.demo.lake import COMMAND
+from simulations.demo.watchdog import kill_sessions
+from tests.brokers import broker_program
+from tests.conftest import CHECKOUT
+from tests.end_to_end import support_recorded, tables
+
+STARTS_S = 60.0
+SETTLES_S = 120.0
+IDLE_S = 8.0
+LONGEST_RUN_S = 240.0
+_LOOK_S = 0.05
+_MOST_OF_ERRORS, _MOST_OF_OUTPUT = 20_000, 1_000
+
+
+def now_s() -> float:
+    """Return a clock that only goes forward."""
+    return time.monotonic()  # noqa: TID251 - processes take real time
+
+
+def until(condition: Callable[[], object], most_s: float, what: Callable[[], str]) -> None:
+    """Look at a condition until it holds; fail with `what` if it does not in time."""
+    ends_s = now_s() + most_s
+    while not condition():
+        assert now_s() < ends_s, f"after {most_s:.0f} s still not: {what()}"
+        time.sleep(_LOOK_S)
+
+
+def session_of(leader: int) -> dict[int, str]:
+    """Return the living processes of a session, with their command lines."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            pid = int(entry.name)
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            if os.getsid(pid) == leader and state not in "ZX":
+                found[pid] = (entry / "cmdline").read_text().replace("\0", " ")
+    return found
+
+
+class Process:
+    """A `lasp-edge` command that may be killed and started again, in a session of its own.
+
+    Args:
+        folder: receives what each life prints.
+        name: what the files are called.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.name = name
+        self._folder = folder
+        self._lives = 0
+        self._sessions: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, words: Sequence[str]) -> None:
+        """Start it."""
+        assert not self.runs, f"{self.name} runs already"
+        self._lives += 1
+        with self.printed.open("wb") as out, self.complained.open("wb") as err:
+            self._process = subprocess.Popen(
+                [*COMMAND, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=CHECKOUT,
+                start_new_session=True,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+        self._sessions.append(self._process.pid)
+
+    @property
+    def printed(self) -> Path:
+        """What this life has printed."""
+        return self._folder / f"{self.name}.{self._lives}.out"
+
+    @property
+    def complained(self) -> Path:
+        """What this life has written to standard error."""
+        return self._folder / f"{self.name}.{self._lives}.err"
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What it ended with; None while it runs or before it ran."""
+        return None if self._process is None else self._process.poll()
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def members(self) -> dict[int, str]:
+        """Return every living process that any life has started."""
+        found: dict[int, str] = {}
+        for session in self._sessions:
+            found |= session_of(session)
+        return found
+
+    def kill(self, *, alone: bool = False) -> None:
+        """End it by SIGKILL, with all that it started or alone, and wait until all is gone."""
+        assert self._process is not None
+        if alone:
+            self._process.kill()
+        else:
+            kill_sessions({self._process.pid})
+        self._process.wait()
+        until(lambda: not self.members(), STARTS_S, lambda: f"gone: {self.members()}")
+
+    def stop(self, most_s: float = STARTS_S) -> int:
+        """End it by SIGTERM, wait until all that it started is gone, and return its exit code."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        code = self._process.wait(most_s)
+        until(lambda: not self.members(), STARTS_S, lambda: f"gone: {self.members()}")
+        return code
+
+    def end(self) -> None:
+        """End whatever any life has left."""
+        kill_sessions(set(self._sessions))
+        if self._process is not None:
+            self._process.wait()
+
+    def last_words(self) -> str:
+        """Return the end of what its lives have said."""
+        texts = []
+        for path in sorted(self._folder.glob(f"{self.name}.*")):
+            most = _MOST_OF_ERRORS if path.suffix == ".err" else _MOST_OF_OUTPUT
+            text = path.read_text(errors="replace")[-most:].strip()
+            texts += [f"--- {path.name}", text] if text else []
+        return "\n".join(texts)
+
+
+class Agent(Process):
+    """A device's agent."""
+
+    def report(self) -> dict[str, Any]:
+        """Return the newest report of this life; nothing before the first."""
+        with self.printed.open("rb") as file:
+            file.seek(max(0, self.printed.stat().st_size - 65_536))
+            lines = file.read().split(b"\n")[:-1]
+        found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+        return found
+
+
+class Site:
+    """One broker, one lake and a fleet of agents that replay a recording.
+
+    Leaving the block ends everything and fails where something is left.
+
+    Args:
+        folder: receives all files.
+        recording: JSON lines.
+        devices: names.
+        words: further arguments of every agent.
+        program: MODULE:program.
+        fields: how lines become readings.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        recording: Path,
+        devices: Sequence[str],
+        *words: str,
+        program: str = support_recorded.SPEC,
+        fields: Sequence[str] = tuple(support_recorded.FIELDS),
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.lake = folder / "lake"
+        self.program = program
+        self.devices = sorted(devices)
+        self.broker = PrivateBroker(folder / "broker", broker_program("mosquitto"))
+        self.cloud = Process(folder, "cloud")
+        self.agents = {
+            name: Agent(folder, f"agent-{number}") for number, name in enumerate(self.devices, 1)
+        }
+        self._words = ["--source", f"jsonl:{recording}", "--report", "0.3", *fields, *words]
+
+    def __enter__(self) -> Self:
+        self.broker.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        everybody = [self.cloud, *self.agents.values()]
+        left = {each.name: each.members() for each in everybody}
+        for each in everybody:
+            each.end()
+        self.broker.kill()
+        assert kind or not any(left.values()), left
+
+    def start_agent(self, device: str) -> None:
+        """Start a device's agent, for the first time or again."""
+        place = ["--device", device, "--broker", self.broker.url]
+        place += ["--data-dir", str(self.folder / f"data of {device}")]
+        self.agents[device].run(["agent", self.program, *place, *self._words])
+
+    def start_agents(self) -> None:
+        """Start every agent."""
+        for device in self.devices:
+            self.start_agent(device)
+
+    def start_cloud(self, *words: str, lake: Path | None = None, idle_s: float = IDLE_S) -> None:
+        """Start the cloud job; it ends when nothing new has come for a while."""
+        told = ["--lake", str(lake or self.lake), "--roster", ",".join(self.devices)]
+        told += ["--until-idle", str(idle_s), "--trigger", "1"]
+        wire = [] if "--no-lander" in words else ["--broker", self.broker.url]
+        self.cloud.run(["cloud", self.program, *told, *wire, *words])
+
+    def reports(self) -> dict[str, dict[str, Any]]:
+        """Return the newest report of each agent."""
+        return {device: agent.report() for device, agent in self.agents.items()}
+
+    def heard(self) -> None:
+        """Wait until something of every agent has landed."""
+        table = self.lake / "landing"
+        query = "SELECT count(DISTINCT device) AS devices FROM w WHERE kind = 'pane'"
+        until(
+            lambda: (
+                tables.count(self.lake, "landing")
+                and tables.sql(self.lake, table.name, query)[0]["devices"] == len(self.devices)
+            ),
+            STARTS_S,
+            lambda: f"heard\n{self.standing()}",
+        )
+
+    def landed(self) -> bool:
+        """Whether every agent has read everything and nothing of it has still to land."""
+        reports = self.reports().values()
+        return all(each and each["done"] and not each["dirty"] for each in reports)
+
+    def agreed(self) -> bool:
+        """Whether every agent says, besides, that the fleet agrees on every fleet-wide value."""
+        reports = list(self.reports().values())
+        if not self.landed() or not all(each["connected"] for each in reports):
+            return False
+        return all(map(_one, _fleet_values(reports).values()))
+
+    def settle(self, most_s: float = SETTLES_S) -> None:
+        """Wait until all agents have landed everything and agree."""
+        until(self.agreed, most_s, lambda: f"settled\n{self.standing()}")
+
+    def finish_cloud(self, most_s: float = LONGEST_RUN_S) -> None:
+        """Wait until the job has ended by itself, having merged everything."""
+        until(lambda: not self.cloud.runs, most_s, lambda: f"idle\n{self.standing()}")
+        assert self.cloud.exit_code == 0, self.standing()
+        until(lambda: not self.cloud.members(), STARTS_S, lambda: f"gone: {self.cloud.members()}")
+
+    def stop(self) -> None:
+        """End the agents in order; they must say so by their exit codes."""
+        codes = {device: agent.stop() for device, agent in self.agents.items()}
+        assert set(codes.values()) == {0}, f"{codes}\n{self.standing()}"
+
+    def standing(self) -> str:
+        """Return how everything stands, for a failure."""
+        reports = [json.dumps(report) for report in self.reports().values()]
+        return "\n".join([*reports, self.last_words()])
+
+    def last_words(self) -> str:
+        """Return the end of what all processes have said."""
+        return "\n".join(each.last_words() for each in (self.cloud, *self.agents.values()))
+
+
+def _fleet_values(reports: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return each fleet-wide value as every device holds it, by its name."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for report in reports:
+        for name, value in report.get("values", {}).items():
+            if "inputs" in value:
+                found[name].append(value)
+    return found
+
+
+def _one(values: Sequence[dict[str, Any]]) -> bool:
+    inputs = {value["inputs"] for value in values}
+    return len(inputs) <= 1 and all(v["settled"] and not v["except"] for v in values)

@@ -1,0 +1,74 @@
+"""Rules of admission: the limits that all readers of a frame share, at their edges."""
+
+import pytest
+
+from crdts import Member, Membership, Replica, Version
+from lasp_edge.protocol import admission
+from lasp_edge.protocol.admission import (
+    Known,
+    command_refusal,
+    counting_entries,
+    is_too_far_ahead,
+    sender_refusal,
+)
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import MemberFrame, PresenceFrame
+from lasp_edge.protocol.limits import CONTROLS_AHEAD, INCARNATIONS_AHEAD
+
+OPERATOR = Replica(1, 5, "operator")
+UP_TO = Version(3, 7, 60)
+BLOCK = PaneEntries(5, 10, 3, 7, ((1, 2, 3),), ("a", "b", "c"), (0, 10, 20), (4, 60, 61))
+
+
+def command(control, *, version=UP_TO, device="attic"):
+    return MemberFrame(OPERATOR, 1, device, control, retired=True, version=version)
+
+
+def test_an_incarnation_may_be_ahead_by_the_limit_and_no_further():
+    assert not is_too_far_ahead(3 + INCARNATIONS_AHEAD, 3)
+    assert is_too_far_ahead(3 + INCARNATIONS_AHEAD + 1, 3)
+    assert not is_too_far_ahead(2**30 - 1, None), "a device that was never heard may be old"
+
+
+def test_a_frame_of_a_device_is_refused_for_its_senders_incarnation():
+    frame = PresenceFrame(Replica(3 + INCARNATIONS_AHEAD + 1, 7, "attic"), 1, online=True)
+    assert sender_refusal(frame, Known(3)) == "incarnation too far ahead"
+    assert sender_refusal(frame, Known(4)) is None
+
+
+def test_a_control_may_be_ahead_by_the_limit_and_no_further():
+    known = Known(membership=Membership({"attic": Member(9, retired=False, version=(0, 0, 0))}))
+    assert command_refusal(command(9 + CONTROLS_AHEAD), known) is None
+    assert command_refusal(command(9 + CONTROLS_AHEAD + 1), known) == "control too far ahead"
+    assert command_refusal(command(CONTROLS_AHEAD), Known()) is None
+    assert command_refusal(command(CONTROLS_AHEAD + 1), Known()) == "control too far ahead"
+
+
+def test_commands_on_more_devices_than_the_limit_are_refused(monkeypatch):
+    monkeypatch.setattr(admission, "MEMBERS", 1)
+    known = Known(membership=Membership().retire("attic", Version(3, 7, 60)))
+    assert command_refusal(command(1, device="cellar"), known) == "too many members"
+    assert command_refusal(command(2), known) is None, "one that is known already costs nothing"
+
+
+def test_a_command_speaks_of_no_far_incarnation():
+    far = Version(3 + INCARNATIONS_AHEAD + 1, 7, 0)
+    assert command_refusal(command(1, version=far), Known(3)) == "incarnation too far ahead"
+
+
+def test_all_panes_count_but_those_of_a_retired_device_above_its_version():
+    retired = Membership().retire("attic", Version(3, 7, 60))
+    assert counting_entries(BLOCK, "attic", Membership()) is BLOCK
+    assert counting_entries(BLOCK, "cellar", retired) is BLOCK
+    counting = counting_entries(BLOCK, "attic", retired)
+    assert (counting.seqs, counting.keys, counting.columns) == ((4, 60), ("a", "b"), ((1, 2),))
+    assert counting_entries(BLOCK, "attic", retired | retired.admit("attic")) is BLOCK
+
+
+@pytest.mark.parametrize("life", [(2, 99), (3, 6), (3, 7), (3, 8), (4, 0)])
+def test_counting_by_column_is_what_the_membership_admits(life):
+    retired = Membership().retire("attic", Version(3, 7, 60))
+    block = BLOCK._replace(incarnation=life[0], nonce=life[1])
+    admitted = [retired.admits("attic", Version(*life, seq)) for seq in block.seqs]
+    counting = counting_entries(block, "attic", retired)
+    assert counting.seqs == tuple(s for s, ok in zip(block.seqs, admitted, strict=True) if ok)

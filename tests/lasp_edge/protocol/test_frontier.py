@@ -1,0 +1,183 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crdts import Frontier, Membership, Version
+from crdts.frontier import Promise
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening, Liveness, Tick, advance
+
+DEAD = 60
+
+
+def said(low, heard, *, seq=1, done=False):
+    return Promise(Version(1, 7, seq), low, done, heard)
+
+
+def heard(now, since, **promises):
+    return Liveness(Frontier(promises), {"lander": Tick(1, Listening(now, since))})
+
+
+def newer(one, other):
+    """Return which of two promises of a device counts once both were heard."""
+    joined = Liveness(Frontier({"a": one})).joined(Liveness(Frontier({"a": other})))
+    return joined.promises.entries["a"]
+
+
+def frontier(before, known, roster=None):
+    return advance(before, known, roster, DEAD).frontier
+
+
+def excluded(before, known, roster=None):
+    return advance(before, known, roster, DEAD).excluded
+
+
+def test_frontier_is_the_least_promise_of_the_live():
+    assert frontier(None, heard(100, 0, a=said(50, 90), b=said(40, 95))) == 40
+
+
+def test_frontier_never_falls():
+    assert frontier(45, heard(100, 0, a=said(50, 90), b=said(40, 95))) == 45
+
+
+def test_dead_device_is_not_waited_for_and_is_named():
+    known = heard(200, 0, a=said(50, 190), b=said(40, 139))
+    assert frontier(None, known) == 50
+    assert excluded(None, known) == ("b",)
+
+
+def test_device_is_live_for_exactly_as_long_as_was_said():
+    assert frontier(None, heard(200, 0, a=said(50, 190), b=said(40, 140))) == 40
+
+
+def test_without_roster_bottom_lasts_until_everybody_had_time_to_speak():
+    assert frontier(None, heard(60, 0, a=said(50, 59))) is None
+    assert frontier(None, heard(61, 0, a=said(50, 59))) == 50
+
+
+def test_listening_that_began_anew_gives_everybody_time_but_keeps_the_frontier():
+    known = heard(1_000, 990, a=said(500, 995), b=said(40, 100))
+    assert frontier(45, known) == 45  # b may have been heard by nobody
+    assert excluded(45, known) == ()
+
+
+@pytest.mark.parametrize("roster", [None, ["a", "b"]])
+def test_retired_device_is_neither_waited_for_nor_expected(roster):
+    membership = Membership().retire("b", Version(1, 7, 3))
+    known = heard(100, 0, a=said(50, 90), b=said(40, 95))._replace(membership=membership)
+    assert advance(None, known, roster, DEAD) == (50, ("a",), ())
+    back = known._replace(membership=membership | membership.admit("b"))
+    assert advance(None, back, roster, DEAD) == (40, ("a", "b"), ())
+
+
+def test_frontier_stands_where_everybody_was_retired():
+    membership = Membership().retire("a", Version(1, 7, 3))
+    known = heard(100, 0, a=said(50, 90, done=True))._replace(membership=membership)
+    assert advance(30, known, None, DEAD) == (30, (), ())
+
+
+def test_membership_is_joined_with_what_was_heard():
+    one = NOTHING_HEARD._replace(membership=Membership().retire("a", Version(1, 7, 3)))
+    other = NOTHING_HEARD._replace(membership=Membership().retire("b", Version(1, 7, 3)))
+    assert one.joined(other).membership.retired.keys() == {"a", "b"}
+    assert NOTHING_HEARD.membership == Membership(), "nothing was joined into it"
+
+
+def test_roster_waits_for_a_device_that_was_never_heard():
+    known = heard(60, 0, a=said(50, 59))
+    assert frontier(None, known, ["a", "b"]) is None
+    assert frontier(None, known, ["a"]) == 50
+
+
+def test_roster_waits_no_longer_than_for_a_silent_device():
+    known = heard(61, 0, a=said(50, 59))
+    assert frontier(None, known, ["a", "b"]) == 50
+    assert excluded(None, known, ["a", "b"]) == ("b",)
+
+
+def test_device_outside_the_roster_neither_holds_nor_counts():
+    known = heard(61, 0, a=said(50, 59), stranger=said(1, 59))
+    assert advance(None, known, ["a"], DEAD) == (50, ("a",), ())
+
+
+def test_nobody_live_moves_nothing():
+    assert frontier(None, heard(500, 0, a=said(50, 90))) is None
+    assert frontier(10, heard(500, 0, a=said(50, 90))) == 10
+
+
+def test_device_that_cannot_promise_holds_nobody_up_and_is_named():
+    known = heard(100, 0, a=said(50, 90), b=said(None, 95))
+    assert frontier(None, known) == 50
+    assert excluded(None, known) == ("b",)
+
+
+def test_only_devices_that_cannot_promise_move_nothing():
+    assert frontier(None, heard(100, 0, b=said(None, 95))) is None
+
+
+def test_finished_device_holds_nobody_up_and_is_not_missing():
+    known = heard(500, 0, a=said(50, 90, done=True), b=said(400, 499))
+    assert frontier(None, known) == 400
+    assert excluded(None, known) == ()
+
+
+def test_all_finished_makes_everything_final_that_any_promised():
+    known = heard(500, 0, a=said(50, 90, done=True), b=said(80, 90, done=True))
+    assert frontier(None, known, ["a", "b"]) == 80
+
+
+def test_no_tick_yet_moves_nothing():
+    assert frontier(None, Liveness(Frontier({"a": said(50, 90)}))) is None
+    assert frontier(None, NOTHING_HEARD) is None
+
+
+def test_repeat_is_no_sign_of_life():
+    once, again = said(50, 90), said(50, 400)
+    assert newer(once, again).heard_us == 90
+    assert newer(again, once).heard_us == 90
+
+
+def test_older_version_is_no_sign_of_life():
+    assert newer(said(60, 100, seq=2), said(50, 400, seq=1)) == said(60, 100, seq=2)
+
+
+def test_newer_life_of_a_device_wins_though_it_promises_less():
+    later = Promise(Version(2, 1, 1), 10, done=False, heard_us=100)
+    assert newer(said(50, 90, seq=9), later) == later
+
+
+def test_latest_clock_counts_and_who_came_latest_must_be_waited_for():
+    ticks = {"a": Tick(9, Listening(100, 0)), "b": Tick(2, Listening(90, 80))}
+    assert Liveness(ticks=ticks).listening == Listening(100, 80)
+
+
+PROMISES = st.builds(
+    Promise,
+    st.builds(Version, st.integers(1, 2), st.integers(0, 1), st.integers(1, 3)),
+    st.none() | st.integers(0, 9),
+    st.booleans(),
+    st.integers(0, 9),
+)
+TICKS = st.builds(
+    Tick, st.integers(1, 3), st.builds(Listening, st.integers(0, 9), st.integers(0, 9))
+)
+HEARD = st.builds(
+    Liveness,
+    st.dictionaries(st.sampled_from("abc"), PROMISES).map(Frontier),
+    st.dictionaries(st.sampled_from("xy"), TICKS),
+    st.just(Membership()),
+)
+
+
+@given(HEARD, HEARD, HEARD)
+def test_what_was_heard_is_a_lattice(a, b, c):
+    assert a.joined(b) == b.joined(a)
+    assert a.joined(b).joined(c) == a.joined(b.joined(c))
+    assert a.joined(a) == a
+    assert a.joined(NOTHING_HEARD) == a
+
+
+@pytest.mark.parametrize("before", [None, 3])
+@given(known=HEARD)
+def test_frontier_is_never_below_what_it_was(before, known):
+    after = advance(before, known, None, DEAD).frontier
+    assert before is None or (after is not None and after >= before)

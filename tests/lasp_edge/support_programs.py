@@ -1,0 +1,33 @@
+"""A small program, and events for it."""
+
+from crdts import BoundedLWWSet
+from lasp_edge import Event, Program, folds
+from lasp_edge.folds.fold import Fold
+
+
+def event(name="temperature", value=21.5, **tags):
+    return Event(name, value, 40_000_000, "pi-1", tags)
+
+
+def basics(name="p", resolution="0.01", bound=100):
+    """Return a program with one event, one set and a handler."""
+    program = Program(name)
+    temperature = program.event("temperature", resolution=resolution)
+    samples = program.declare_dynamic(BoundedLWWSet(bound=bound), "samples", measures=temperature)
+
+    @program.on_event(temperature)
+    def sampled(event, update):
+        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+
+    return program, temperature, samples
+
+
+class Mean2(Fold):
+    """The built-in mean under a version of its own."""
+
+    name, version = "mean_of_mine", 1
+    columns, parts = folds.mean().columns, folds.mean().parts
+    lift, lower = type(folds.mean()).lift, type(folds.mean()).lower
+
+    def __init__(self, version=1, parameters=""):
+        self.version, self.parameters = version, parameters

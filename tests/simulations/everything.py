@@ -1,0 +1,106 @@
+"""One program that holds every program of the README and every fold, with and without keys.
+
+Each README program is run as it is written, but that its names get its own name before them, so
+that one replay tries all of them. Processes load it as `tests.simulations.everything:program` from
+the checkout.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from crdts import BoundedLWWSet
+from lasp_edge import EventType, Program, folds
+from lasp_edge.examples import talk
+
+SPEC = "tests.simulations.everything:program"
+README = Path(__file__).parents[2] / "README.md"
+
+program = Program("everything")
+
+
+class Part:
+    """A program inside `program`: every name that it gives to something begins with its own.
+
+    Args:
+        name: the program's.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._prefix = name.replace("-", "_")
+        self._events: list[EventType] = []
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            named = [f"{self._prefix}_{a}" if isinstance(a, str) else a for a in arguments]
+            if method == "declare_dynamic" and isinstance(named[0], BoundedLWWSet):
+                options.setdefault("measures", self._events[0])
+            made = getattr(program, method)(*named, **options)
+            if method == "event":
+                self._events.append(made)
+            return made
+
+        return call
+
+
+def _written_programs() -> list[str]:
+    """Return the README's Python blocks that write a program or a fold, and the talk's listing."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    shown = [block for block in blocks if "Program(" in block or "(Fold)" in block]
+    return [*shown, Path(talk.__file__).read_text()]
+
+
+def _run(text: str) -> dict[str, Any]:
+    """Run a program's text as a part of `program`, and return its names."""
+    names: dict[str, Any] = {"Part": Part, "__name__": "written"}
+    exec(re.sub(r"\bProgram\(", "Part(", text), names)
+    return names
+
+
+WRITTEN = [_run(text) for text in _written_programs()]
+(Range,) = (names["Range"] for names in WRITTEN if "Range" in names)
+
+FOLDS = {
+    "count": folds.count(),
+    "sum": folds.sum(),
+    "mean": folds.mean(),
+    "variance": folds.variance(),
+    "stddev": folds.stddev(population=True),
+    "min": folds.min(),
+    "max": folds.max(),
+    "first": folds.first(),
+    "last": folds.last(),
+    "top": folds.top(3),
+    "any": folds.any(),
+    "all": folds.all(),
+    "histogram": folds.histogram([20, "22.5", 25]),
+    "quantile": folds.quantile(0.5, 0.99),
+    "distinct": folds.distinct(),
+    "struct": folds.struct(mean=folds.mean(), p99=folds.quantile(0.99), seen=folds.distinct()),
+    "range": Range(),
+}
+
+heat = program.event("heat", resolution="0.01")
+kept = program.declare_dynamic(BoundedLWWSet(bound=5), "last", measures=heat)
+kept_by_room = program.declare_dynamic(
+    BoundedLWWSet(bound=5, max_age_s=3600),
+    "kept_by_room",
+    measures=heat,
+    key=lambda event: event.tags["room"],
+)
+program.collect(heat, into=kept)
+program.collect(heat, into=kept_by_room)
+for _name, _fold in FOLDS.items():
+    program.fold_dynamic(program.fold(kept, _fold, f"{_name}_here"), f"{_name}_everywhere")
+    program.fold_dynamic(
+        program.fold(kept_by_room, _fold, f"{_name}_by_room_here"), f"{_name}_by_room"
+    )
+    program.window(f"{_name}_of_all", source=heat, fold=_fold, size_s=50, slide_s=20)
+    program.window(
+        f"{_name}_of_rooms",
+        source=heat,
+        fold=_fold,
+        size_s=40,
+        key=lambda event: event.tags["room"],
+    )
