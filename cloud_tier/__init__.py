@@ -8,9 +8,6 @@ lake       the lake's tables, what their columns mean, and how results are read 
 spark      a Spark session that writes Delta tables, and all that it needs
 command    `lasp-edge cloud`, `lander`, `windows` and `globals`
 
-What lander and job share:
-
-plan       what the job needs of a program
-frontier   before which time nothing more will come
-spans      which windows a batch may have changed
+The rules that need no Arrow, Delta or Spark are in `lasp_edge.protocol`: which frames are taken
+(`acceptance`), the `frontier`, `spans` of windows that may have changed, and a row's `status`.
 """

@@ -14,16 +14,18 @@
 - `membership`: which devices were retired, and up to which of their writes they count
 - `frontier`: how far every device has come
 - `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
-- `bounded_lww_set`, `samples`: the last samples of one writer
+- `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order),
+  `bounded_tokens` (its readers) and `samples` (columns on the wire)
 - `mutator`: the mark of the methods by which programs write
 - `incremental`: what sets tell those who keep something up to date with them
+- `derived_set`: a set that follows from others, as a state
 - `plain`, `wire`: plain data, and the bytes of every state
 """
 
 from crdts.bounded_lww_set import BoundedLWWSet
-from crdts.causal import double_spent
 from crdts.causal_context import CausalContext
 from crdts.chain_map import ChainMap
+from crdts.derived_set import DerivedSet
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier, Promise
@@ -55,6 +57,7 @@ __all__ = [
     "ChainMap",
     "Counter",
     "DWFlag",
+    "DerivedSet",
     "Dot",
     "EWFlag",
     "Entry",
@@ -83,7 +86,6 @@ __all__ = [
     "TwoPSet",
     "Version",
     "decode",
-    "double_spent",
     "encode",
     "mutator",
 ]

@@ -11,7 +11,7 @@ removal leaves nothing behind but the context, and a write that the remover had 
 survives it.
 
 A dot is written once. Two payloads for one dot mean that a device was cloned; the greater encoding
-wins everywhere, and `double_spent` reports them.
+wins everywhere.
 
 Cost: a dot is 0 B on the wire where it follows its replica's last live one, else 2 to 6 B; besides
 it there is the context (see `crdts.causal_context`), which is all that grows.
@@ -37,7 +37,6 @@ from crdts.causal_context import (
 )
 from crdts.lattice import Lattice
 from crdts.plain import need_int, need_tuple, outranks
-from crdts.replica import Dot
 
 Payloads = dict[int, Any]
 
@@ -177,9 +176,3 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             raise ValueError("a causal state needs its live dots in its context, got others")
         filled = map(self.need_payload, payloads)
         self.join_dots(self.part(dict(zip(dots, filled, strict=True)), known))
-
-
-def double_spent(a: Causal, b: Causal) -> list[Dot]:
-    """Return the dots with which two payloads were written: their device was cloned."""
-    both = a.dots.keys() & b.dots.keys()
-    return [unpack(dot) for dot in in_order(both) if a.dots[dot] != b.dots[dot]]

@@ -5,8 +5,7 @@ writes, so the greater **version** is simply the newer entry and replaces the ol
 beside its count is never torn, and one that arrives twice is not counted twice.
 
 Versions decide. Equal versions with different payloads exist only if a device was cloned; then the
-greater encoding wins everywhere, so the join stays total, and `clashes` reports it. One entry is an
-irreducible.
+greater encoding wins everywhere, so the join stays total. One entry is an irreducible.
 
 Cost: an entry is its payload, its device's name and 8 to 20 B for the version. A device's entry is
 replaced, never added to, so nothing grows but the number of devices.
@@ -83,14 +82,3 @@ class OwnedMap(DeviceMap[Entry]):
     def value_of(row: Any) -> Entry:
         *version, payload = need_tuple(row, "an entry", 4)
         return Entry(Version.checked(*version), need_value(payload))
-
-
-def clashes(a: OwnedMap, b: OwnedMap) -> list[str]:
-    """Return the devices that wrote two payloads under one version: each was cloned."""
-    return sorted(
-        device
-        for device, entry in a.entries.items()
-        if device in b.entries
-        and entry.version == b.entries[device].version
-        and entry.payload != b.entries[device].payload
-    )

@@ -28,6 +28,7 @@ from typing import Any
 import msgpack
 
 from crdts.bounded_lww_set import BoundedLWWSet
+from crdts.derived_set import DerivedSet
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
 from crdts.frontier import Frontier
@@ -66,6 +67,7 @@ TYPES: tuple[type[Lattice], ...] = (
     DWFlag,
     ORMap,
     Membership,
+    DerivedSet,
 )
 CODES = {kind: code for code, kind in enumerate(TYPES)}
 MAX_BYTES = 1 << 20

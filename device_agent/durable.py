@@ -11,10 +11,9 @@ from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.state.pane_cache import PAGE
 from device_agent.state.store import Store
-from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.kinds import decode, topic_of
 
 PRUNE_US = 3_600_000_000
+"""Microseconds between two deletions of what is older than the retention: one hour."""
 
 
 class Durable:
@@ -34,26 +33,17 @@ class Durable:
     def read(self, batch: Batch, now_us: int) -> None:
         """Take readings in; when this returns they are durable and may be acknowledged."""
         core, store = self.core, self.store
-        wanted = core.wanted(batch, now_us)
-        blocks = {block: store.identities(block) for block in wanted.blocks}
-        panes = [pane for place in wanted.panes for pane in store.panes(core.replica, *place)]
-        core.recall(blocks, panes)
+        wanted = core.intake.wanted(batch, now_us)
+        for block in wanted.blocks:
+            core.intake.recall(block, store.identities(block))
+        for place in wanted.panes:
+            core.panes.memory.restore(store.panes(core.replica, *place))
         core.handle_batch(batch, now_us)
         self._commit()
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:
-        """Take a message in; what is no frame, or not its topic's, is counted and left aside."""
-        if not payload:
-            return
-        try:
-            frame = decode(payload)
-        except FrameError as error:
-            self.core.refuse_frame(str(error))
-            return
-        if topic == topic_of(frame, self.core.topics):
-            self.core.handle_frame(frame, now_us)
-        else:
-            self.core.refuse_frame("on another's topic")
+        """Take a message in."""
+        self.core.handle_message(topic, payload, now_us)
 
     def tick(self, now_us: int) -> Iterator[Publication]:
         """Do what is due, commit, and yield what may be published now."""
@@ -69,6 +59,7 @@ class Durable:
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""
-        if self.core.changes:
-            self.store.commit(self.core.changes)
+        changes = self.core.prepare_commit()
+        if changes:
+            self.store.commit(changes)
             self.core.committed()

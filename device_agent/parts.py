@@ -21,11 +21,14 @@ handler, a tick or its publications, is counted with its reason, and all parts g
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from crdts import Replica
 from device_agent.state.changes import Changes
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
+from lasp_edge.protocol.topics import Topics
 
 Handler = Callable[[Any, int], None]
 """Takes a frame of one kind, and the time in microseconds."""
@@ -42,6 +45,13 @@ class Publication(NamedTuple):
     payload: bytes
     retain: bool
     pane_frame: int = 0
+
+    @classmethod
+    def of(cls, frame: Frame, topics: Topics) -> Self:
+        """Return what publishes a frame, as the table of frame kinds says."""
+        retain = FRAME_KINDS[frame.kind].retained
+        pane_frame = frame.number if isinstance(frame, PaneFrame) else 0
+        return cls(topic_of(frame, topics), frame.encode(), retain, pane_frame)
 
 
 class Part:

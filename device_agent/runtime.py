@@ -1,4 +1,4 @@
-"""The agent's process: the only place where core, store, link and sources meet clock and chance.
+"""The agent's process: it gives the core the clock, random numbers, the broker and the sources.
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
 whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
@@ -26,6 +26,9 @@ from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Wi
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
+"""Seconds after which the loop looks at its sources and signals again, at the latest."""
+RETRY_US = 100_000
+"""Microseconds until what the link did not take is offered again: a broker's answer is faster."""
 
 
 def now_us() -> int:
@@ -39,10 +42,10 @@ def fresh_nonce() -> int:
 
 
 class Reporter:
-    """Says now and then how things stand.
+    """Prints the agent's report at intervals.
 
     Args:
-        every_us: how often; None for never.
+        every_us: the interval in microseconds; None for never.
         write: takes the report of a core and prints it.
     """
 
@@ -72,7 +75,7 @@ class Runtime:
         durable: core and store.
         broker: where to gossip.
         sources: where readings come from.
-        reporter: tells how things stand.
+        reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
     """
 
@@ -90,7 +93,7 @@ class Runtime:
         self._sources = list(sources)
         self._reporter = reporter
         self._exit_when_done = exit_when_done
-        will = core.last_will()
+        will = core.beats.presence(online=False)
         self.link = Link(
             broker,
             client_id=f"{core.topics.root}/{core.replica.device}",
@@ -110,7 +113,7 @@ class Runtime:
             ValueError: one cannot be read, or not from there.
         """
         for source in self._sources:
-            source.open(self._core.cursor(source.name))
+            source.open(self._core.intake.sources.cursor(source.name))
 
     def run(self) -> int:
         """Run until told to stop; return the signal that said so, 0 for none."""
@@ -129,7 +132,7 @@ class Runtime:
         return self._stop_signal or 0
 
     def _turn(self) -> None:
-        """Wait for something, and do all that there is to do."""
+        """Wait for a message, a reading or the next tick, and handle all that is due."""
         for event in self.link.poll(self._wait_s(now_us())):
             self._hear(event)
         if self._stop_sources:
@@ -167,12 +170,13 @@ class Runtime:
             log.info("%s: finished", source.name)
 
     def _tick(self, at_us: int) -> None:
+        self._tick_us = at_us + self._period_us
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication
             if not self.link.publish(topic, payload, retain=retain):
                 self._core.handle_unsent(publication)
+                self._tick_us = at_us + RETRY_US
                 break
-        self._tick_us = at_us + self._period_us
 
     def _end_sources(self) -> None:
         self._stop_sources = False
@@ -183,7 +187,7 @@ class Runtime:
         self._tick_us = 0
 
     def _close(self) -> None:
-        goodbye = self._core.goodbye()
+        goodbye = self._core.beats.presence(online=False)
         self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
         for source in self._sources:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 SECOND_US = 1_000_000
+"""A second in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,9 +11,8 @@ class Settings:
     """How an agent runs.
 
     Attributes:
-        interval_us: variables that changed are published, and the core ticks, this often.
-        beat_us: a device says this often what it holds and promises; a fifth as often when
-            nothing has changed.
+        interval_us: least time between two publications of a variable; the core ticks twice in it.
+        beat_us: time between two beats; a fifth of them is sent while nothing changes.
         results_us: results for people are published at most this often; 0 for never.
         retain_us: readings older than the greatest accepted time less this are refused.
         lateness_us: how much later than the newest reading an older one may still come without

@@ -1,6 +1,7 @@
 """What users write, and what crosses MQTT.
 
-- `language`: Program, events, variables, windows
+- `variables`: named states
+- `language`: Program, events, windows, and the Plan from which every tier starts
 - `folds`: what a fold is, the built-in ones, the columns of their partials, exact numbers
 - `aggregates`: partials kept up to date: of one device, and over the fleet
 - `dataflow`: sets that follow from others, and threshold reads; also all of Lasp, as `Dataflow`
@@ -12,10 +13,11 @@
 from lasp_edge import folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Event, EventType, Variable, Window
+from lasp_edge.language.declarations import Event, EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 from lasp_edge.language.updates import Update
+from lasp_edge.variables import Variable
 
 __all__ = [
     "Column",

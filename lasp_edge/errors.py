@@ -1,4 +1,4 @@
-"""What a command ends with: exit codes, and the errors that become one line for the user."""
+"""Exit codes of the commands, and the errors that a command prints as one line."""
 
 from enum import IntEnum
 
@@ -26,7 +26,7 @@ class UsageError(CommandError):
     exit_code = Exit.USAGE
 
 
-class NotFound(CommandError):  # noqa: N818 - reads as what happened: a lake, program or window
+class NotFound(CommandError):  # noqa: N818 - it says what happened
     """The lake, program, window or data directory that was named is not there."""
 
     exit_code = Exit.NOT_FOUND
@@ -37,7 +37,7 @@ class EnvironmentLacks(CommandError):  # noqa: N818 - reads as what happened
 
     Args:
         what: what is missing, as a sentence part ("Java 17 or later is not installed").
-        line_to_type: the command that brings it.
+        line_to_type: the command that installs it.
     """
 
     exit_code = Exit.ENVIRONMENT

@@ -1,4 +1,4 @@
-"""What all tests share: deterministic Hypothesis profiles, and where real data is found.
+"""What all tests share: deterministic Hypothesis profiles, their order, and where real data is.
 
 Profiles, chosen by the environment variable HYPOTHESIS_PROFILE: `dev` (the default) is quick, `ci`
 tries more. Both are deterministic, so a failure is one for everybody.
@@ -17,6 +17,13 @@ settings.register_profile("ci", derandomize=True, database=None, deadline=None, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long, so that no process of two has one left at the end."""
+    marks = ("slow", "spark", "broker")
+    long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")

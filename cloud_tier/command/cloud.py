@@ -114,6 +114,17 @@ def _merge(
         until_idle_s=arguments.until_idle,
         say=_say,
     )
+    signals = _stopped_by_signals(merging)
+    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
+    if repairs:
+        _say(f"{repair(spark, job, recalled(spark, job)):,} windows were recomputed otherwise")
+    merging.run()
+    spark.stop()
+    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
+
+
+def _stopped_by_signals(merging: Run) -> list[int]:
+    """Have SIGTERM and SIGINT stop the run; return the list in which they are noted."""
     signals: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
@@ -122,12 +133,7 @@ def _merge(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
-    if repairs:
-        _say(f"{repair(spark, job, recalled(spark, job)):,} windows were recomputed otherwise")
-    merging.run()
-    spark.stop()
-    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
+    return signals
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ In order of execution:
 
 run          the job until it is stopped or idle, with its lander
 streaming    one streaming query, a step for each batch
+job          what is merged: a program's plan into a lake
 step         one micro-batch: join, frontier, windows, globals
 merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates

@@ -123,28 +123,28 @@ def canonical(image: str, lg_k: int) -> str:
         f"{zeros}, X'00000000', substring({image}, 41))"
     )
     places = f"sequence(if({mode} = {_LIST}, 9, 13), length({image}), 4)"
-    words = f"transform({places}, at -> {_reversed(f'substring({image}, at, 4)')})"
-    coupons = f"sort_array(filter({words}, word -> word <> X'00000000'))"
+    entries = f"transform({places}, at -> {_reversed(f'substring({image}, at, 4)')})"
+    coupons = f"sort_array(filter({entries}, coupon -> coupon <> X'00000000'))"
     few = f"element_at(transform(array({coupons}), coupons -> {_of_coupons(lg_k)}), 1)"
     return f"if({mode} = {_REGISTERS}, {registers}, {few})"
 
 
 def _of_coupons(lg_k: int) -> str:
-    """Return the image of `coupons`: an array of words, ascending."""
+    """Return the image of `coupons`: an array of four bytes each, ascending."""
     count = "size(coupons)"
-    body = f"unhex(array_join(transform(coupons, word -> hex({_reversed('word')})), ''))"
+    body = f"unhex(array_join(transform(coupons, coupon -> hex({_reversed('coupon')})), ''))"
     table = " ".join(f"WHEN 4 * {count} <= {3 * 2**lg} THEN X'{lg:02X}'" for lg in _TABLES)
-    words = _reversed(f"unhex(lpad(hex({count}), 8, '0'))")
+    number = _reversed(f"unhex(lpad(hex({count}), 8, '0'))")
     return (
         f"CASE WHEN {count} = 0 THEN X'' WHEN {count} < {_LIST_COUPONS} "
         f"THEN concat(X'020107{lg_k:02X}0308', unhex(lpad(hex({count}), 2, '0')), X'08', {body}) "
-        f"ELSE concat(X'030107{lg_k:02X}', CASE {table} END, X'080009', {words}, {body}) END"
+        f"ELSE concat(X'030107{lg_k:02X}', CASE {table} END, X'080009', {number}, {body}) END"
     )
 
 
-def _reversed(word: str) -> str:
+def _reversed(four: str) -> str:
     """Return four bytes in the other order."""
-    return f"concat({', '.join(f'substring({word}, {at}, 1)' for at in (4, 3, 2, 1))})"
+    return f"concat({', '.join(f'substring({four}, {at}, 1)' for at in (4, 3, 2, 1))})"
 
 
 def _number(packed: str) -> str:

@@ -17,7 +17,7 @@ class Job:
     Attributes:
         plan: of the program.
         lake: its tables exist.
-        roster: the devices that are expected; None for every device that was ever heard.
+        roster: the devices that are expected; None for every device that ever sent a promise.
         dead_after_us: a device that was silent for longer is not waited for.
         retain_us: windows that start further below the frontier are never recomputed.
     """

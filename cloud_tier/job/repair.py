@@ -8,12 +8,12 @@ sure. What comes out the same is not appended.
 from pyspark.sql import SparkSession
 
 from cloud_tier.job.job import Job
-from cloud_tier.job.step import Known, append_globals, append_windows
+from cloud_tier.job.step import MergedState, append_globals, append_windows
 from lasp_edge.protocol.frontier import advance
 from lasp_edge.protocol.spans import EVERYTHING, above
 
 
-def repair(spark: SparkSession, job: Job, known: Known) -> int:
+def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
     """Append what differs, and return how many window rows that was.
 
     Args:
@@ -23,7 +23,7 @@ def repair(spark: SparkSession, job: Job, known: Known) -> int:
     """
     floor_us = None if known.frontier is None else known.frontier - job.retain_us
     starts = {window.name: above([EVERYTHING], floor_us) for window in job.plan.windows.values()}
-    coverage = advance(known.frontier, known.heard, job.roster, job.dead_after_us)
+    coverage = advance(known.frontier, known.liveness, job.roster, job.dead_after_us)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
-    append_globals(spark, job, known.heard.membership, known.current_rows)
+    append_globals(spark, job, known.liveness.membership, known.current_rows)
     return append_windows(spark, job, starts, coverage._replace(frontier=known.frontier))

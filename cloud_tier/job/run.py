@@ -82,7 +82,7 @@ class Progress:
         if self._last is None:
             return ""
         coverage = self._last.coverage
-        heard = len(self._last.known.heard.promises.entries)
+        heard = len(self._last.known.liveness.promises.entries)
         final = "nothing final yet"
         if coverage.frontier is not None:
             moment = _EPOCH + timedelta(microseconds=coverage.frontier)
@@ -184,7 +184,7 @@ class Run:
         return _now_s() - self._progress.active_s >= self._until_idle_s
 
     def _merge_all(self, query: StreamingQuery) -> StreamingQuery:
-        """Have everything that was heard landed, and everything that landed merged."""
+        """Have the lander land all that it received, and merge all that has landed."""
         if self._feeder is not None:
             self._feeder.stop()
         while True:

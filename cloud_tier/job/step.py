@@ -10,8 +10,9 @@
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
 joins to the same, touched are the panes of all input rows, new or not, and F is recorded by the
 commit that made windows final. Nothing here reads a clock or draws a random number. What a step
-must know of earlier ones is in the tables; `Known` is the small part of it that the driver keeps
-between steps, replaced only after the commits returned, and read back at every start of a query.
+must know of earlier ones is in the tables; `MergedState` is the small part of it that the driver
+keeps between steps, replaced only after the commits returned, and read back at every start of a
+query.
 """
 
 import json
@@ -24,24 +25,25 @@ from pyspark.sql import functions as sql
 from cloud_tier.job import dynamic, merge, windows
 from cloud_tier.job.job import Job
 from cloud_tier.lake.sqltext import day, identifier, one_of
-from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TENTATIVE, TICK, VARIABLE
+from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
+from lasp_edge.protocol.status import TENTATIVE
 
 
-class Known(NamedTuple):
+class MergedState(NamedTuple):
     """What is merged already, as far as the driver needs it.
 
     Attributes:
         frontier: F; None is bottom.
-        heard: every promise and tick, and who was retired.
+        liveness: every promise and tick, and who was retired.
         current_rows: the newest rows of `globals`.
     """
 
     frontier: int | None
-    heard: Liveness
+    liveness: Liveness
     current_rows: dynamic.CurrentRows = MappingProxyType({})
 
 
@@ -58,7 +60,7 @@ class Outcome(NamedTuple):
         globals: how many rows of dynamic folds were appended.
     """
 
-    known: Known
+    known: MergedState
     coverage: Coverage
     rows: int = 0
     panes: int = 0
@@ -72,10 +74,10 @@ class BatchSummary(NamedTuple):
 
     panes_us: dict[int, set[int]]
     rows: dict[str, int]
-    heard: Liveness
+    liveness: Liveness
 
 
-def step(batch: DataFrame, batch_id: int, job: Job, known: Known) -> Outcome:
+def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
     """Merge a batch of landing rows into the lake.
 
     Args:
@@ -86,17 +88,17 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: Known) -> Outcome:
     """
     del batch_id
     summary = append_joined(batch, job)
-    heard = known.heard.joined(summary.heard)
-    coverage = advance(known.frontier, heard, job.roster, job.dead_after_us)
+    liveness = known.liveness.joined(summary.liveness)
+    coverage = advance(known.frontier, liveness, job.roster, job.dead_after_us)
     starts = windows.affected(
         job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
     )
     spark, rows = batch.sparkSession, known.current_rows
     appended = append_windows(spark, job, starts, coverage)
     variables = summary.rows.get(VARIABLE, 0) + summary.rows.get(MEMBER, 0)
-    news = append_globals(spark, job, heard.membership, rows) if variables else {}
+    news = append_globals(spark, job, liveness.membership, rows) if variables else {}
     return Outcome(
-        Known(coverage.frontier, heard, {**rows, **news} if news else rows),
+        MergedState(coverage.frontier, liveness, {**rows, **news} if news else rows),
         coverage,
         sum(summary.rows.values()),
         summary.rows.get(PANE, 0),
@@ -155,13 +157,13 @@ def append_globals(
         rows.unpersist()
 
 
-def recalled(spark: SparkSession, job: Job) -> Known:
+def recalled(spark: SparkSession, job: Job) -> MergedState:
     """Return what the tables know: what a query starts with."""
     clocks = merge.joined(_stored(spark, job, PROMISE, TICK), job.names)
-    newest = _heard(merge.latest(clocks, job.names))
-    heard = newest.joined(_heard(_stored(spark, job, MEMBER)))
+    newest = _liveness(merge.latest(clocks, job.names))
+    liveness = newest.joined(_liveness(_stored(spark, job, MEMBER)))
     rows = dynamic.current(read(spark, job.lake.globals), job.folds) if job.folds else {}
-    return Known(recorded_frontier(spark, job), heard, rows)
+    return MergedState(recorded_frontier(spark, job), liveness, rows)
 
 
 def recorded_frontier(spark: SparkSession, job: Job) -> int | None:
@@ -193,10 +195,10 @@ def _summary(joined: DataFrame) -> BatchSummary:
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
             panes_us.setdefault(stream, set()).add(pane_us)
-    return BatchSummary(panes_us, rows, _heard(joined))
+    return BatchSummary(panes_us, rows, _liveness(joined))
 
 
-def _heard(rows: DataFrame) -> Liveness:
+def _liveness(rows: DataFrame) -> Liveness:
     """Return the promises, ticks and member commands among rows."""
     promises = Frontier()
     ticks: dict[str, Tick] = {}

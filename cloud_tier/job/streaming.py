@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, vacuum
-from cloud_tier.job.step import Known, Outcome, recalled, step
+from cloud_tier.job.step import MergedState, Outcome, recalled, step
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Batches:
         self._job = job
         self._report = report
         self._upkeep = upkeep
-        self._known: Known | None = None
+        self._known: MergedState | None = None
         self._count = 0
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:

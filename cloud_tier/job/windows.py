@@ -5,10 +5,9 @@ again is always right and never counts anything twice. A row is appended where t
 from the current one:
 
     revision   0, 1, 2, ... for each (window, key, start); the current row has the greatest
-    status     tentative while F is before the end; final once, when F has passed it (at once, if
-               its first reading comes after that); revised whenever a later result differs
+    status     tentative, final or revised (`lasp_edge.protocol.status`)
 
-Differs means: the status, a part of the partial, or how many devices are in. The last is not
+Differs means: the status, a column of the partial, or how many devices are in. The last is not
 implied: a further device may leave a minimum as it was.
 """
 
@@ -19,19 +18,18 @@ from pyspark.sql import DataFrame
 from cloud_tier.job import merge
 from cloud_tier.job.combination import aggregates, combined, pooled
 from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, within, within_days
-from cloud_tier.lake.tables import FINAL, PANE, REVISED, TENTATIVE
+from cloud_tier.lake.tables import PANE
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.spans import Span
+from lasp_edge.protocol.status import STATUSES, TRANSITIONS, Transition
 
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""
 
-# In the order in which a window goes through them.
-_STATUS = (TENTATIVE, FINAL, REVISED)
 _IDENTITY = ("window", "key", "start_us")
 
 
@@ -103,7 +101,7 @@ def current(windows: DataFrame, columns: Sequence[Column], starts: Starts) -> Da
         f"(window = {literal(name)} AND {within('start_us', spans_)})"
         for name, spans_ in starts.items()
     )
-    number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(_STATUS))
+    number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(STATUSES))
     newest = aggregates(
         "max(revision) AS revision",
         f"max_by(CASE status {number} END, revision) AS status",
@@ -126,9 +124,8 @@ def revisions(
     both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
     differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(columns))
     frontier = "CAST(NULL AS BIGINT)" if coverage.frontier is None else f"{coverage.frontier}L"
-    first = f"if(coalesce(new.end_us <= {frontier}, false), 1, 0)"
-    after = f"CASE WHEN old.status >= 1 THEN if({differs}, 2, old.status) ELSE {first} END"
-    statuses = ", ".join(map(literal, _STATUS))
+    after = status_after(passed=f"coalesce(new.end_us <= {frontier}, false)", differs=differs)
+    statuses = ", ".join(map(literal, STATUSES))
     return both.where(f"{differs} OR NOT ({after} <=> old.status)").selectExpr(
         *_IDENTITY,
         "new.end_us",
@@ -141,6 +138,32 @@ def revisions(
         f"{frontier} AS frontier",
         "new.stream",
     )
+
+
+def status_after(*, passed: str, differs: str) -> str:
+    """Return the status that follows, as SQL text over the newest row's `old.status`.
+
+    A status is its place in `STATUSES`: numbers stay in a HashAggregate. The cases are those of
+    `lasp_edge.protocol.status`, which also says when a row is appended.
+
+    Args:
+        passed: whether the frontier has passed the window's end, as SQL text.
+        differs: whether the result differs from the newest row's, as SQL text.
+    """
+    cases = " ".join(
+        f"WHEN {_applies(case, passed, differs)} THEN {STATUSES.index(case.after)}"
+        for case in TRANSITIONS
+    )
+    return f"(CASE {cases} END)"
+
+
+def _applies(case: Transition, passed: str, differs: str) -> str:
+    before = "IS NULL" if case.before is None else f"= {STATUSES.index(case.before)}"
+    conditions = [f"old.status {before}"]
+    for holds, condition in ((case.passed, passed), (case.differs, differs)):
+        if holds is not None:
+            conditions.append(condition if holds else f"NOT {condition}")
+    return " AND ".join(conditions)
 
 
 def _compared(columns: Iterable[Column]) -> list[str]:

@@ -25,7 +25,7 @@ WINDOW = "window"
 FOLD = "fold"
 
 
-class Definition(NamedTuple):
+class ResultDefinition(NamedTuple):
     """What a window or a dynamic fold means.
 
     Attributes:
@@ -74,7 +74,7 @@ def record(plan: Plan, lake: Lake) -> list[str]:
     return changed
 
 
-def definitions(lake: Lake, kind: str) -> dict[str, Definition]:
+def definitions(lake: Lake, kind: str) -> dict[str, ResultDefinition]:
     """Return the newest definitions of a kind by name.
 
     Raises:
@@ -117,10 +117,10 @@ def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:
     return described | ({"binary": binary} if binary else {})
 
 
-def _definition(kind: str, name: str, plain: dict[str, Any]) -> Definition:
+def _definition(kind: str, name: str, plain: dict[str, Any]) -> ResultDefinition:
     resolution = Resolution(plain["resolution"])
     fold = folds.fold_of(plain["fold"])
-    return Definition(
+    return ResultDefinition(
         kind,
         name,
         plain["stream"],

@@ -3,20 +3,24 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cloud_tier.lake.definitions import FOLD, WINDOW, Definition, definitions
+from cloud_tier.lake.definitions import FOLD, WINDOW, ResultDefinition, definitions
 from cloud_tier.lake.query import rows
 from cloud_tier.lake.sqltext import standard_identifier, standard_literal
 from cloud_tier.lake.tables import Lake
 from lasp_edge.errors import NotFound
+from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
 
-Row = dict[str, Any]
+_NOT_PRINTED = frozenset({"excluded", "frontier", "stream"})
+"""What a window row records for whoever looks into the table itself."""
+
+ResultRow = dict[str, Any]
 
 
 class Table(NamedTuple):
     """Rows, and their columns in the order in which they are printed."""
 
     columns: list[str]
-    rows: list[Row]
+    rows: list[ResultRow]
 
 
 def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
@@ -30,8 +34,8 @@ def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
         NotFound: there is no such lake, or no such window in it.
     """
     meaning = _meaning(lake, WINDOW, name, "window")
-    identity = ["key", "start_us", "end_us"]
-    record = ["devices_in", "devices_expected", "status", "revision"]
+    identity = [column for column in WINDOW_IDENTITY if column != "window"]
+    record = [column for column in WINDOW_RECORD if column not in _NOT_PRINTED]
     query = _select(
         [*identity, *meaning.columns, *record],
         f'"window" = {standard_literal(name)} AND stream = {meaning.stream}',
@@ -55,7 +59,7 @@ def fleet_values(lake: Lake, name: str | None = None, *, all_revisions: bool = F
     """
     names = list(definitions(lake, FOLD)) if name is None else [name]
     columns: list[str] = []
-    found: list[Row] = []
+    found: list[ResultRow] = []
     record = ["devices_in", "inputs", "revision"]
     for fold in names:
         meaning = _meaning(lake, FOLD, fold, "fleet-wide value")
@@ -70,7 +74,7 @@ def fleet_values(lake: Lake, name: str | None = None, *, all_revisions: bool = F
     return Table(["name", "key", *columns, *record], found)
 
 
-def _meaning(lake: Lake, kind: str, name: str, what: str) -> Definition:
+def _meaning(lake: Lake, kind: str, name: str, what: str) -> ResultDefinition:
     known = definitions(lake, kind)
     if name not in known:
         there = ", ".join(known) or "none"
@@ -78,7 +82,7 @@ def _meaning(lake: Lake, kind: str, name: str, what: str) -> Definition:
     return known[name]
 
 
-def _columns(meaning: Definition) -> list[str]:
+def _columns(meaning: ResultDefinition) -> list[str]:
     """Return the value columns: the parts, then the integers that are no part themselves."""
     hidden = {*meaning.parts, *meaning.binary}
     return [*meaning.parts, *(column for column in meaning.columns if column not in hidden)]
@@ -95,7 +99,7 @@ def _select(fields: Sequence[str], where: str, entry: str, *, all_revisions: boo
     )
 
 
-def _lowered(row: Row, meaning: Definition) -> Row:
+def _lowered(row: ResultRow, meaning: ResultDefinition) -> ResultRow:
     """Return a row with whole numbers as int and the fold's parts beside them."""
     for column in meaning.columns:
         if row[column] is not None and column not in meaning.binary:

@@ -43,7 +43,7 @@ from deltalake.schema import PrimitiveType
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.lake_columns import (
-    KEPT_APART,
+    IDENTITY,
     LAKE_COLUMNS,
     LANDED,
     PANE_DATE,
@@ -59,10 +59,6 @@ PROMISE: Final = "promise"
 MEMBER: Final = "member"
 TICK: Final = "tick"
 
-TENTATIVE: Final = "tentative"
-FINAL: Final = "final"
-REVISED: Final = "revised"
-
 REJECTS: Final = {
     "received_us": "long",
     "topic": "string",
@@ -77,11 +73,10 @@ PROGRAMS: Final = {
     "description": "string",
 }
 
-_NULLABLE: Final = frozenset({"control", "retired", "now_us", "since_us"})
 _OF_NOTHING: Final[Mapping[str, Any]] = {"string": "", "long": 0}
 ABSENT: Final[Mapping[str, Any]] = {
     "seq": 0,
-    **{name: _OF_NOTHING[kind] for name, kind in KEPT_APART.items() if name not in _NULLABLE},
+    **{name: _OF_NOTHING[kind] for name, kind in IDENTITY.items()},
 }
 """What a column holds in a kind of row that has no use for it; NULL if it is not here."""
 

@@ -3,6 +3,7 @@
 In order of execution:
 
 segments   the lander's log: a message is on disk before the broker may forget it
+columns    what was accepted from a segment, as one Arrow table
 landing    a segment becomes rows of `landing`, in one commit that happens once
 lander     takes messages from the broker, lands them, acknowledges
 child      the lander as a child process of the job

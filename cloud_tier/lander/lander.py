@@ -23,14 +23,16 @@ from typing import Final, Protocol
 
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import Lake
-from cloud_tier.lander.landing import Landing, Reader, Taken, collector_off
-from cloud_tier.lander.segments import Log, Record, Segment
-from crdts import Replica
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.landing import Landing, collector_off
+from cloud_tier.lander.segments import Log, Segment
+from crdts import Frontier, Replica
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Event, Link, Message
-from lasp_edge.protocol import kinds
-from lasp_edge.protocol.frames import AckFrame
-from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.acceptance import Acceptance, Record
+from lasp_edge.protocol.frames import AckFrame, BeatFrame
+from lasp_edge.protocol.frontier import Listening, Tick
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, subscriptions, topic_of
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
@@ -63,7 +65,7 @@ class MessageLink(Protocol):
 
 
 @dataclass(frozen=True)
-class Pace:
+class SegmentPace:
     """When a segment is closed.
 
     Attributes:
@@ -86,9 +88,9 @@ class Lander:
         link: connected to the fleet's broker, with manual acknowledgement.
         log_: where messages are kept until they have landed.
         landing: the lake's tables.
-        reader: turns records into rows.
+        acceptance: what is taken from messages.
+        columns: makes tables of what was taken.
         sender: this process, as the devices see it in acknowledgements.
-        topics: the fleet's.
         now_us: the clock.
         pace: when a segment is closed.
     """
@@ -99,18 +101,18 @@ class Lander:
         link: MessageLink,
         log_: Log,
         landing: Landing,
-        reader: Reader,
+        acceptance: Acceptance,
+        columns: LandedColumns,
         sender: Replica,
-        topics: Topics,
         now_us: Callable[[], int],
-        pace: Pace = Pace(),
+        pace: SegmentPace = SegmentPace(),
     ) -> None:
         self._link = link
         self._log = log_
         self._landing = landing
-        self._reader = reader
+        self._acceptance = acceptance
+        self._columns = columns
         self._sender = sender
-        self._topics = topics
         self._now_us = now_us
         self._pace = pace
         self._since_us: int | None = None
@@ -197,7 +199,7 @@ class Lander:
         self._since_us = None
 
     def _is_beat(self, topic: str) -> bool:
-        return topic.count("/beat/") == 1
+        return f"/{FRAME_KINDS[BeatFrame.kind].topic}/" in topic
 
     def _due_us(self) -> int | None:
         """Return when the segment is to be closed; None: not before a message comes."""
@@ -211,26 +213,26 @@ class Lander:
 
     def _land(self, segment: Segment) -> None:
         with collector_off():
-            taken = self._reader.take(segment)
-            self._reader.add_tick(taken, self._log.lander, segment)
-            rows = self._reader.table(taken)
-        self._landing.land(segment.number, rows, taken)
-        for replica, numbers in taken.frames.items():
+            accepted = self._acceptance.take(segment.records)
+            tick = Tick(segment.number, segment.clock)
+            rows = self._columns.table(accepted, self._log.lander, tick)
+        self._landing.land(segment.number, rows, accepted.refused)
+        for replica, numbers in accepted.frames.items():
             self._acks.setdefault(replica, []).extend(numbers)
-        self._tell_lake_id(taken, segment.clock.now_us)
+        self._tell_lake_id(accepted.promises, segment.clock.now_us)
         while len(self._acks) > _REPLICAS_AWAITING:  # they send again, and are acknowledged then
             del self._acks[next(iter(self._acks))]
 
-    def _tell_lake_id(self, taken: Taken, now_us: int) -> None:
+    def _tell_lake_id(self, promises: Frontier, now_us: int) -> None:
         """Queue an empty acknowledgement for each device that sends beats and no panes.
 
         Otherwise a device with nothing new to send would never learn that the lake is another one
         and that everything has to be sent again.
         """
-        for _, _, beat in taken.promises.values():
-            told_us = self._told_us.get(beat.about)
+        for device, promise in promises.entries.items():
+            told_us = self._told_us.get(device)
             if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
-                self._acks.setdefault(beat.sender, [])
+                self._acks.setdefault(promise.version.replica(device), [])
         for replica in self._acks:
             self._told_us[replica.device] = now_us
 
@@ -238,7 +240,7 @@ class Lander:
         for replica, numbers in list(self._acks.items()):
             some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
             frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
-            topic = self._topics.acknowledgement(replica.device)
+            topic = topic_of(frame, self._acceptance.topics)
             if not self._link.publish(topic, frame.encode()):
                 return
             self._acks_sent += 1
@@ -279,20 +281,21 @@ class LanderProcess:
         self._link = Link(
             broker,
             client_id=f"lander-{log_.lander}",
-            subscriptions=kinds.subscriptions(topics, kinds.Subscriber.LANDER),
+            subscriptions=subscriptions(topics, Subscriber.LANDER),
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
         )
-        reader = Reader(plan, topics, landing.incarnations(), landing.membership())
-        pace = Pace(promises_us=min(Pace.promises_us, tick_us), idle_us=tick_us)
+        streams = (plan.windows.values(), plan.published_folds.values())
+        known = (landing.incarnations(), landing.membership())
+        pace = SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,
             log_=log_,
             landing=landing,
-            reader=reader,
+            acceptance=Acceptance(*streams, topics, *known),
+            columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
-            topics=topics,
             now_us=_now_us,
             pace=pace,
         )

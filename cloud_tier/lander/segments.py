@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frontier import Listening
 
 _HEAD: Final = struct.Struct(">II")
@@ -34,15 +35,6 @@ _CLOCK: Final = struct.Struct(">Bqq")
 _IS_MESSAGE: Final = 0
 _IS_CLOCK: Final = 1
 _SUFFIX: Final = ".segment"
-
-
-class Record(NamedTuple):
-    """One message of the broker, and when it was received."""
-
-    received_us: int
-    topic: str
-    retained: bool
-    payload: bytes
 
 
 class Segment(NamedTuple):

@@ -1,7 +1,7 @@
-"""What the commands about a fleet share: which fleet, listening to it, and saying one word.
+"""What the commands about a fleet share: choosing the fleet, listening to it, publishing a command.
 
-A command is a guest at the broker: it hears what is retained there at once, and the devices' beats
-for some seconds. What it says is retained, and the broker confirms that it has it.
+A command opens a short session at the broker. It receives at once what is retained there, and the
+devices' beats within some seconds. What it publishes is retained and confirmed by the broker.
 """
 
 import argparse
@@ -18,16 +18,18 @@ from device_agent.settings import SECOND_US
 from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics, level
 from lasp_edge.tool.loading import load_plan
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
 
 QUIET_S = 0.5
-"""What the broker retains has come when nothing more came for so long."""
+"""Seconds without a message after which everything that the broker retains has come."""
 CORRECTION_S = 2 * CORRECT_US / SECOND_US + 0.5
-"""A device that knows a later word has said so by then."""
+"""Seconds until a device that knows a newer command has published it: twice the least wait."""
 MOST_TRIES = 5
+"""Commands that are published before giving up: only another operator at work contradicts two."""
 
 
 def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,7 @@ def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
     add("program", metavar="MODULE:PROGRAM", nargs="?", help="the fleet's program; else --fleet")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
     add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
-    add("--listen", type=float, default=12.0, metavar="S", help="wait for beats at most so long")
+    add("--listen", type=float, default=12.0, metavar="S", help="wait for beats at most this long")
 
 
 def roster_of(arguments: argparse.Namespace) -> Roster:
@@ -67,12 +69,12 @@ def check_device(device: str) -> str:
         raise UsageError(str(error)) from None
 
 
-class Guest:
-    """A short visit to the broker of a fleet; a context manager.
+class BrokerSession:
+    """A short session at the broker of a fleet; a context manager.
 
     Args:
         arguments: of `add_fleet_arguments`.
-        roster: hears all messages.
+        roster: is given all messages.
         filters: of the topics to listen to.
     """
 
@@ -89,7 +91,7 @@ class Guest:
         self._listen_s: float = arguments.listen
         self._correction_s = min(CORRECTION_S, self._listen_s)
         nonce = fresh_nonce()
-        client_id = f"{roster.topics.root}/guest-{nonce:08x}"
+        client_id = f"{roster.topics.root}/operator-{nonce:08x}"
         self._link = Link(broker, client_id=client_id, subscriptions=filters, jitter=Random(nonce))
 
     def __enter__(self) -> Self:
@@ -107,28 +109,29 @@ class Guest:
         self._link.stop()
 
     def listen(self, more: Callable[[], bool]) -> None:
-        """Listen until what is retained has come, and as long as `more` says, up to --listen."""
+        """Listen until what is retained has come, and while `more()` holds, up to --listen."""
         ends_s = now_s() + self._listen_s
         quiet_s = now_s() + QUIET_S
         while now_s() < quiet_s or (more() and now_s() < ends_s):
             if any(isinstance(event, Message) for event in self._poll(0.1)):
                 quiet_s = min(now_s() + QUIET_S, max(ends_s, quiet_s))
 
-    def say(self, word: Callable[[], MemberFrame]) -> MemberFrame:
-        """Publish a word until nobody is heard to know a later one; return what stands then.
+    def publish(self, command: Callable[[], MemberFrame]) -> MemberFrame:
+        """Publish a command until no device knows a newer one; return the command that stands.
 
-        A broker that lost what it retained gives no reason to number the word above what devices
-        know; they correct it within seconds, and then it is said again.
+        The number of a command is above all that the roster knows. Where the broker lost what it
+        retained, devices may know a newer one: they publish it within seconds, and the command is
+        made anew.
 
         Args:
-            word: makes the word from what the roster knows by now.
+            command: makes the command from what the roster knows by now.
 
         Raises:
             CommandError: the broker did not confirm it, or it was contradicted again and again.
         """
         for _ in range(MOST_TRIES):
-            frame = word()
-            self._publish(self._roster.topics.member(frame.about), frame.encode())
+            frame = command()
+            self._publish(topic_of(frame, self._roster.topics), frame.encode())
             ends_s = now_s() + self._correction_s
             while now_s() < ends_s and self._stands(frame):
                 self._poll(0.1)
@@ -137,9 +140,9 @@ class Guest:
         raise CommandError("somebody else speaks about this device at the moment; try again")
 
     def _stands(self, frame: MemberFrame) -> bool:
-        """Return whether nobody was heard to say something that overrides the word."""
-        heard = self._roster.membership.entries.get(frame.about)
-        return heard is None or heard <= frame.membership().entries[frame.about]
+        """Return whether nothing was received that overrides the command."""
+        newest = self._roster.membership.entries.get(frame.about)
+        return newest is None or newest <= frame.membership().entries[frame.about]
 
     def _publish(self, topic: str, payload: bytes) -> None:
         ends_s = now_s() + max(self._listen_s, 5.0)
@@ -148,7 +151,7 @@ class Guest:
         while not taken or self._link.counts.confirmed == confirmed:
             if now_s() > ends_s:
                 trouble = self._link.trouble or "it did not confirm the message"
-                raise CommandError(f"{self._broker} has not taken the word: {trouble}")
+                raise CommandError(f"{self._broker} has not taken the command: {trouble}")
             self._poll(0.1)
             taken = taken or self._link.publish(topic, payload, retain=True)
 

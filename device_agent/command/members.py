@@ -7,7 +7,7 @@ import argparse
 import json
 from typing import Any
 
-from device_agent.command.fleet import Guest, add_fleet_arguments, roster_of
+from device_agent.command.fleet import BrokerSession, add_fleet_arguments, roster_of
 from device_agent.fleet.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.kinds import Subscriber, subscriptions
@@ -22,8 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     roster = roster_of(arguments)
-    with Guest(arguments, roster, subscriptions(roster.topics, Subscriber.OPERATOR)) as guest:
-        guest.listen(lambda: not roster.devices)
+    with BrokerSession(
+        arguments, roster, subscriptions(roster.topics, Subscriber.OPERATOR)
+    ) as session:
+        session.listen(lambda: not roster.devices)
     members = [_member(roster, device) for device in roster.devices]
     print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
     return Exit.FINE
@@ -42,7 +44,7 @@ def _member(roster: Roster, device: str) -> dict[str, Any]:
 
 def _plainly(members: list[dict[str, Any]]) -> str:
     if not members:
-        return "nobody was heard in this fleet"
+        return "no device sent anything in this fleet"
     width = max(len(member["device"]) for member in members)
     return "\n".join(f"{member['device']:{width}}  {_words(member)}" for member in members)
 

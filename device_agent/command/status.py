@@ -5,13 +5,13 @@ Reads the agent's data directory; the agent may be running.
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from device_agent.state.counters import OUTCOMES
 from device_agent.state.store import Store, existing_store
 from lasp_edge.errors import Exit
-
-COUNTED = ("accepted", "repeated", "late", "too_late", "in_the_future", "refused")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,17 +38,10 @@ def _status(store: Store) -> dict[str, Any]:
     return {
         "device": device,
         "replica": {"incarnation": incarnation, "nonce": nonce},
-        **{name: restored.counters.get(name, 0) for name in COUNTED},
-        "refused_by_reason": {
-            name.removeprefix("refused: "): total
-            for name, total in sorted(restored.counters.items())
-            if name.startswith("refused: ")
-        },
-        "frames_left_aside": {
-            name.removeprefix("frame: "): total
-            for name, total in sorted(restored.counters.items())
-            if name.startswith("frame: ")
-        },
+        **{name: restored.counters.get(name, 0) for name in OUTCOMES},
+        "refused_by_reason": _counted(restored.counters, "refused: "),
+        "frames_left_aside": _counted(restored.counters, "frame: "),
+        "failures": _counted(restored.counters, "failed: "),
         "clone_alarms": restored.counters.get("clone_alarms", 0),
         "dirty_panes": ours,
         "panes_of_other_programs": sum(dirty.values()) - ours,
@@ -60,6 +53,15 @@ def _status(store: Store) -> dict[str, Any]:
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
         "sources": {name: row._asdict() for name, row in sorted(restored.sources.items())},
+    }
+
+
+def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
+    """Return the counts of a group by reason, sorted."""
+    return {
+        name.removeprefix(group): total
+        for name, total in sorted(counters.items())
+        if name.startswith(group)
     }
 
 
@@ -80,6 +82,7 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
         for name, settled in status["last_settled"].items()
     ]
+    lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     if status["retired"]:
         lines.append(f"  retired        {', '.join(status['retired'])} (counted no more)")
     if status["clone_alarms"]:

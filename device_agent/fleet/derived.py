@@ -1,95 +1,85 @@
-"""What follows from the shared variables on this device: derived sets, and handlers that waited.
+"""What follows from the shared variables on this device: derived sets, and reached thresholds.
 
-The program's dataflow is fed with all that this device hears of the shared variables, its own
-included, and makes the derived sets from it. Nothing of it is sent or stored: it is made anew from
-what is. A handler that waits for a threshold is put in line when it is reached, and the core runs
-it on its next tick, in a transaction like any other.
+The program's dataflow is fed with everything that this device hears of the shared variables, its
+own contributions included. Derived sets are neither sent nor stored: a start makes them anew.
 """
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from crdts import Lattice, Replica
 from crdts.plain import encoded
-from lasp_edge.dataflow import News
-from lasp_edge.language.declarations import Handler
-from lasp_edge.language.derivations import dataflow_of
 from lasp_edge.language.plan import Plan
 
-MOST_ELEMENTS = 1_000
-"""Results list at most so many elements of a set, the first in their order; all are counted."""
-
-
-class Reached(NamedTuple):
-    """A handler whose threshold was reached, and with which value."""
-
-    variable: str
-    handler: Handler
-    value: Any
+LISTED_ELEMENTS = 1_000
+"""Elements of a set that results list, at most, the first in their order; all are counted."""
 
 
 class Derived:
     """The derived sets of one device.
 
     Args:
-        program: the program.
-        replica: this life.
+        plan: the program's plan.
+        replica: this device's replica.
 
     Attributes:
-        moved: derived variable -> how often it changed in this life.
+        moved: derived variable -> how many times it changed since the start.
     """
 
     __slots__ = ("_failures", "_flow", "_followed", "_reached", "moved")
 
-    def __init__(self, program: Plan, replica: Replica) -> None:
-        self._flow = dataflow_of(program, replica)
-        self._followed = frozenset(program.followed)
+    def __init__(self, plan: Plan, replica: Replica) -> None:
+        self._followed = frozenset(plan.followed)
         self._failures: dict[str, int] = {}
-        self._reached: list[Reached] = []
-        self.moved = dict.fromkeys(program.derivations, 0)
+        self._reached: list[tuple[int, Any]] = []
+        self.moved = dict.fromkeys(plan.derivations, 0)
+        if not self._followed:
+            return  # a device whose program derives nothing does without the dataflow engine
+        from lasp_edge.language.derivations import dataflow_of  # noqa: PLC0415 - see above
+
+        self._flow = dataflow_of(plan, replica)
         for name in self.moved:
             self._flow.stream(name, self._note)
-        for (name, threshold), handler in zip(
-            program.awaited, program.functions.reached, strict=True
-        ):
-            self._flow.read(name, threshold).then(partial(self._reach, name, handler))
+        for index, (variable, threshold) in enumerate(plan.awaited):
+            self._flow.read(variable, threshold).then(partial(self._reach, index))
 
-    def _note(self, news: News) -> None:
+    def _note(self, news: Any) -> None:
         self.moved[news.variable] += 1
 
-    def _reach(self, variable: str, handler: Handler, value: Any) -> None:
-        self._reached.append(Reached(variable, handler, value))
+    def _reach(self, index: int, value: Any) -> None:
+        self._reached.append((index, value))
 
-    def joined(self, name: str, state: Lattice) -> None:
+    def follow(self, name: str, state: Lattice) -> None:
         """Take what was joined into a shared variable."""
         if name in self._followed:
             self._flow.receive(name, state)
 
     @property
     def due(self) -> bool:
-        """Whether a handler is to be run."""
+        """Whether a threshold was reached whose handler has not run."""
         return bool(self._reached)
 
-    def take_reached(self) -> Iterator[Reached]:
-        """Yield the handlers that are to be run, those too that one of them makes due."""
+    def take_reached(self) -> Iterator[tuple[int, Any]]:
+        """Yield (index in the plan, value) of each reached threshold, new ones included."""
         while self._reached:
             yield self._reached.pop(0)
 
-    def take_failures(self) -> list[str]:
-        """Return what was left aside since the last time, by reason."""
+    def take_failures(self) -> Iterator[tuple[str, int]]:
+        """Yield (reason, times) of what the program's functions failed for since the last time."""
+        if not self._followed:
+            return
         before, self._failures = self._failures, self._flow.left_aside
-        return [
-            f"{name}: a function of the program failed"
-            for name, total in self._failures.items()
-            for _ in range(total - before.get(name, 0))
-        ]
+        for name, total in self._failures.items():
+            times = total - before.get(name, 0)
+            if times:
+                yield f"{name}: a function of the program failed", times
 
     def plain(self, name: str) -> dict[str, Any]:
         """Return a derived variable as plain data, for people."""
         value = self._flow.query(name)
         if isinstance(value, frozenset):
-            elements = sorted(value, key=encoded)[:MOST_ELEMENTS]
+            elements = sorted(value, key=encoded)[:LISTED_ELEMENTS]
             return {"parts": {"size": len(value)}, "elements": list(map(_plain, elements))}
         if type(value) in (int, float):
             return {"parts": {"value": value}}

@@ -1,89 +1,113 @@
-"""Who was retired, as this device knows it, and how that word is kept alive.
+"""Who is retired, as this device knows it, and how operators' commands are kept alive.
 
-An operator says once that a device is retired or admitted, and then is gone; brokers lose retained
-messages. So whoever knows the word says it again after a while in which nobody was heard to say it:
-each waits a time of its own, so that of many devices about one speaks, and the others hear it.
+An operator retires or admits a device with one command and is gone; brokers lose retained messages.
+So every device that knows a command repeats it when it has not heard it for some time. Each waits a
+random time, so that of many devices about one repeats it and the others hear it.
 
 Source: Levis, Patel, Culler and Shenker, "Trickle: A Self-Regulating Algorithm for Code Propagation
 and Maintenance in Wireless Sensor Networks", NSDI 2004 (polite gossip).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
+from typing import Any
 
-from crdts import Member, Membership
+from crdts import Membership, Replica
 from device_agent.clock import is_time
-from device_agent.fleet.peers import LONGEST_JUMP
+from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
+from lasp_edge.protocol.admission import Known, command_refusal
+from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.topics import Topics
 
-MOST_MEMBERS = 10_000
-SAY_AGAIN_US = 60 * SECOND_US
-"""A word that nobody said for one to two times so long is said again."""
+REPEAT_US = 60 * SECOND_US
+"""Least time in which a command was not heard before it is repeated; at most twice that."""
 CORRECT_US = 2 * SECOND_US
-"""So it is after one to two times so long where somebody was heard to know less."""
+"""The same where an older command was heard: somebody does not know the newer one."""
 
 
-class Members:
-    """The membership as a device holds it.
+class Members(Part):
+    """The fleet's membership as a device holds it.
 
     Args:
         stored: what the store held; None for a new store.
-        jitter: spreads the devices' words; seeded by the caller.
-        tell: is told the membership, now and whenever it changes.
+        replica: this device's replica.
+        topics: where commands are repeated.
+        jitter: spreads the devices' repetitions; seeded by the caller.
+        tell: is given the membership, now and whenever it changes.
 
     Attributes:
-        membership: what operators last said.
+        membership: what operators last said of each device.
     """
 
-    __slots__ = ("_due_us", "_jitter", "_tell", "membership")
+    name = "members"
 
     def __init__(
         self,
         stored: Membership | None,
+        replica: Replica,
+        topics: Topics,
         jitter: Random,
         tell: Callable[[Membership], None],
     ) -> None:
         self.membership = stored or Membership()
+        self._replica = replica
+        self._topics = topics
         self._jitter = jitter
         self._due_us: dict[str, int] = {}
+        self._sent = 0
+        self._changed = False
         self._tell = tell
         tell(self.membership)
 
-    def connected(self, now_us: int) -> None:
-        """The broker may have lost what it kept."""
-        for device in sorted(self.membership.entries):
-            self._wait(device, now_us, CORRECT_US)
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {MemberFrame: self._receive}
 
-    def receive(self, frame: MemberFrame, now_us: int, changes: Changes) -> str:
-        """Join a word.
-
-        Returns:
-            What it was: "news", "known", or why it was left aside.
-        """
-        word, device = frame.membership(), frame.about
+    def _receive(self, frame: MemberFrame, now_us: int) -> None:
+        """Join a command."""
+        command, device = frame.membership(), frame.about
+        reason = command_refusal(frame, Known(membership=self.membership))
+        if reason is not None:
+            raise FrameRefusedError(f"member: {reason}")
         known = self.membership.entries.get(device)
-        if frame.control - (known.control if known else 0) > LONGEST_JUMP:
-            return "control too far ahead"
-        if known is None and len(self.membership.entries) >= MOST_MEMBERS:
-            return "too many members"
-        if known is not None and word <= self.membership:
-            same = known == word.entries[device]
-            self._wait(device, now_us, SAY_AGAIN_US if same else CORRECT_US)
-            return "known"
-        self.membership |= word
-        changes.facts.membership = self.membership
+        if known is not None and command <= self.membership:
+            same = known == command.entries[device]
+            self._wait(device, now_us, REPEAT_US if same else CORRECT_US)
+            return
+        self.membership |= command
+        self._changed = True
         self._tell(self.membership)
-        self._wait(device, now_us, SAY_AGAIN_US)
-        return "news"
-
-    def due(self, now_us: int) -> Iterator[tuple[str, Member]]:
-        """Yield (device, command) for each command that is to be repeated."""
-        for device, due_us in sorted(self._due_us.items()):
-            if is_time(now_us, due_us, 2 * SAY_AGAIN_US):
-                self._wait(device, now_us, SAY_AGAIN_US)
-                yield device, self.membership.entries[device]
+        self._wait(device, now_us, REPEAT_US)
 
     def _wait(self, device: str, now_us: int, least_us: int) -> None:
         self._due_us[device] = now_us + round(least_us * self._jitter.uniform(1, 2))
+
+    def connected(self, now_us: int) -> None:
+        for device in sorted(self.membership.entries):
+            self._wait(device, now_us, CORRECT_US)
+
+    def become(self, replica: Replica) -> None:
+        self._replica = replica
+
+    def take_changes(self) -> Changes | None:
+        if not self._changed:
+            return None
+        self._changed, changes = False, Changes()
+        changes.facts.membership = self.membership
+        return changes
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Repeat the commands that were not heard for some time."""
+        for device, due_us in sorted(self._due_us.items()):
+            if is_time(now_us, due_us, 2 * REPEAT_US):
+                self._wait(device, now_us, REPEAT_US)
+                self._sent += 1
+                member = self.membership.entries[device]
+                frame = MemberFrame.of(self._replica, self._sent, device, member)
+                yield Publication.of(frame, self._topics)
+
+    def report(self) -> dict[str, Any]:
+        return {"retired": list(self.membership.retired)}

@@ -1,22 +1,15 @@
-"""What the other devices say of themselves: what they hold of each variable, and who is there.
+"""The other devices: what each reported last of every variable, and whether it is connected.
 
 Beats may be lost, doubled and overtaken, so only a device's newest one counts. A device is
-connected from its beat or presence on, until the broker tells its Last Will or nothing is heard of
-it for long: brokers that crash tell no wills.
+connected from its beat or presence on, until the broker publishes its Last Will, or nothing was
+heard of it for some beats: a broker that crashes publishes no wills.
 """
 
 from collections.abc import Collection, Iterable
 
 from crdts import Replica
+from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, Report
-
-LONGEST_JUMP = 1 << 10
-"""An incarnation further ahead of the known one than this is left aside and counted."""
-
-
-def too_far_ahead(incarnation: int, known: int) -> bool:
-    """Return whether no device can have been started so often since it was known."""
-    return incarnation - known > LONGEST_JUMP
 
 
 class _Peer:
@@ -46,11 +39,11 @@ class Peers:
         self._variables = frozenset(variables)
         self._peers: dict[str, _Peer] = {}
 
-    def heard(self, beat: BeatFrame, now_us: int) -> list[Report]:
+    def take_beat(self, beat: BeatFrame, now_us: int) -> list[Report]:
         """Take a beat; return its reports if it is the newest of its device."""
         peer = self._peer(beat.sender)
         newer = (beat.sender, beat.number) > (peer.replica, peer.number)
-        if not newer or too_far_ahead(beat.sender.incarnation, peer.replica.incarnation):
+        if not newer or is_too_far_ahead(beat.sender.incarnation, peer.replica.incarnation):
             return []
         peer.replica, peer.number = beat.sender, beat.number
         peer.online, peer.heard_us = True, now_us
@@ -58,27 +51,27 @@ class Peers:
         peer.reports = {report.variable: report for report in found}
         return found
 
-    def presence(self, frame: PresenceFrame, now_us: int) -> None:
-        """Note whether a device is connected, unless it is the word of an earlier life."""
+    def take_presence(self, frame: PresenceFrame, now_us: int) -> None:
+        """Note whether a device is connected, unless an earlier incarnation of it says so."""
         peer = self._peer(frame.sender)
-        # A process keeps its nonce, and its will the name that it had when it connected.
+        # A process that took a later incarnation keeps its nonce; its will has the earlier one.
         if frame.sender >= peer.replica or frame.sender.nonce == peer.replica.nonce:
             peer.online, peer.heard_us = frame.online, now_us
 
     def behind(self, device: str, variable: str, *, lacking: bool) -> bool:
-        """Note whether something reported is lacking; return whether it was so the last time."""
+        """Note whether a reported entry is lacking; return whether it is so for the second time."""
         counts = self._peers[device].behind
         counts[variable] = counts.get(variable, 0) + 1 if lacking else 0
         return counts[variable] > 1
 
     def expire(self, now_us: int, silent_us: int) -> None:
-        """Count those as not connected of which nothing was heard for so long."""
+        """Count devices as not connected that were not heard for `silent_us`."""
         for peer in self._peers.values():
             if not now_us - silent_us <= peer.heard_us <= now_us + silent_us:
                 peer.online = False
 
-    def nobody_is_there(self) -> None:
-        """The connection is a new one: the others are there once they are heard again."""
+    def disconnect_all(self) -> None:
+        """Count all devices as not connected until they are heard again."""
         for peer in self._peers.values():
             peer.online = False
 
@@ -89,16 +82,16 @@ class Peers:
         holders: Collection[str],
         retired: Collection[str] = (),
     ) -> tuple[bool, tuple[str, ...]]:
-        """Return whether all connected devices report this digest, and who else does not.
+        """Return whether all connected devices report this digest, and which others do not.
 
         Args:
             variable: its name.
             digest: what this device holds.
-            holders: the other devices that have an entry here; those that only say so count too.
-            retired: devices that nobody waits for.
+            holders: the other devices that have an entry here; those that report one count, too.
+            retired: devices that are not waited for.
         """
         settled, offline = True, []
-        for device in sorted({*holders, *self._sayers(variable)}.difference(retired)):
+        for device in sorted({*holders, *self._reporters(variable)}.difference(retired)):
             peer = self._peers.get(device)
             report = peer.reports.get(variable) if peer else None
             if report is not None and report.digest == digest:
@@ -109,7 +102,7 @@ class Peers:
                 offline.append(device)
         return settled, tuple(offline)
 
-    def _sayers(self, variable: str) -> list[str]:
+    def _reporters(self, variable: str) -> list[str]:
         return [
             device
             for device, peer in self._peers.items()

@@ -1,4 +1,4 @@
-"""What a program's handlers and collections add to variables, until it is joined."""
+"""What a program's handlers and collections ask for, until its batch is joined."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ from crdts import Lattice
 
 
 class PendingUpdates:
-    """Samples of dynamic variables, by column, and deltas of the other variables; all are valid.
+    """The checked updates of one batch: samples by column, and joined deltas.
 
     Attributes:
         samples: (variable, key) -> quantised values and their times.
-        deltas: variable -> delta that is joined already.
+        deltas: variable -> delta; handlers already see it, the store does not have it yet.
     """
 
     __slots__ = ("deltas", "samples")
@@ -20,12 +20,16 @@ class PendingUpdates:
         self.deltas: dict[str, Lattice] = {}
 
     def extend(self, name: str, key: str, values: Sequence[int], times_us: Sequence[int]) -> None:
-        """Add whole columns of quantised samples, in the order of their acceptance.
-
-        Where `Variables.is_careful(name)`, `Variables.check` did not refuse any of them.
-        """
+        """Add quantised samples in the order of their acceptance, each one checked before."""
         known = self.samples.get((name, key))
         if known is None:
             known = self.samples[name, key] = ([], [])
         known[0].extend(values)
         known[1].extend(times_us)
+
+    def add(self, name: str, delta: Lattice) -> None:
+        """Add a delta of a variable."""
+        if name in self.deltas:
+            self.deltas[name] |= delta
+        else:
+            self.deltas[name] = delta

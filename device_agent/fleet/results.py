@@ -1,111 +1,232 @@
 """Results for people: every fold's value as plain data, and as JSON on topics of its own.
 
-A fold with keys has one topic a key, beside one that says how far the fleet agrees: so one key's
-change is one small message, whatever the number of keys.
+A fold with keys has one topic for each key, beside one that says how far the fleet agrees. So a
+change of one key is one small message, whatever the number of keys. A fold without keys has the one
+key "", and its value and agreement share a topic.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from device_agent.fleet.variables import Agreement, Result, Variables
+from device_agent.clock import Timer
+from device_agent.fleet.agreement import Agreement, Agreements
+from device_agent.fleet.derived import Derived
+from device_agent.fleet.samples import Samples
+from device_agent.parts import Part, Publication
+from device_agent.settings import Settings
+from device_agent.state.counters import Counters, error_text
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.inputs import inputs_digest
+from lasp_edge.protocol.topics import Topics
+
+AnyFold = LocalFold | DynamicFold
 
 
-class Results:
+class Result(NamedTuple):
+    """The value of one key of a fold, as this device holds it.
+
+    Attributes:
+        partial: the integers and bytes.
+        inputs: what it was made from; empty for a local fold.
+        devices: how many devices have the key.
+        settled: every connected device holds the same inputs.
+        offline: devices that are not connected and last reported something else.
+    """
+
+    partial: Partial
+    inputs: str = ""
+    devices: int = 1
+    settled: bool = True
+    offline: tuple[str, ...] = ()
+
+
+class FoldResults(NamedTuple):
+    """All values of a fold; the agreement is None for a local fold."""
+
+    fold: AnyFold
+    by_key: dict[str, Result]
+    agreement: Agreement | None
+
+
+class CurrentValue(NamedTuple):
+    """What is published on one topic now.
+
+    Attributes:
+        name: the variable's name.
+        key: the key; None on the topic of the whole variable.
+        mark: equal marks, equal values.
+        plain: gives the value as plain data.
+    """
+
+    name: str
+    key: str | None
+    mark: Any
+    plain: Callable[[], dict[str, Any]]
+
+
+class Results(Part):
     """The results of one device.
 
     Args:
-        program: the program.
-        variables: where its folds' values are.
+        plan: the program's plan.
+        samples: the local folds' partials, and the fleet's entries of them.
+        agreements: how far the fleet agrees.
+        derived: the derived sets.
+        counters: where a fold is counted whose value cannot be made.
+        device: this device's name.
+        topics: where results are published.
+        settings: at which intervals; 0 for never.
     """
 
-    __slots__ = ("_dynamic", "_local", "_said", "_variables")
+    name = "results"
 
-    def __init__(self, program: Plan, variables: Variables) -> None:
-        self._local = program.local_folds
-        self._dynamic = program.dynamic_folds
-        self._variables = variables
-        self._said: dict[tuple[str, str | None], int] = {}
+    def __init__(
+        self,
+        plan: Plan,
+        samples: Samples,
+        agreements: Agreements,
+        derived: Derived,
+        counters: Counters,
+        device: str,
+        topics: Topics,
+        settings: Settings,
+    ) -> None:
+        self._local_folds = dict(sorted(plan.local_folds.items()))
+        self._dynamic_folds = dict(sorted(plan.dynamic_folds.items()))
+        self._samples = samples
+        self._agreements = agreements
+        self._derived = derived
+        self._counters = counters
+        self._device = device
+        self._topics = topics
+        self._timer = Timer(settings.results_us) if settings.results_us else None
+        self._sent: dict[tuple[str, str | None], int] = {}
+
+    def local(self) -> dict[str, dict[str, Result]]:
+        """Return target of a local fold -> key -> value."""
+        return {
+            name: {key: Result(partial) for key, partial in self._samples.partials(name).items()}
+            for name in self._local_folds
+        }
+
+    def fleet(self) -> dict[str, dict[str, Result]]:
+        """Return target of a dynamic fold -> key -> value."""
+        agreements = self._agreements.all()
+        return {
+            name: self._by_key(fold, agreements[name]) for name, fold in self._dynamic_folds.items()
+        }
+
+    def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
+        entries, found = self._samples.published[fold.source.name].entries, {}
+        for key in entries.keys if fold.keyed else ("",):
+            total = entries.total(key)
+            inputs = inputs_digest(total.digest, fold.stream)
+            settled, offline = agreement.settled, agreement.offline
+            found[key] = Result(total.partial, inputs, total.devices, settled, offline)
+        return found
+
+    def _folds(self) -> Iterator[FoldResults]:
+        for name, by_key in self.local().items():
+            yield FoldResults(self._local_folds[name], by_key, None)
+        agreements = self._agreements.all()
+        for name, fold in self._dynamic_folds.items():
+            yield FoldResults(fold, self._by_key(fold, agreements[name]), agreements[name])
 
     def plain(self) -> dict[str, dict[str, Any]]:
         """Return every fold's value: parts, columns, inputs, agreement; by key if it has keys.
 
         Derived sets stand among them: how many elements, and which.
         """
-        found = {
-            name: _plain(self._local[name], result.partial)
-            for name, result in self._variables.local().items()
+        found: dict[str, dict[str, Any]] = {}
+        for fold, by_key, agreement in self._folds():
+            agreed = _agreed(agreement) if agreement else {}
+            if fold.keyed:
+                keys = {key: self._of_key(fold, result) for key, result in by_key.items()}
+                found[fold.name] = {"keys": keys} | agreed
+            elif by_key:
+                found[fold.name] = self._whole(fold, by_key[""], agreement)
+        return found | {name: self._derived.plain(name) for name in sorted(self._derived.moved)}
+
+    def _current(self) -> Iterator[CurrentValue]:
+        for fold, by_key, agreement in self._folds():
+            name = fold.name
+            if not fold.keyed:
+                for result in by_key.values():
+                    yield CurrentValue(
+                        name, None, result, partial(self._whole, fold, result, agreement)
+                    )
+                continue
+            if agreement:
+                yield CurrentValue(name, None, agreement, partial(_agreed, agreement))
+            for key, result in by_key.items():
+                mark = (result.partial, result.inputs, result.devices)
+                yield CurrentValue(name, key, mark, partial(self._of_key, fold, result))
+        for name, moved in sorted(self._derived.moved.items()):
+            yield CurrentValue(name, None, moved, partial(self._derived.plain, name))
+
+    def _whole(self, fold: AnyFold, result: Result, agreement: Agreement | None) -> dict[str, Any]:
+        return self._value(fold, result) | (_agreed(agreement) if agreement else {})
+
+    def _of_key(self, fold: AnyFold, result: Result) -> dict[str, Any]:
+        value = self._value(fold, result)
+        if isinstance(fold, DynamicFold):
+            value |= {"inputs": result.inputs, "devices": result.devices}
+        return value
+
+    def _value(self, fold: AnyFold, result: Result) -> dict[str, Any]:
+        """Return a value for people: its parts, and the columns that they were read off."""
+        columns = {
+            name: part.hex() if isinstance(part, bytes) else part
+            for name, part in zip(fold.fold.columns_named, result.partial, strict=True)
         }
-        for name, results in self._variables.local_by_key().items():
-            fold = self._local[name]
-            found[name] = {"keys": {key: _plain(fold, r.partial) for key, r in results.items()}}
-        agreements = self._variables.agreements()
-        for name, result in self._variables.fleet().items():
-            found[name] = _plain(self._dynamic[name], result.partial) | _agreed(agreements[name])
-        for name, results in self._variables.fleet_by_key().items():
-            keys = {key: _of_key(self._dynamic[name], result) for key, result in results.items()}
-            found[name] = {"keys": keys} | _agreed(agreements[name])
-        derived = self._variables.derived
-        return found | {name: derived.plain(name) for name in sorted(derived.moved)}
+        try:
+            parts = fold.fold.lower(result.partial, fold.resolution)
+        except Exception as error:  # noqa: BLE001 - a user's fold may raise anything
+            self._counters.note(f"fold {fold.name}: {error_text(error)}")
+            parts = {}
+        return {"parts": parts, **columns}
 
-    def say_again(self) -> None:
-        """Everything is to be said, whether it changed or not."""
-        self._said = dict.fromkeys(self._said, 0)
+    def resend(self) -> None:
+        """Publish everything again, whether it changed or not."""
+        self._sent = dict.fromkeys(self._sent, 0)
 
-    def news(self) -> Iterator[tuple[str, str | None, bytes]]:
-        """Yield (name, key, text) of what changed; key None: of the whole, no text: it is gone."""
-        said, self._said = self._said, {}
-        for name, key, seen, value in self._values():
-            at, known = (name, key), hash(seen)
-            self._said[at] = known
-            if said.pop(at, None) != known:
-                yield name, key, json.dumps(value(), sort_keys=True).encode()
-        for name, key in said:
-            yield name, key, b""
+    def connected(self, _now_us: int) -> None:
+        self.resend()
+        if self._timer:
+            self._timer.restart()
 
-    def _values(self) -> Iterator[tuple[str, str | None, Any, Any]]:
-        """Yield (name, key, what tells it from others, function that gives it as plain data)."""
-        variables, local, dynamic = self._variables, self._local, self._dynamic
-        for name, result in variables.local().items():
-            yield name, None, result, lambda n=name, r=result: _plain(local[n], r.partial)
-        for name, results in variables.local_by_key().items():
-            for key, result in results.items():
-                yield name, key, result, lambda n=name, r=result: _plain(local[n], r.partial)
-        agreements = variables.agreements()
-        for name, result in variables.fleet().items():
-            yield (
-                name,
-                None,
-                result,
-                lambda n=name, r=result: _plain(dynamic[n], r.partial) | _agreed(agreements[n]),
-            )
-        for name, results in variables.fleet_by_key().items():
-            agreement = agreements[name]
-            yield name, None, agreement, lambda a=agreement: _agreed(a)
-            for key, result in results.items():
-                seen = result[:3]
-                yield name, key, seen, lambda n=name, r=result: _of_key(dynamic[n], r)
-        derived = variables.derived
-        for name, moved in sorted(derived.moved.items()):
-            yield name, None, moved, partial(derived.plain, name)
+    def unsent(self, publication: Publication) -> None:
+        """What was left over goes out in the next round."""
+        if self._timer and not publication.pane_frame:
+            self._timer.restart()
 
+    def become(self, _replica: Any) -> None:
+        self.resend()
 
-def _plain(fold: LocalFold | DynamicFold, partial: Partial) -> dict[str, Any]:
-    """Return a value for people: its parts, and the columns that they were read off."""
-    columns = {
-        name: part.hex() if isinstance(part, bytes) else part
-        for name, part in zip(fold.fold.columns_named, partial, strict=True)
-    }
-    return {"parts": fold.fold.lower(partial, fold.resolution), **columns}
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Publish what changed; an empty text where a key is gone."""
+        if self._timer is None or not self._timer.is_due(now_us):
+            return
+        gone = set(self._sent)
+        for name, key, mark, plain in self._current():
+            gone.discard((name, key))
+            known = hash(mark)
+            if self._sent.get((name, key)) != known:
+                yield self._publication(name, key, json.dumps(plain(), sort_keys=True).encode())
+                self._sent[name, key] = known  # the link took it, or else it asked for no more
+        for name, key in sorted(gone, key=str):
+            yield self._publication(name, key, b"")
+            del self._sent[name, key]
 
+    def _publication(self, name: str, key: str | None, text: bytes) -> Publication:
+        return Publication(self._topics.result(name, self._device, key), text, retain=True)
 
-def _of_key(fold: DynamicFold, result: Result) -> dict[str, Any]:
-    made_from = {"inputs": result.inputs, "devices": result.devices}
-    return _plain(fold, result.partial) | made_from
+    def report(self) -> dict[str, Any]:
+        return {"values": self.plain()}
 
 
 def _agreed(agreement: Agreement) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""What an operator hears of a fleet: who is there, in which life, and who was retired.
+"""A fleet as an operator's command sees it: which devices there are, and which are retired.
 
-A device is known by its presence, its beats and its retained variables. Of several lives the newest
-counts, and of a life's beats the one with the greatest pane seq. It is pure: frames go in, and out
-come the words that retire or admit a device.
+A device is known by its presence, its beats and its retained variables. Its newest incarnation
+counts, and of that one's beats the one with the greatest pane seq. The module is pure: frames go
+in, and out come the commands that retire or admit a device.
 
     >>> roster = Roster(Topics("greenhouse"), nonce=1)
     >>> beat = BeatFrame(Replica(2, 7, "attic"), 5, None, False, (), seq=60)
-    >>> roster.hear(roster.topics.beat("attic"), beat.encode())
+    >>> roster.hear(roster.topics.of("beat", "attic"), beat.encode())
     >>> roster.retiring("attic").version
     Version(incarnation=2, nonce=7, seq=60)
 """
@@ -16,19 +16,19 @@ from typing import NamedTuple
 from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
-from device_agent.fleet.peers import LONGEST_JUMP
+from lasp_edge.protocol.admission import Known
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
 
 OPERATOR = "operator"
 """The name under which commands about a fleet send; only `about` says which device they concern."""
 WHOLE_LIFE = SEQS - 1
-"""The seq that lets everything of a life count, whatever it was."""
+"""The greatest seq: as the version of a retired device it lets all of that incarnation count."""
 
 
-class Seen(NamedTuple):
-    """What was heard of a device's newest life; `seq` is None where no beat of it came."""
+class Sighting(NamedTuple):
+    """A device's newest incarnation; `seq` is its newest pane entry, None before its first beat."""
 
     replica: Replica
     online: bool
@@ -36,14 +36,14 @@ class Seen(NamedTuple):
 
 
 class Roster:
-    """The devices of a fleet, as far as they were heard.
+    """The devices of a fleet that sent something since the command started, or left it retained.
 
     Args:
         topics: of the fleet.
         nonce: 32 random bits of this command's process.
 
     Attributes:
-        membership: what operators last said.
+        membership: what operators last said of each device.
     """
 
     def __init__(self, topics: Topics, nonce: int) -> None:
@@ -51,24 +51,36 @@ class Roster:
         self._sender = Replica.checked(1, nonce, OPERATOR)
         self._sent = 0
         self.membership = Membership()
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, Sighting] = {}
 
     def hear(self, topic: str, payload: bytes) -> None:
         """Take a message of the fleet."""
         try:
             frame, address = decode(payload), self.topics.address(topic)
-        except ValueError:  # a stranger's: a guest leaves it aside, the agents count it
+        except ValueError:  # not a frame of the fleet: the agents count it
             return
-        if address.device != frame.about:
+        kind = FRAME_KINDS[frame.kind]
+        known = Known(membership=self.membership)
+        if not kind.subscribers & Subscriber.OPERATOR or (kind.topic, frame.about) != address:
             return
-        if isinstance(frame, MemberFrame):
-            self._take(frame)
-        elif isinstance(frame, PresenceFrame):
-            self._note(frame.sender, online=frame.online)
-        elif isinstance(frame, BeatFrame):
-            self._note(frame.sender, online=True, seq=frame.seq)
-        elif isinstance(frame, VariableFrame):
-            self._note(frame.sender)
+        if kind.guard(frame, known) is None:
+            getattr(self, kind.handler)(frame)
+
+    def take_command(self, frame: MemberFrame) -> None:
+        """Join a member command."""
+        self.membership |= frame.membership()
+
+    def take_presence(self, frame: PresenceFrame) -> None:
+        """Note whether a device is connected."""
+        self._note(frame.sender, online=frame.online)
+
+    def take_beat(self, frame: BeatFrame) -> None:
+        """Note up to which pane entry a device has come."""
+        self._note(frame.sender, online=True, seq=frame.seq)
+
+    def take_entries(self, frame: VariableFrame) -> None:
+        """Note that there was this replica of a device."""
+        self._note(frame.sender)
 
     def topics_of(self, device: str) -> str:
         """Return the filter for all that concerns one device."""
@@ -76,27 +88,26 @@ class Roster:
 
     @property
     def devices(self) -> list[str]:
-        """All that were heard, or spoken of by an operator, sorted."""
+        """The devices that sent something or that a command names, sorted."""
         return sorted({*self._seen, *self.membership.entries})
 
-    def seen(self, device: str) -> Seen | None:
-        """Return what was heard of a device."""
+    def seen(self, device: str) -> Sighting | None:
+        """Return what is known of a device; None if it sent nothing."""
         return self._seen.get(device)
 
     def awaits_beat(self, device: str) -> bool:
-        """Return whether the device may yet say how far it is: it is there, or was not heard."""
+        """Return whether a beat may still come: the device is connected, or is not known yet."""
         seen = self._seen.get(device)
         return seen is None or (seen.online and seen.seq is None)
 
     def retiring(self, device: str, seq: int | None = None) -> MemberFrame:
-        """Return the word that retires a device.
+        """Return the command that retires a device.
 
         Args:
             device: its name.
-            seq: up to which pane entry of its newest life it counts. Where it is None, up to what
-                the device last said it has; where it said nothing, all of that life counts, so that
-                nothing that may have landed is ever taken back; of a device that was never heard
-                nothing does.
+            seq: the last pane entry of its newest incarnation that counts. Where it is None, the
+                one that its last beat named; without a beat, all entries of that incarnation, so
+                that nothing is taken back that may have landed; of an unknown device, none.
         """
         seen = self._seen.get(device)
         if seen is None:
@@ -104,31 +115,25 @@ class Roster:
         else:
             known = WHOLE_LIFE if seen.seq is None else seen.seq
             version = Version.of(seen.replica, known if seq is None else seq)
-        return self._word(device, self.membership.retire(device, version))
+        return self._command(device, self.membership.retire(device, version))
 
     def admitting(self, device: str) -> MemberFrame:
-        """Return the word that admits a device."""
-        return self._word(device, self.membership.admit(device))
+        """Return the command that admits a device."""
+        return self._command(device, self.membership.admit(device))
 
-    def _word(self, device: str, delta: Membership) -> MemberFrame:
+    def _command(self, device: str, delta: Membership) -> MemberFrame:
         self._sent += 1
         return MemberFrame.of(self._sender, self._sent, device, delta.entries[device])
-
-    def _take(self, frame: MemberFrame) -> None:
-        """Join a word, unless it is one that the agents leave aside, too."""
-        known = self.membership.entries.get(frame.about)
-        if frame.control - (known.control if known else 0) <= LONGEST_JUMP:
-            self.membership |= frame.membership()
 
     def _note(
         self, replica: Replica, *, online: bool | None = None, seq: int | None = None
     ) -> None:
-        """Take what a message says of a life; None for what it does not say."""
+        """Take what a frame says of a replica; None for what it does not say."""
         known = self._seen.get(replica.device)
         if known is None or replica > known.replica:
-            known = Seen(replica, online=False, seq=None)
+            known = Sighting(replica, online=False, seq=None)
         if replica == known.replica:
             here = known.online if online is None else online
             seqs = [each for each in (known.seq, seq) if each is not None]
-            known = Seen(replica, here, max(seqs, default=None))
+            known = Sighting(replica, here, max(seqs, default=None))
         self._seen[replica.device] = known

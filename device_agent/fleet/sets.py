@@ -1,9 +1,9 @@
-"""A device's own samples: the bounded sets of its dynamic variables, one for each key.
+"""A device's samples: the bounded sets of its dynamic variables, one for each key.
 
 A variable without keys is one with the key "". A key comes with its first sample, and goes when all
-its samples are too old. Whatever the number of keys, a change costs what that key's samples cost:
-what becomes too old waits in a heap, what changed is remembered for the folds, and what an earlier
-life left is adopted when it is first written to, not before.
+its samples are too old. The cost of a change does not depend on the number of keys: keys that
+expire wait in a heap, changes are remembered for the folds, and a set of an earlier incarnation is
+adopted when it is first written to, not before.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,9 @@ from heapq import heappop, heappush
 
 from crdts import BoundedLWWSet, Replica
 from crdts.samples import HeldSample
-from device_agent.state.changes import Changes
 from device_agent.state.stored import Stored
 from lasp_edge.aggregates.local import SLIDE_FROM, Moved
-from lasp_edge.language.declarations import Variable
+from lasp_edge.variables import Variable
 
 
 class Sets:
@@ -40,40 +39,39 @@ class Sets:
         self.held: dict[str, dict[str, BoundedLWWSet]] = {name: {} for name in self._variables}
         self.moved: dict[str, dict[str, Moved | None]] = {name: {} for name in self._variables}
 
-    def restore(self, name: str, grouped_as_before: bool, changes: Changes) -> int:  # noqa: FBT001
-        """Take a variable's sets from the store; what no longer fits is left aside.
+    def restore(self, name: str, *, keys_mean_the_same: bool) -> int:
+        """Take a variable's sets from the store; what no longer fits is set aside.
 
         Args:
             name: the variable.
-            grouped_as_before: its keys mean what they meant when the sets were stored.
-            changes: where is noted what became of them.
+            keys_mean_the_same: its key function has the version that it had when they were stored.
 
         Returns:
-            How many were left aside.
+            How many were set aside.
         """
         aside, bottom = 0, self._bottom(name)
         keyed = self._variables[name].keyed
         for key, state in self._stored.take(name, bottom).items():
-            fits = isinstance(state, BoundedLWWSet) and grouped_as_before
+            fits = isinstance(state, BoundedLWWSet) and keys_mean_the_same
             if isinstance(state, BoundedLWWSet) and fits and (state or not keyed):
-                self._adopt_limits((name, key), state, changes)
+                self._adopt_limits((name, key), state)
                 self.held[name][key] = state
                 self._schedule(name, key, state)
             else:
                 aside += not fits
-                self._stored.gone((name, key), changes)
+                self._stored.remove((name, key))
         if not keyed:
             self.held[name].setdefault("", bottom)
         self.moved[name] = dict.fromkeys(self.held[name])
         return aside
 
-    def _adopt_limits(self, where: tuple[str, str], state: BoundedLWWSet, changes: Changes) -> None:
+    def _adopt_limits(self, where: tuple[str, str], state: BoundedLWWSet) -> None:
         """Let the program's limits hold, whatever the store's are."""
         bottom = self._bottom(where[0])
         if (state.bound, state.max_age_s) != (bottom.bound, bottom.max_age_s):
             control = state.control_version + 1
             state |= state.resized(bottom.bound, control, bottom.max_age_s)
-            self._stored.whole(where, state, changes)
+            self._stored.put_whole(where, state)
 
     def become(self, replica: Replica) -> None:
         """Go on as another replica; it adopts a set when it first writes to it."""
@@ -90,7 +88,6 @@ class Sets:
         values: Sequence[int],
         times_us: Sequence[int],
         accepted_us: int,
-        changes: Changes,
     ) -> None:
         """Add samples to one key of a variable, all accepted together."""
         name, key = where
@@ -102,15 +99,15 @@ class Sets:
         come, gone = state.join_changes(delta)
         if adopts:
             self.moved[name][key] = None
-            self._stored.whole(where, state, changes)
+            self._stored.put_whole(where, state)
         else:
             self._move(name, key, come, gone)
-            self._stored.note(where, state, delta, changes)
+            self._stored.put_delta(where, state, delta)
         if state.limits.max_age_us and where not in self._due:
             self._schedule(name, key, state)
 
-    def expire(self, now_us: int, changes: Changes) -> list[tuple[str, str]]:
-        """Drop what is too old, and keys that have nothing else; return what was looked at."""
+    def expire(self, now_us: int) -> list[tuple[str, str]]:
+        """Drop samples that are too old, and keys without others; return the keys that were due."""
         looked_at = []
         while self._heap and self._heap[0][0] <= now_us:
             due_us, name, key = heappop(self._heap)
@@ -122,11 +119,11 @@ class Sets:
             delta = state.expire(now_us)
             if delta.lo > state.lo:
                 self._move(name, key, *state.join_changes(delta))
-                self._stored.note((name, key), state, delta, changes)
+                self._stored.put_delta((name, key), state, delta)
             if not state and self._variables[name].keyed:
                 del self.held[name][key]
                 self.moved[name][key] = None
-                self._stored.gone((name, key), changes)
+                self._stored.remove((name, key))
             else:
                 self._schedule(name, key, state)
         return looked_at

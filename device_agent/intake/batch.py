@@ -18,7 +18,7 @@ class Batch:
         values: as read; None where one is missing.
         tags: labels of each reading.
         cursor: where the source resumes once this batch is durable.
-        refused: how many lines gave no reading at all, by reason.
+        refused: reason -> number of lines that gave no reading.
         done: the source is finished.
     """
 
@@ -36,9 +36,9 @@ class Batch:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all its readings, of which there are some, are of one event and one set of tags.
+        """Whether there are readings, all of one event and one set of tags.
 
-        Equal names and tags are most often one object, which costs next to nothing to see.
+        Equal names and tags are most often one object, so that comparing them costs little.
         """
         names, tags = self.names, self.tags
         if not names:
@@ -47,12 +47,12 @@ class Batch:
 
     @property
     def has_own_times(self) -> bool:
-        """Whether every reading has its own time; there are some."""
+        """Whether every reading has its own time, and there is at least one."""
         return set(map(type, self.times_us)) == {int}
 
     @property
     def is_stamped(self) -> bool:
-        """Whether no reading has its own time; there are some."""
+        """Whether no reading has its own time, and there is at least one."""
         return bool(self.times_us) and self.times_us.count(None) == len(self)
 
 

@@ -1,11 +1,11 @@
 """Whole columns of readings, accepted without a Python function or an object a reading.
 
-What goes by columns: readings of events that no function of the user's sees one by one. Each step
-is one operation over a column: it is quantised, compared with floor and clock, looked up among the
-known identities, cut at the panes' boundaries and lifted, and collected. What is unusual in a batch
-is taken out first (refused values, times out of range) or looked at by itself (a block of
-identities that may hold a repeat). What is unusual as a whole is left to `one_by_one`, the
-definition: both change exactly the same, and a test compares them.
+This is the path of events whose readings no function of the user's must see. Each step is one
+operation over a column: values are quantised, times are compared with floor and clock, identities
+are looked up, columns are cut at the panes' boundaries and lifted, and samples are collected.
+Refused values and times out of range are removed first; a block of identities that may hold a
+repeat is looked through by itself. A batch in which the order of readings matters is left to
+`one_by_one`, the definition: both change exactly the same, and a test compares them.
 """
 
 from bisect import bisect_left
@@ -20,7 +20,6 @@ from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route
-from device_agent.intake.source_progress import Accepted
 from device_agent.settings import Settings
 from device_agent.state.changes import BLOCK_US, BlockId, PaneId, ReadingRow
 from device_agent.state.panes import Panes
@@ -99,12 +98,15 @@ class ByColumn:
         self._settings, self._routes, self._progress = settings, routes, progress
         self._identities, self._panes, self._text_of = identities, panes, identities.text_of
 
-    def accept(self, batch: Batch, pending: PendingBatch) -> Accepted | None:
-        """Accept what is acceptable of a batch; None: it goes one by one, and nothing changed.
+    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool] | None:
+        """Accept what is acceptable of a batch, or change nothing if it must go one by one.
 
         Args:
             batch: one or more readings.
             pending: no builder of a pane is in it; panes are folded into at once.
+
+        Returns:
+            As `OneByOne.accept`; None where nothing was changed.
 
         Raises:
             ValueError: the columns are not equally long.
@@ -132,12 +134,12 @@ class ByColumn:
         self._fold(accepted, pending.now_us)
         highs_us = [column.by_time[0][-1] for column, _ in accepted]
         high_us = None if stamped else max(highs_us, default=None)
-        return Accepted(high_us, stamped and bool(highs_us))
+        return high_us, stamped and bool(highs_us)
 
     def _columns(
         self, batch: Batch, now_us: int, counted: Counter[str], *, stamped: bool
     ) -> list[EventColumns] | None:
-        """Return what may be accepted, by event; None if it does not go by columns."""
+        """Return the readings that may be accepted, by event; None if they must go one by one."""
         names, whole = batch.names, (batch.times_us, batch.values, batch.tags)
         alone = names.count(names[0]) == len(names)
         routes = [self._routes.get(n) for n in ([names[0]] if alone else dict.fromkeys(names))]
@@ -167,7 +169,7 @@ class ByColumn:
     ) -> Sequence[Sequence[Any]]:
         """Return times, quantised values, tags and values as read, without the refused."""
         times_us, read, tags = part
-        values: Sequence[int | Refused] | None = route.event.resolution.quantise_surely(read)
+        values: Sequence[int | Refused] | None = route.event.resolution.quantise_certain(read)
         if values is None:
             values = route.event.resolution.quantise_column(read)
             fit = [type(value) is int for value in values]
@@ -297,12 +299,12 @@ class ByColumn:
 
 
 def _at(places: Sequence[int], column: Sequence[int]) -> list[int]:
-    """Return what stands at these places."""
+    """Return the elements at these places."""
     return [column[place] for place in places]
 
 
 def _kept(kept: Sequence[bool], *columns: Sequence[Any]) -> list[list[Any]]:
-    """Return the columns without what is not kept."""
+    """Return the columns with only the elements whose `kept` is true."""
     return [list(compress(column, kept)) for column in columns]
 
 

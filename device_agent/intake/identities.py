@@ -87,7 +87,7 @@ class Block:
 
     @property
     def identities(self) -> set[Identity]:
-        """What the block holds."""
+        """Time and value of each reading in the block."""
         return set(zip(self.times_us, self._values, strict=True))
 
     def add(self, time_us: int, quantised: int) -> bool:
@@ -106,7 +106,7 @@ class Block:
         return (time_us, quantised) in self._known
 
     def put(self, time_us: int, quantised: int) -> None:
-        """Take in an identity that is not here."""
+        """Add an identity that is not here yet."""
         self.times_us.append(time_us)
         self._values.append(quantised)
         if time_us > self.last_us:
@@ -117,7 +117,7 @@ class Block:
             self._known.add((time_us, quantised))
 
     def put_later(self, times_us: Sequence[int], values: Sequence[int]) -> None:
-        """Take in identities of ascending times later than `last_us`, none of them twice."""
+        """Add identities whose times ascend and are later than `last_us`."""
         self.times_us.extend(times_us)
         self._values.extend(values)
         self.last_us = times_us[-1]
@@ -141,7 +141,7 @@ class Block:
 
 
 def _width(number: int) -> int:
-    """Return how many bytes hold a number."""
+    """Return the number of bytes that hold a number."""
     return (number.bit_length() + 7) // 8
 
 
@@ -192,7 +192,7 @@ def block_numbers(times_us: Sequence[int]) -> list[int]:
 
 
 class Identities:
-    """The blocks in memory, least recently used first.
+    """The blocks of identities in memory, least recently used first.
 
     Args:
         highs: the last block that the store holds of each stream, as (event, tags, block).
@@ -204,7 +204,7 @@ class Identities:
     __slots__ = ("_blocks", "_changed", "_highs", "_latest", "text_of")
 
     def __init__(self, highs: Iterable[tuple[str, str, int]] = ()) -> None:
-        self.text_of = TagTexts()
+        self.text_of = TagTexts().text
         self._blocks: dict[BlockId, Block] = {}
         self._latest: dict[tuple[str, str], Block] = {}  # of each stream
         self._changed: list[Block] = []
@@ -212,7 +212,7 @@ class Identities:
 
     @property
     def held(self) -> int:
-        """How many identities are in memory."""
+        """The number of identities in memory."""
         return sum([len(block.times_us) for block in self._blocks.values()])
 
     def high(self, event: str, tags: str) -> int | None:
@@ -225,12 +225,12 @@ class Identities:
         return last is not None and block.block <= last and block not in self._blocks
 
     def recall(self, block: BlockId, stored: bytes | None) -> None:
-        """Take a block's stored identities into memory."""
+        """Take a stored block into memory; None: the store does not hold it."""
         if block not in self._blocks:
             self._blocks[block] = Block(block, stored)
 
     def block(self, block: BlockId) -> Block:
-        """Return a block that is to be looked into."""
+        """Return the block of this name, which becomes the one that was used last."""
         assert not self.wanted(block), "a block is recalled before it is used"
         found = self._blocks.pop(block, None)
         if found is None:
@@ -239,7 +239,7 @@ class Identities:
         return found
 
     def at(self, event: str, tags: str, time_us: int) -> Block:
-        """Return the block that a time lies in: most often, the one that was used before."""
+        """Return the block that a time lies in: most often, the one that its stream used last."""
         block = self._latest.get((event, tags))
         number = time_us // BLOCK_US
         if block is None or block.name.block != number:
@@ -247,18 +247,18 @@ class Identities:
         return block
 
     def is_at(self, event: str, tags: str, number: int) -> bool:
-        """Return whether a stream's block is the one that was used before, and is in memory."""
+        """Return whether a stream used this block last; then it is in memory."""
         block = self._latest.get((event, tags))
         return block is not None and block.name.block == number
 
     def touched(self, block: Block) -> None:
-        """Note that a block has new identities."""
+        """Note that a block has identities that the store does not hold."""
         if not block.changed:
             block.changed = True
             self._changed.append(block)
 
     def take_changed(self) -> dict[BlockId, bytes]:
-        """Return the changed blocks as bytes."""
+        """Return the blocks that changed since the last time, as bytes."""
         taken = {}
         for block in sorted(self._changed, key=attrgetter("name")):
             event, tags, number = block.name
@@ -269,7 +269,7 @@ class Identities:
         return taken
 
     def forget(self) -> None:
-        """Let the blocks go that were not used for longest; the store holds them all."""
+        """Drop the blocks that were not used for longest; the store must hold them all."""
         held = self.held + BLOCK_WEIGHT * len(self._blocks)
         if held <= KEPT_IDENTITIES:
             return

@@ -53,7 +53,7 @@ class Intake(Part):
     """Accepts readings.
 
     Args:
-        program: the program.
+        plan: the program's plan.
         device: whose readings they are.
         settings: limits of lateness, retention and skew.
         restored: what the store holds.
@@ -70,7 +70,7 @@ class Intake(Part):
 
     def __init__(
         self,
-        program: Plan,
+        plan: Plan,
         device: str,
         settings: Settings,
         restored: Restored,
@@ -85,11 +85,11 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, restored.facts)
         self._noted_us = progress.promised_us
         self.identities = Identities(restored.last_blocks)
-        self._routes = {name: Route(program, event) for name, event in program.events.items()}
+        self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
         found = (settings, self._routes, progress, self.identities, panes)
         self._by_column = ByColumn(*found)
-        self._one_by_one = OneByOne(program, device, *found, variables)
+        self._one_by_one = OneByOne(plan, device, *found, variables)
         self.column_least = COLUMN_LEAST
         self._pending = PendingBatch()
         self._changes = Changes()
@@ -162,7 +162,8 @@ class Intake(Part):
         accepted = self._by_column.accept(batch, pending) if by_column else None
         if accepted is None:
             accepted = self._one_by_one.accept(batch, pending)
-        self.sources.advance(batch, accepted)
+        high_us, stamped = accepted
+        self.sources.advance(batch, high_us, stamped)
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which no source has more; None while that is unknown."""
@@ -188,13 +189,13 @@ class Intake(Part):
         for where, builder in sorted(pending.builders.items(), key=itemgetter(0)):
             if builder.values:
                 self._panes.fold_in(self._panes.own(*where), builder.partial(), pending.now_us)
-        self._variables.record(pending.updates, self.progress.stamp_us, changes)
+        self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():
-            self._counters.add(name, changes, count)
+            self._counters.add(name, count)
         if pending.accepted and self.progress.high_us is not None:
             self._panes.advance(self.progress.high_us)
             changes.facts.add(self.progress.facts())
@@ -203,11 +204,13 @@ class Intake(Part):
         """Join, so that the parts after this one see every reading."""
         self.join()
 
-    def take_changes(self) -> Changes:
+    def take_changes(self) -> Changes | None:
         """Join, and return identities, readings, progress and sources; panes give their own."""
         self.join()
+        self._changes.sources = self.sources.take_changed()
+        if not self._changes:
+            return None
         taken, self._changes = self._changes, Changes()
-        taken.sources = self.sources.take_changed()
         return taken
 
     def take_notes(self) -> Changes | None:

@@ -15,21 +15,21 @@ from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
-from device_agent.intake.source_progress import Accepted
 from device_agent.settings import Settings
 from device_agent.state.changes import ReadingRow
+from device_agent.state.counters import error_text
 from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.updates import Change, run_handlers
+from lasp_edge.language.updates import Mutation, run_handlers
 
 
 class OneByOne:
     """Accepts readings of any kind, one after the other.
 
     Args:
-        program: whose handlers see readings.
+        plan: of the program whose handlers see readings.
         device: whose readings they are.
         settings: how far ahead a reading may be, and whether readings are kept.
         routes: where the readings of each event go.
@@ -40,7 +40,7 @@ class OneByOne:
 
     def __init__(
         self,
-        program: Plan,
+        plan: Plan,
         device: str,
         settings: Settings,
         routes: Mapping[str, Route],
@@ -49,13 +49,17 @@ class OneByOne:
         panes: Panes,
         variables: Variables,
     ) -> None:
-        self._program, self._device = program, device
+        self._plan, self._device = plan, device
         self._routes, self._progress, self._identities = routes, progress, identities
         self._panes, self._variables, self._text_of = panes, variables, identities.text_of
         self._max_skew_us, self._keep_readings = settings.max_skew_us, settings.keep_readings
 
-    def accept(self, batch: Batch, pending: PendingBatch) -> Accepted:
-        """Accept what is acceptable of a batch."""
+    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool]:
+        """Accept what is acceptable of a batch.
+
+        Returns:
+            The greatest own time that was accepted, and whether readings were stamped.
+        """
         high_us, stamped = None, False
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
@@ -75,7 +79,7 @@ class OneByOne:
                 at_us, text = self._progress.stamp_us, self._text_of(tags)
                 row = ReadingRow(at_us, name, time_us, value, quantised, text, batch.source)
                 pending.readings.append(row)
-        return Accepted(high_us, stamped)
+        return high_us, stamped
 
     def _accept_one(  # noqa: C901 - the path that every single reading takes
         self,
@@ -140,26 +144,26 @@ class OneByOne:
                 for variable in route.collecting:
                     pending.updates.extend(variable.name, "", (quantised,), (time_us,))
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            pending.refuse(f"program: {_text_of_error(error)}")
+            pending.refuse(f"program: {error_text(error)}")
             return False
         for builder in builders:
             builder.add(quantised, time_us)
         return True
 
-    def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Change]:
+    def _changes_of(self, route: Route, event: Any, quantised: int, time_us: int) -> list[Mutation]:
         """Return the changes that collections and handlers make for a reading."""
         changes = []
         for variable in route.collecting:
-            key = self._program.functions.key(variable.name, event)
-            changes.append(Change(variable.name, "add", (quantised, time_us), key))
-        return changes + run_handlers(self._program, event) if route.needs_event else changes
+            key = self._plan.functions.key(variable.name, event)
+            changes.append(Mutation(variable.name, "add", (quantised, time_us), key))
+        return changes + run_handlers(self._plan, event) if route.needs_event else changes
 
     def _builder(
         self, pending: PendingBatch, target: WindowTarget, event: Any, time_us: int
     ) -> PaneBuilder:
         """Return the builder of the pane entry that a reading belongs to."""
         window, span_us, stream, infallible = target
-        key = self._program.functions.key(window.name, event) if window.keyed else ""
+        key = self._plan.functions.key(window.name, event) if window.keyed else ""
         where = (stream, key, time_us - time_us % span_us)
         builder = pending.builders.get(where)
         if builder is None:
@@ -167,12 +171,3 @@ class OneByOne:
             builder = PaneBuilder(window, held, infallible=infallible)
             pending.builders[where] = builder
         return builder
-
-
-def _text_of_error(error: Exception) -> str:
-    """Return an error's type and text; the type alone if its text cannot be made."""
-    kind = type(error).__name__
-    try:
-        return f"{kind}: {error}"
-    except Exception:  # noqa: BLE001 - its own text may raise anything
-        return kind

@@ -38,18 +38,18 @@ class Route:
         "validate_each",
     )
 
-    def __init__(self, program: Plan, event: EventType) -> None:
+    def __init__(self, plan: Plan, event: EventType) -> None:
         self.event = event
         self.quantise = event.resolution.quantise
-        windows = [w for w in program.windows.values() if w.source.name == event.name]
+        windows = [w for w in plan.windows.values() if w.source.name == event.name]
         self.targets = tuple(
             WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
             for w in sorted(windows, key=lambda w: w.stream)
         )
-        self.collecting = program.collections.get(event.name, ())
+        self.collecting = plan.collections.get(event.name, ())
         keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
-        self.needs_event = keyed or event.name in program.functions.handlers
-        fallible = {f.source.name for f in program.local_folds.values() if not f.fold.is_built_in}
+        self.needs_event = keyed or bool(plan.functions.handlers.get(event.name))
+        fallible = {f.source.name for f in plan.local_folds.values() if not f.fold.is_built_in}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)
         self.by_column = infallible and not self.needs_event and not self.validate_each

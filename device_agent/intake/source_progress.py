@@ -1,22 +1,11 @@
 """How far each source has been read, and what that promises: nothing older will come from it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from device_agent.intake.batch import Batch
 from device_agent.state.changes import SourceRow
 
-
-class Accepted(NamedTuple):
-    """What the accepted readings of a batch say of their source.
-
-    Attributes:
-        high_us: the greatest own time; None if no reading had one.
-        stamped: there are readings without a time of their own.
-    """
-
-    high_us: int | None
-    stamped: bool
+_UNREAD = SourceRow()
 
 
 class SourceProgress:
@@ -40,14 +29,19 @@ class SourceProgress:
     def cursor(self, source: str) -> str | None:
         """Return where a source resumes, and count it among the sources of this life."""
         self._live.add(source)
-        row = self._rows.get(source, SourceRow())
+        row = self._rows.get(source, _UNREAD)
         self._rows[source] = row._replace(done=False)  # its file may have grown
         return row.cursor
 
-    def advance(self, batch: Batch, accepted: Accepted) -> None:
-        """Note that a batch was read."""
-        before = self._rows.get(batch.source) or SourceRow()
-        high_us, stamped = accepted
+    def advance(self, batch: Batch, high_us: int | None, stamped: bool) -> None:  # noqa: FBT001
+        """Note that a batch was read.
+
+        Args:
+            batch: the batch.
+            high_us: the greatest own time among its accepted readings; None if none had one.
+            stamped: it has accepted readings without a time of their own.
+        """
+        before = self._rows.get(batch.source) or _UNREAD
         if before.high_us is not None:
             high_us = before.high_us if high_us is None else max(high_us, before.high_us)
         after = SourceRow(batch.cursor, high_us, stamped or before.stamped, batch.done)

@@ -15,14 +15,15 @@ def tags_text(tags: Mapping[str, str]) -> str:
 
 
 class TagTexts:
-    """`tags_text`, which remembers what it has returned."""
+    """Texts of tags that were made before."""
 
     __slots__ = ("_texts",)
 
     def __init__(self) -> None:
         self._texts: dict[tuple[tuple[str, str], ...], str] = {}
 
-    def __call__(self, tags: Mapping[str, str]) -> str:
+    def text(self, tags: Mapping[str, str]) -> str:
+        """Return what `tags_text` returns."""
         if not tags:
             return ""
         items = tuple(tags.items())

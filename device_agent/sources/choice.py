@@ -9,8 +9,6 @@ from device_agent.sources.source import Option, Source, SourceContext, SourceKin
 KINDS: tuple[SourceKind, ...] = (host.KIND, jsonl_file.KIND, csv_file.KIND, mqtt_topic.KIND)
 """Every kind of source; a new one is its file and its place in this row."""
 
-_BY_NAME = {kind.name: kind for kind in KINDS}
-
 
 def source_from_spec(spec: str, context: SourceContext) -> Source:
     """Return the source that a text such as `host` or `csv:PATH` names.
@@ -19,7 +17,7 @@ def source_from_spec(spec: str, context: SourceContext) -> Source:
         ValueError: the text, or an option beside it, cannot work.
     """
     name, colon, place = spec.partition(":")
-    kind = _BY_NAME.get(name)
+    kind = next((kind for kind in KINDS if kind.name == name), None)
     if kind is None or bool(colon) != bool(kind.place) or bool(place) != bool(kind.place):
         *others, last = [kind.form for kind in KINDS]
         raise ValueError(f"--source is {', '.join(others)} or {last}, not {spec!r}")

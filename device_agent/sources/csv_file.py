@@ -30,7 +30,7 @@ class CsvRows:
 
     def __init__(self, path: Path, offset: int, line: int, needed: list[str]) -> None:
         head = RecordedFile(path, 0, 0)
-        first = head.take(1)
+        first = head.read_lines(1)
         head.close()
         self._columns = next(csv.reader([_text(line) for line in first]), [])
         missing = [column for column in needed if column not in self._columns]
@@ -77,7 +77,7 @@ class CsvRows:
         return dict(zip(self._columns, cells, strict=True))
 
     def _lines(self, now_us: int) -> Iterator[str]:
-        while lines := self._file.take(1):
+        while lines := self._file.read_lines(1):
             if not lines[0].endswith(b"\n"):
                 settled_us = self._file.changed_us() + SETTLED_US
                 if settled_us > now_us:

@@ -72,7 +72,7 @@ class JsonLines:
         return rows
 
     def _complete_lines(self, limit: int) -> list[bytes]:
-        lines = self._file.take(limit)
+        lines = self._file.read_lines(limit)
         if lines and not lines[-1].endswith(b"\n") and isinstance(record_of(lines[-1]), str):
             self._file.go_back(self.offset - len(lines.pop()), self.line - 1)
         return lines
@@ -83,7 +83,7 @@ class JsonLines:
 
 
 def record_of(line: bytes) -> Record | str:
-    """Return the object in a line, or the reason why there is none.
+    """Return the object in a line, or the reason why it has none.
 
     >>> record_of(b'{"a": 1}'), record_of(b"[1]"), record_of(b"{")
     ({'a': 1}, 'not a JSON object', 'not JSON')

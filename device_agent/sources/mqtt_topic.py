@@ -4,10 +4,10 @@ An object becomes readings as a row of a file does. A bare number is a reading o
 that `--event` names, or else of the event called like the last level of the topic.
 
 A message is acknowledged to the broker once its readings are durable, and the broker keeps what
-comes while the agent is away. So none is lost, but the broker sends one again that was stored and
-not yet acknowledged when the agent was killed. A reading with a time of its own is then known and
-dropped; one that the agent stamps counts twice, for nothing tells it from a new one: publish a
-time where that matters.
+comes while the agent is away. So no message is lost, but the broker sends a message again that was
+stored and not yet acknowledged when the agent was killed. A reading with a time of its own is then
+a repeat, and dropped. A reading that the agent stamps counts twice, for nothing tells it from a new
+one: publish a time where that matters.
 """
 
 import hashlib

@@ -11,12 +11,12 @@ UNREADABLE = "unreadable rest of the file"
 
 
 class RecordedFile:
-    """Lines of a file, and the place behind those that were taken.
+    """Lines of a file, and the place behind those that were read.
 
     Attributes:
         offset, line: bytes and lines before the next one.
         ended: nothing more was there when it was read last.
-        damaged: the rest cannot be read: a gzip file that is cut off, or a failing disk.
+        damaged: the rest cannot be read: a gzip file is cut off, or a disk fails.
 
     Raises:
         OSError: it cannot be opened.
@@ -36,7 +36,7 @@ class RecordedFile:
         if reached < offset or (not compressed and path.stat().st_size < offset):
             raise ValueError(f"{path} is shorter than the {offset} bytes that were read of it")
 
-    def take(self, limit: int) -> list[bytes]:
+    def read_lines(self, limit: int) -> list[bytes]:
         """Return up to `limit` lines; only the last of the file may lack its end of line."""
         lines: list[bytes] = []
         try:
@@ -51,7 +51,7 @@ class RecordedFile:
         return lines
 
     def go_back(self, offset: int, line: int) -> None:
-        """Give back what was taken behind a place."""
+        """Go back to an earlier place, so that the lines behind it are read again."""
         if offset != self.offset:
             self._file.seek(offset)
             self.offset, self.line = offset, line

@@ -50,7 +50,7 @@ class Option(NamedTuple, Generic[Value]):
         name: the option without its dashes, such as `host-every`.
         default: its value where it is not given.
         parse: returns the value that a text means, or a list of texts if the option `repeats`;
-            raises ValueError for one that means none.
+            raises ValueError for a text that is not a value.
         help, metavar, choices: for the command's help.
         repeats: it may be given several times.
         title: the heading of the help under which it stands.
@@ -67,7 +67,7 @@ class Option(NamedTuple, Generic[Value]):
 
 
 class SourceContext(NamedTuple):
-    """What a source is told about its agent.
+    """The facts about an agent that its sources may use.
 
     Attributes:
         events: the names of the program's events.
@@ -109,7 +109,7 @@ class SourceKind(NamedTuple):
 
     @property
     def form(self) -> str:
-        """What a user writes, such as `jsonl:PATH`."""
+        """The text that a user writes, such as `jsonl:PATH`."""
         return f"{self.name}:{self.place}" if self.place else self.name
 
 

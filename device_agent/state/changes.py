@@ -112,7 +112,10 @@ class Changes:
         self.all_dirty = False
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in self.__slots__)
+        stored = self.identities or self.panes or self.deltas or self.states or self.sources
+        return bool(
+            stored or self.counters or self.readings or self.replica or self.all_dirty or self.facts
+        )
 
     def make_all_dirty(self) -> None:
         """Let every pane entry be dirty again, those in the store and those that changed before."""
@@ -120,21 +123,25 @@ class Changes:
         self.panes = {pane: row._replace(dirty=True) for pane, row in self.panes.items()}
 
     def add(self, later: "Changes") -> None:
-        """Take over what `later` says; a key of both has what `later` says of it."""
+        """Take over what `later` says; a key of both has what `later` says of it.
+
+        Its dictionaries may become part of this one: `later` is not used again.
+        """
         self.replica = later.replica or self.replica
         if later.all_dirty:
             self.make_all_dirty()
+        self.panes = self.panes | later.panes if self.panes else later.panes
         for where in later.states:
             self.deltas.pop(where, None)  # the whole state is later than these
         for where, parts in later.deltas.items():
             self.deltas.setdefault(where, []).extend(parts)
-        self.identities.update(later.identities)
-        self.panes.update(later.panes)
         self.states.update(later.states)
+        self.identities.update(later.identities)
         self.sources.update(later.sources)
         self.counters.update(later.counters)
-        self.readings.extend(later.readings)
-        self.facts.add(later.facts)
+        self.readings += later.readings
+        if later.facts:
+            self.facts.add(later.facts)
 
 
 class Restored:

@@ -1,38 +1,47 @@
-"""Counted outcomes: totals by name, over all lives of the agent.
+"""Counted outcomes: totals by name, over all incarnations of the agent.
 
-What strangers or a user's function say may have endless variety, so that only so many names are
-kept; the rest is counted together.
+A name may hold what a stranger sent or what a user's function raised, which has endless variety.
+So the number of names is bounded; what comes after that is counted together, by group: the text
+before the first colon.
 """
 
 from collections.abc import Mapping
+from typing import Any, Final
 
+from device_agent.parts import Part
 from device_agent.state.changes import Changes
 
 KEPT_NAMES = 200
+"""Names that are counted apart: some 40 kB at most, and more than a program and its faults have."""
 NAME_BYTES = 200
+"""Bytes of a name, at most: an error's type and the beginning of its text."""
 OTHER = "other reasons"
 
+OUTCOMES: Final = ("accepted", "repeated", "late", "too_late", "in_the_future", "refused")
+"""What can become of a reading, for reports."""
 
-class Counters:
+
+class Counters(Part):
     """Totals by name.
 
     Args:
-        totals: those of earlier lives.
+        totals: those of earlier incarnations.
     """
 
-    __slots__ = ("_unwritten", "totals")
+    name = "counters"
 
     def __init__(self, totals: Mapping[str, int]) -> None:
         self.totals = dict(totals)
         self._unwritten: set[str] = set()
+        self._pending = False
 
-    def add(self, name: str, changes: Changes, by: int = 1) -> None:
-        """Count, in the next commit."""
+    def add(self, name: str, by: int = 1) -> None:
+        """Count, and let the next commit have it."""
         self.note(name, by)
-        self.write(changes)
+        self._pending = True
 
     def note(self, name: str, by: int = 1) -> None:
-        """Count; it alone is worth no commit, and waits for `write`."""
+        """Count; it may wait for another commit."""
         name = name.encode("ascii", "backslashreplace")[:NAME_BYTES].decode()
         if name not in self.totals and len(self.totals) >= KEPT_NAMES:
             group, colon, _ = name.partition(": ")
@@ -40,8 +49,26 @@ class Counters:
         self.totals[name] = self.totals.get(name, 0) + by
         self._unwritten.add(name)
 
-    def write(self, changes: Changes) -> None:
-        """Put what was only noted into the changes."""
-        for name in sorted(self._unwritten):
-            changes.counters[name] = self.totals[name]
+    def take_changes(self) -> Changes | None:
+        return self.take_notes() if self._pending else None
+
+    def take_notes(self) -> Changes | None:
+        self._pending = False
+        if not self._unwritten:
+            return None
+        changes = Changes()
+        changes.counters = {name: self.totals[name] for name in sorted(self._unwritten)}
         self._unwritten.clear()
+        return changes
+
+    def report(self) -> dict[str, Any]:
+        return {name: self.totals.get(name, 0) for name in OUTCOMES}
+
+
+def error_text(error: Exception) -> str:
+    """Return an error's type and text; only the type where its own text raises an error."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"
+    except Exception:  # noqa: BLE001 - a user's exception may raise anything when it is printed
+        return kind

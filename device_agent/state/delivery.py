@@ -99,10 +99,12 @@ class PaneDelivery(Part):
         self._replica = replica
         self.memory.become(replica)
 
-    def take_changes(self) -> Changes:
+    def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the lake if it did."""
         changes = self.memory.take_changes()
-        changes.facts, self._facts = self._facts, Facts()
+        if self._facts:
+            changes = changes or Changes()
+            changes.facts, self._facts = self._facts, Facts()
         return changes
 
     def committed(self) -> None:
@@ -110,9 +112,8 @@ class PaneDelivery(Part):
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield frames of due entries, oldest first, while few are in flight."""
-        topic = self._topics.pane(self._replica.device)
         for frame in self._frames(now_us):
-            yield Publication(topic, frame.encode(), retain=False, pane_frame=frame.number)
+            yield Publication.of(frame, self._topics)
 
     def _frames(self, now_us: int) -> Iterator[PaneFrame]:
         panes, flights = self.memory, self.flights

@@ -53,7 +53,7 @@ class Facts:
     settled: dict[str, Settled] | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) is not None for name in _NAMES)
+        return self != _NO_FACTS
 
     def add(self, later: "Facts") -> None:
         """Take over what `later` says."""
@@ -89,3 +89,4 @@ def _typed(name: str, plain: Any) -> Any:
 
 
 _NAMES = tuple(field.name for field in fields(Facts))
+_NO_FACTS = Facts()

@@ -182,7 +182,9 @@ class Panes:
         self.dirty -= evicted
         return evicted
 
-    def take_changes(self) -> Changes:
-        """Return the entries that changed since the last time."""
+    def take_changes(self) -> Changes | None:
+        """Return the entries that changed since the last time; None if there are none."""
+        if not (self._changes.panes or self._changes.all_dirty):
+            return None
         taken, self._changes = self._changes, Changes()
         return taken

@@ -1,4 +1,4 @@
-"""How variables are kept in the store: as deltas, and now and then whole.
+"""How variables are kept in the store: as deltas, and from time to time as a whole state.
 
 What is stored of one key of one variable is a row of parts; their join is the state. A change adds
 its delta, so flash is written for what changed; after some deltas the whole state replaces them, so
@@ -9,26 +9,28 @@ from collections.abc import Mapping, Sequence
 
 from crdts import BoundedLWWSet, Lattice
 from crdts.wire import decode, encode
+from device_agent.parts import Part
 from device_agent.state.changes import Changes, VariableId
 
 DELTAS_PER_STATE = 64
-"""After so many stored deltas a variable is stored whole."""
+"""Stored deltas after which a variable without keys is stored whole: a start joins at most 64."""
 DELTAS_PER_KEY = 8
-"""As many for one of the many keys of a variable, so that a start stays quick."""
+"""The same for each key of a variable with keys: there may be thousands of them."""
 STORED_BYTES = 1 << 30
-"""An own stored state is decoded whatever its size; a peer's is bounded by its frame."""
+"""Bytes of an own stored state, at most: no limit in effect. A peer's is bounded by its frame."""
 
 
-class Stored:
+class Stored(Part):
     """What the store holds of variables, and what is to be changed there.
 
     Args:
         parts: variable -> key -> encoded parts, in the order in which they were stored.
     """
 
-    __slots__ = ("_counts", "_parts")
+    name = "stored variables"
 
     def __init__(self, parts: Mapping[str, Mapping[str, Sequence[bytes]]]) -> None:
+        self._changes = Changes()
         self._parts = dict(parts)
         self._counts = {
             (name, key): len(several)
@@ -37,7 +39,7 @@ class Stored:
         }
 
     def take(self, name: str, bottom: Lattice) -> dict[str, Lattice | None]:
-        """Return key -> state of a variable, once; None where something else was stored."""
+        """Return key -> state of a variable, once; None where another type was stored."""
         found: dict[str, Lattice | None] = {}
         for key, parts in self._parts.pop(name, {}).items():
             found[key] = state = _joined(parts, bottom)
@@ -45,30 +47,40 @@ class Stored:
                 self._counts[name, key] = DELTAS_PER_STATE  # the next change stores it whole
         return found
 
-    def note(self, where: VariableId, state: Lattice, delta: Lattice, changes: Changes) -> None:
-        """Note that `delta` was joined into `state`."""
+    def put_delta(self, where: VariableId, state: Lattice, delta: Lattice) -> None:
+        """Store what changed: `delta` was joined into `state`."""
         count = self._counts.get(where, 0) + 1
         if count > (DELTAS_PER_KEY if where[1] else DELTAS_PER_STATE):
-            self.whole(where, state, changes)
+            self.put_whole(where, state)
             return
         self._counts[where] = count
-        changes.deltas.setdefault(where, []).append((count, encode(delta)))
+        self._changes.deltas.setdefault(where, []).append((count, encode(delta)))
 
-    def whole(self, where: VariableId, state: Lattice, changes: Changes) -> None:
-        """Note that a state is to be stored whole, in place of all that was stored."""
+    def put_whole(self, where: VariableId, state: Lattice) -> None:
+        """Store a state whole, in place of all that was stored."""
         self._counts[where] = 0
-        changes.deltas.pop(where, None)
-        changes.states[where] = encode(state)
+        self._changes.deltas.pop(where, None)
+        self._changes.states[where] = encode(state)
 
-    def gone(self, where: VariableId, changes: Changes) -> None:
-        """Note that a key is no more."""
+    def remove(self, where: VariableId) -> None:
+        """Remove a key from the store."""
         self._counts.pop(where, None)
-        changes.deltas.pop(where, None)
-        changes.states[where] = None
+        self._changes.deltas.pop(where, None)
+        self._changes.states[where] = None
+
+    def take_changes(self) -> Changes | None:
+        changes = self._changes
+        if not (changes.deltas or changes.states):
+            return None
+        self._changes = Changes()
+        return changes
 
 
 def fitting(encoded: bytes, bottom: Lattice) -> Lattice | None:
-    """Return the state if it is one of this kind, None else. A set may have other limits."""
+    """Return the state if its type and settings are those of `bottom`, else None.
+
+    A set may have other limits: they can be changed.
+    """
     try:
         state = decode(encoded, max_bytes=STORED_BYTES)
     except ValueError:

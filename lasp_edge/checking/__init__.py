@@ -3,6 +3,7 @@
 - `laws`: what every fold must keep
 - `search`: looks for a case that breaks a law, and makes it small
 - `programs`: the folds of a program, and their verdicts
-- `sources`, `record`: which function changed its text but not its version
+- `identities`: what identifies each window and fold (`--plan`)
+- `texts`, `record`: which function changed its text but not its version
 - `command`: the command
 """

@@ -1,13 +1,17 @@
 """Check that a program's folds keep the laws that sliding and merging rest on.
 
 Each law is tried on small cases and on drawn ones; a fold that breaks it is shown with the smallest
-counter-example that was found. Samples are written lift(value in steps, time in microseconds).
+counter-example that was found. TimedValues are written lift(value in steps, time in microseconds).
 
-A key, a handler or a fold of your own whose text changed while its version stayed is warned of:
+`check` warns of a key, a handler or a fold of your own whose text changed while its version stayed:
 what it makes now would be added to what it made before. The texts are remembered, as hashes without
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
   lasp-edge check greenhouse:program
+
+With --plan it tries nothing and prints one line for each window and fold: its stream id, pane,
+keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
+and the lake that it had.
 
 Exit codes: 0 every law holds, 1 one is broken (or, with --strict, there is a warning), 2 or 3 the
 program cannot be loaded.
@@ -17,8 +21,9 @@ import argparse
 from pathlib import Path
 
 from lasp_edge.checking import record
+from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
-from lasp_edge.checking.sources import sources_of
+from lasp_edge.checking.texts import texts_of
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
@@ -37,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--accept", action="store_true", help="remember changed texts: they mean the same as before"
     )
+    add("--plan", action="store_true", help="only print what identifies its windows and folds")
     add("--strict", action="store_true", help="exit with 1 where there is a warning, too")
 
 
@@ -45,6 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.examples < 0:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
     plan = load_plan(arguments.program)
+    if arguments.plan:
+        print("\n".join(identities(plan)))  # noqa: T201
+        return Exit.FINE
     broken = _check_folds(plan, arguments.examples, arguments.seed)
     warnings = 0
     if not arguments.no_record:
@@ -54,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_folds(plan: Plan, examples: int, seed: int) -> int:
-    """Print what came of each fold; return how many laws are broken."""
+    """Print the verdicts on each fold; return how many laws are broken."""
     broken = 0
     for named in folds_of(plan):
         print(f"{', '.join(named.where)}: {named.fold!r}")  # noqa: T201
@@ -70,15 +79,15 @@ def _check_folds(plan: Plan, examples: int, seed: int) -> int:
 
 def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
     """Print what changed its text but not its version; return how many did."""
-    programs, sources = record.read(path), sources_of(plan)
+    programs, texts = record.read(path), texts_of(plan)
     known = programs.get(plan.name, {})
-    changed = [] if accept else record.changed(sources, known)
-    for source in changed:
+    changed = [] if accept else record.changed(texts, known)
+    for text in changed:
         print(  # noqa: T201
-            f"WARNING  {source.name}: its text changed, and version {source.version} did not. "
-            f"Raise {source.remedy} if it means something else now; else --accept it."
+            f"WARNING  {text.name}: its text changed, and version {text.version} did not. "
+            f"Raise {text.remedy} if it means something else now; else --accept it."
         )
-    now = record.remembered(sources, known, accept=accept)
+    now = record.remembered(texts, known, accept=accept)
     if now != known:
         record.write(path, programs | {plan.name: now})
     return len(changed)

@@ -21,9 +21,9 @@ from lasp_edge.folds.columns import Algebra, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 
-Sample = tuple[int, int]
+TimedValue = tuple[int, int]
 """A quantised value and its time in microseconds."""
-Samples = Sequence[Sample]
+TimedValues = Sequence[TimedValue]
 Sides = Iterator[tuple[str, Any]]
 Law = Callable[..., Sides]
 
@@ -31,12 +31,12 @@ _STEP = Resolution("0.5")
 _ANY_SIZE = 2**500
 
 
-def partial_of(fold: Fold, samples: Samples) -> Partial:
+def partial_of(fold: Fold, samples: TimedValues) -> Partial:
     """Return the partial of samples by its definition: `combine` over `lift`."""
     return reduce(fold.combine, [fold.lift(*sample) for sample in samples], fold.zero)
 
 
-def fits_the_columns(fold: Fold, a: Samples, b: Samples) -> Sides:
+def fits_the_columns(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
     """Lift and combine give a tuple with one part of the right kind a column."""
     kinds = Algebra(tuple(column._replace(limit=_ANY_SIZE) for column in fold.columns))
     partials = [("zero", fold.zero)]
@@ -48,7 +48,7 @@ def fits_the_columns(fold: Fold, a: Samples, b: Samples) -> Sides:
             yield "a tuple with one part for each of", fold.columns_named
 
 
-def lift_is_repeatable(fold: Fold, a: Samples) -> Sides:
+def lift_is_repeatable(fold: Fold, a: TimedValues) -> Sides:
     """Lift gives the same partial each time, whatever was lifted in between."""
     yield "lift of each sample", [fold.lift(*sample) for sample in a]
     yield "lift of each, again", [fold.lift(*sample) for sample in a]
@@ -56,7 +56,7 @@ def lift_is_repeatable(fold: Fold, a: Samples) -> Sides:
     yield "lift of each, backwards", backwards[::-1]
 
 
-def zero_is_identity(fold: Fold, a: Samples) -> Sides:
+def zero_is_identity(fold: Fold, a: TimedValues) -> Sides:
     """Zero changes nothing when combined."""
     partial = partial_of(fold, a)
     yield "a", partial
@@ -64,21 +64,21 @@ def zero_is_identity(fold: Fold, a: Samples) -> Sides:
     yield "combine(zero, a)", fold.combine(fold.zero, partial)
 
 
-def commutative(fold: Fold, a: Samples, b: Samples) -> Sides:
+def commutative(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
     """Combine is commutative."""
     x, y = partial_of(fold, a), partial_of(fold, b)
     yield "combine(a, b)", fold.combine(x, y)
     yield "combine(b, a)", fold.combine(y, x)
 
 
-def associative(fold: Fold, a: Samples, b: Samples, c: Samples) -> Sides:
+def associative(fold: Fold, a: TimedValues, b: TimedValues, c: TimedValues) -> Sides:
     """Combine is associative."""
     x, y, z = (partial_of(fold, samples) for samples in (a, b, c))
     yield "combine(combine(a, b), c)", fold.combine(fold.combine(x, y), z)
     yield "combine(a, combine(b, c))", fold.combine(x, fold.combine(y, z))
 
 
-def combine_follows_the_columns(fold: Fold, a: Samples, b: Samples) -> Sides:
+def combine_follows_the_columns(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
     """Combine does what the columns' ops say, which is all that Spark knows."""
     x, y = partial_of(fold, a), partial_of(fold, b)
     algebra = Algebra(fold.columns)
@@ -92,20 +92,20 @@ def zero_follows_the_columns(fold: Fold) -> Sides:
     yield "the columns' zero", Algebra(fold.columns).zero
 
 
-def retract_undoes_combine(fold: Fold, a: Samples, b: Samples) -> Sides:
+def retract_undoes_combine(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
     """Retract is the inverse of combine."""
     x, y = partial_of(fold, a), partial_of(fold, b)
     yield "a", x
     yield "retract(combine(a, b), b)", fold.retract(fold.combine(x, y), y)
 
 
-def lift_column_is_combine_over_lift(fold: Fold, a: Samples) -> Sides:
+def lift_column_is_combine_over_lift(fold: Fold, a: TimedValues) -> Sides:
     """Lift_column gives what combining lifted samples gives."""
     yield "combine over lift", partial_of(fold, a)
     yield "lift_column", fold.lift_column([value for value, _ in a], [time for _, time in a])
 
 
-def lower_is_total(fold: Fold, a: Samples) -> Sides:
+def lower_is_total(fold: Fold, a: TimedValues) -> Sides:
     """Lower reads every partial, zero too, the same each time, as a number or None a part."""
     partial = partial_of(fold, a)
     lowered = fold.lower(partial, _STEP)
@@ -119,7 +119,7 @@ def lower_is_total(fold: Fold, a: Samples) -> Sides:
         yield f"the parts {fold.parts}", tuple(lowered)
 
 
-def sliding_equals_recomputation(fold: Fold, a: Samples, b: Samples) -> Sides:
+def sliding_equals_recomputation(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
     """Sliding, by key and in order, gives what combining afresh gives."""
     before, after = ([fold.lift(*sample) for sample in samples] for samples in (a, b))
     by_key, in_order = keyed(fold), queue(fold)

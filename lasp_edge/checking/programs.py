@@ -1,4 +1,4 @@
-"""The folds of a program, and what the laws say of each."""
+"""The folds of a program, and for each law whether they keep it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from lasp_edge.folds.structs import Struct
 from lasp_edge.language.plan import Plan
 
 EXAMPLES = 200
-"""So many cases are drawn for each law, after the small ones."""
+"""Cases drawn at random for each law, after all small ones."""
 
 _TYPICAL = [(value, 0) for value in (0, 1, -1, 20, 2_000, -2_000, 10**6, -(10**6))]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedFold:
     """A fold of a program, at the resolution of its samples.
 
     Attributes:
@@ -35,8 +35,8 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of a law for a fold.
+class LawVerdict:
+    """Whether a fold keeps a law.
 
     Attributes:
         broken: the smallest case that breaks it; None where none was found.
@@ -49,13 +49,13 @@ class Verdict:
 
     def lines(self) -> list[str]:
         """Return one line, and a counter-example where there is one."""
-        said = statement(self.law)
+        law = statement(self.law)
         if self.broken is not None:
-            return [f"FAIL  {said}", *(f"        {line}" for line in self.broken.lines())]
-        return [f"SKIP  {said}: {self.skipped}" if self.skipped else f"PASS  {said}"]
+            return [f"FAIL  {law}", *(f"        {line}" for line in self.broken.lines())]
+        return [f"SKIP  {law}: {self.skipped}" if self.skipped else f"PASS  {law}"]
 
 
-def folds_of(plan: Plan) -> list[Named]:
+def folds_of(plan: Plan) -> list[NamedFold]:
     """Return the folds of a program's windows and local folds, and those inside of structs."""
     found = [(f"window {window.name}", window.fold) for window in plan.windows.values()]
     found += [(f"fold {fold.name}", fold.fold) for fold in plan.local_folds.values()]
@@ -64,7 +64,7 @@ def folds_of(plan: Plan) -> list[Named]:
         for inside, fold in _nested(where, outer):
             same = (type(fold), fold.version, f"{fold.parameters} {fold.columns}")
             known.setdefault(same, ([], fold))[0].append(inside)
-    return [Named(tuple(where), fold) for where, fold in known.values()]
+    return [NamedFold(tuple(where), fold) for where, fold in known.values()]
 
 
 def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
@@ -74,8 +74,8 @@ def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
             yield from _nested(f"{where}, part {part}", inner)
 
 
-def verdicts(fold: Fold, *, examples: int = EXAMPLES, seed: int = 0) -> list[Verdict]:
-    """Return what came of every law.
+def verdicts(fold: Fold, *, examples: int = EXAMPLES, seed: int = 0) -> list[LawVerdict]:
+    """Return whether a fold keeps each law.
 
     Args:
         fold: the fold, at the resolution of its samples.
@@ -87,17 +87,17 @@ def verdicts(fold: Fold, *, examples: int = EXAMPLES, seed: int = 0) -> list[Ver
     """
     if not any(accepts(fold, sample) for sample in _TYPICAL):
         raise ValueError(f"{fold!r} lifts none of the samples {[v for v, _ in _TYPICAL]}")
-    found: list[Verdict] = []
+    found: list[LawVerdict] = []
     for law in LAWS:
         skipped = _reason_to_skip(law, fold, found)
         broken = None if skipped else smallest_broken(law, fold, examples, Random(seed))
-        found.append(Verdict(law, broken, skipped))
+        found.append(LawVerdict(law, broken, skipped))
     return found
 
 
-def _reason_to_skip(law: Law, fold: Fold, found: list[Verdict]) -> str:
+def _reason_to_skip(law: Law, fold: Fold, found: list[LawVerdict]) -> str:
     if law is retract_undoes_combine and not fold.invertible:
-        return "it has none, and does without"
+        return "the fold has no inverse and needs none"
     if law is sliding_equals_recomputation and any(verdict.broken for verdict in found):
-        return "it follows from what does not hold"
+        return "it follows from laws that are broken"
     return ""

@@ -1,8 +1,8 @@
-"""What a program's functions said when their versions were new, remembered in a file.
+"""The texts of a program's functions when their versions were new, remembered in a file.
 
 The file is JSON and meant to be committed beside the program: program -> function -> version ->
-digest of the text. A version keeps the digest that it was first seen with, so a text that changed
-is told whether the version stayed or went back to an old number.
+digest of the text. A version keeps the digest that it was first seen with, so a changed text is
+reported whether its version stayed or went back to an old number.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lasp_edge.checking.sources import Source
+from lasp_edge.checking.texts import FunctionText
 from lasp_edge.errors import UsageError
 
 DEFAULT = ".lasp-edge-check.json"
@@ -32,42 +32,42 @@ def read(path: Path) -> dict[str, Digests]:
     except (ValueError, OSError) as error:
         raise UsageError(f"--record {path}: it cannot be read: {error}") from None
     if not _is_record(programs, depth=3):
-        raise UsageError(f"--record {path}: it does not hold what `check` wrote")
+        raise UsageError(f"--record {path}: it was not written by `check`")
     found: dict[str, Digests] = programs
     return found
 
 
 def _is_record(plain: Any, depth: int) -> bool:
-    """Return whether `plain` is text under so many levels of names."""
+    """Return whether `plain` is text below `depth` levels of names."""
     if not depth:
         return isinstance(plain, str)
     return isinstance(plain, dict) and all(_is_record(each, depth - 1) for each in plain.values())
 
 
-def changed(sources: Iterable[Source], known: Digests) -> list[Source]:
+def changed(texts: Iterable[FunctionText], known: Digests) -> list[FunctionText]:
     """Return the functions whose text is not that which their version was first seen with."""
     return [
-        source
-        for source in sources
-        if known.get(source.name, {}).get(source.version, source.digest) != source.digest
+        text
+        for text in texts
+        if known.get(text.name, {}).get(text.version, text.digest) != text.digest
     ]
 
 
-def remembered(sources: Iterable[Source], known: Digests, *, accept: bool) -> Digests:
+def remembered(texts: Iterable[FunctionText], known: Digests, *, accept: bool) -> Digests:
     """Return what is to be remembered now.
 
     Args:
-        sources: the functions that the program has; of others nothing is kept.
+        texts: of the functions that the program has; those of others are forgotten.
         known: what was remembered.
         accept: take the new text of a changed function as the meaning of its version.
     """
     digests: Digests = {}
-    for source in sources:
-        versions = dict(known.get(source.name, {}))
+    for text in texts:
+        versions = dict(known.get(text.name, {}))
         if accept:
-            versions[source.version] = source.digest
-        versions.setdefault(source.version, source.digest)
-        digests[source.name] = versions
+            versions[text.version] = text.digest
+        versions.setdefault(text.version, text.digest)
+        digests[text.name] = versions
     return digests
 
 
@@ -81,4 +81,6 @@ def write(path: Path, programs: dict[str, Digests]) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--record {path}: {error.strerror}; --no-record does without") from None
+        raise UsageError(
+            f"--record {path}: {error.strerror}; use --no-record to do without it"
+        ) from None

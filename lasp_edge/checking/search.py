@@ -14,14 +14,14 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from lasp_edge.checking.laws import Law, Sample, partial_of
+from lasp_edge.checking.laws import Law, TimedValue, partial_of
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT
 
-Case = tuple[tuple[Sample, ...], ...]
+Case = tuple[tuple[TimedValue, ...], ...]
 """The samples of each partial that a law takes."""
 
-_SMALL: tuple[tuple[Sample, ...], ...] = ((), ((0, 0),), ((1, 0),), ((2, 1),), ((-1, 2),))
+_SMALL: tuple[tuple[TimedValue, ...], ...] = ((), ((0, 0),), ((1, 0),), ((2, 1),), ((-1, 2),))
 _MOST_SAMPLES = 4
 _RECENT_US = 1_700_000_000_000_000
 _TRIES = 20
@@ -52,7 +52,7 @@ class Broken:
         return lines + [f"{what} = {value!r}" for what, value in self.sides]
 
 
-def _shown(fold: Fold, samples: tuple[Sample, ...]) -> str:
+def _shown(fold: Fold, samples: tuple[TimedValue, ...]) -> str:
     try:
         return repr(partial_of(fold, samples))
     except Exception as error:  # noqa: BLE001 - the fold is the user's and may raise anything
@@ -91,7 +91,7 @@ def _tried(law: Law, fold: Fold, case: Case) -> Broken | None:
     return None
 
 
-def accepts(fold: Fold, sample: Sample) -> bool:
+def accepts(fold: Fold, sample: TimedValue) -> bool:
     """Return whether the fold lifts a sample; by a ValueError it may refuse one."""
     try:
         fold.lift(*sample)
@@ -107,7 +107,7 @@ def _cases(operands: int, fold: Fold, examples: int, random: Random) -> Iterator
             yield tuple(_drawn(fold, random) for _ in range(operands))
 
 
-def _drawn(fold: Fold, random: Random) -> tuple[Sample, ...]:
+def _drawn(fold: Fold, random: Random) -> tuple[TimedValue, ...]:
     samples = []
     for _ in range(random.randint(0, _MOST_SAMPLES)):
         for _ in range(_TRIES):
@@ -163,7 +163,7 @@ def _simpler(case: Case) -> Iterator[Case]:
             )
 
 
-def _with(case: Case, at: int, samples: tuple[Sample, ...]) -> Case:
+def _with(case: Case, at: int, samples: tuple[TimedValue, ...]) -> Case:
     return (*case[:at], samples, *case[at + 1 :])
 
 

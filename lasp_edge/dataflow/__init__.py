@@ -1,19 +1,17 @@
 """Lasp's dataflow: variables that follow from others, incrementally and without waiting.
 
-- `engine`: `Dataflow`, the variables of one replica and all that can be said of them
+- `written`, `deriving`, `engine`: the three layers of a `Dataflow`: what is written, what follows
+  from it by operators, and who waits for what
 - `definition`: how a variable is derived
 - `graph`, `network`: what is made from what, and how a change runs through it
 - `relation`: elements with the writes that they follow from
 - `nodes`, `operators`, `assigned`: what one step of a change does
 - `thresholds`, `reads`, `watching`: who waits for what, and what may be waited for
-- `declared`: what a `Program` says of all this
-- `derived`: a derived set as a state that can be joined
 - `oracle`: every variable by definition, recomputed
 """
 
 from crdts import Sample
 from lasp_edge.dataflow.definition import Definition
-from lasp_edge.dataflow.derived import Derived
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.dataflow.oracle import Oracle
 from lasp_edge.dataflow.reads import Read
@@ -23,7 +21,6 @@ from lasp_edge.dataflow.watching import News
 __all__ = [
     "Dataflow",
     "Definition",
-    "Derived",
     "News",
     "Oracle",
     "Read",

@@ -30,7 +30,7 @@ class Graph:
     Attributes:
         sources: name -> the names that it is made from; none for a leaf.
         readers: name -> the names made from it, in the order of their declaration.
-        rank: name -> the length of the longest way to it from a leaf.
+        rank: name -> the length of the longest path to it from a leaf.
     """
 
     __slots__ = ("rank", "readers", "sources")
@@ -100,7 +100,7 @@ class Graph:
                 ahead += self.readers[lifted]
 
     def _way(self, start: str, end: str) -> list[str]:
-        """Return a shortest way for data from `start` to `end`; [] if there is none."""
+        """Return a shortest path for data from `start` to `end`; [] without one."""
         came_from = {start: ""}
         ahead = deque([start])
         while ahead and end not in came_from:

@@ -25,9 +25,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from crdts import Sample
+from crdts.derived_set import ElementTerm
 from crdts.plain import need_element
 from lasp_edge.dataflow.nodes import Changes, SetNode
-from lasp_edge.dataflow.relation import Change, Pair, Relation, Weights
+from lasp_edge.dataflow.relation import Change, Relation, Weights
 
 _NOTHING = object()
 """The image of an element that has none."""
@@ -123,7 +124,7 @@ class Bilinear(Operator):
 
     @staticmethod
     @abstractmethod
-    def partners(element: Any, relation: Relation) -> Iterator[Pair]:
+    def partners(element: Any, relation: Relation) -> Iterator[ElementTerm]:
         """Yield the pairs of the other side that `element` meets."""
 
     @staticmethod
@@ -141,7 +142,7 @@ class Bilinear(Operator):
         changed.apply(dict.fromkeys(of_right, 1))
         weights: Weights = {}
 
-        def meet(one: Pair, other: Pair, weight: int) -> None:
+        def meet(one: ElementTerm, other: ElementTerm, weight: int) -> None:
             pair = self.made_of(one[0], other[0]), one[1] | other[1]
             weights[pair] = weights.get(pair, 0) + weight
 
@@ -162,7 +163,7 @@ class Intersected(Bilinear):
     word = "an intersection"
 
     @staticmethod
-    def partners(element: Any, relation: Relation) -> Iterator[Pair]:
+    def partners(element: Any, relation: Relation) -> Iterator[ElementTerm]:
         return ((element, term) for term in relation.terms(element))
 
     @staticmethod
@@ -176,7 +177,7 @@ class Multiplied(Bilinear):
     word = "a product"
 
     @staticmethod
-    def partners(element: Any, relation: Relation) -> Iterator[Pair]:  # noqa: ARG004 - all of them
+    def partners(element: Any, relation: Relation) -> Iterator[ElementTerm]:  # noqa: ARG004 - all of them
         return relation.pairs()
 
     @staticmethod

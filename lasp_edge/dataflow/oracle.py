@@ -5,6 +5,7 @@ It shares nothing with the engine but the definitions. A set is a plain Python s
 `reduce`. It costs O(all there is) for every question, and so is only asked by tests and by those
 who doubt.
 
+    >>> from crdts import GSet
     >>> definitions = {"even": Definition("filter", ("seen",), lambda n: n % 2 == 0)}
     >>> Oracle(definitions, {"seen": GSet({1, 2, 4})}).value("even")
     frozenset({2, 4})

@@ -43,7 +43,7 @@ class Read:
         """The answer.
 
         Raises:
-            LookupError: there is none yet.
+            LookupError: there is no answer yet.
         """
         if not self.ready:
             raise LookupError(f"{self._what}: not reached yet")

@@ -23,12 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crdts import Entry
+from crdts.derived_set import ElementTerm, Term
 
-Token = tuple[str, Any]
-"""A write: the leaf variable's name, and the write's id there."""
-Term = frozenset[Token]
-Pair = tuple[Any, Term]
-Weights = dict[Pair, int]
+Weights = dict[ElementTerm, int]
 
 
 @dataclass(slots=True)
@@ -89,7 +86,7 @@ class Relation:
         """Return the change from nothing to this relation."""
         return Change(dict.fromkeys(self.pairs(), 1), list(self._terms))
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[ElementTerm]:
         """Yield every pair once."""
         return ((element, term) for element, terms in self._terms.items() for term in terms)
 

@@ -1,6 +1,6 @@
-"""Thresholds: what a read waits for, and why it may be asked.
+"""Thresholds: what a read waits for, and which ones may be waited for.
 
-A threshold read waits until a variable has come *at least so far*. Its answer does not depend on
+A threshold read waits until a variable is at or above a threshold. Its answer does not depend on
 when anybody looked only if what was reached once stays reached, whatever comes later: if the
 threshold is **monotone** for the variable. All others are refused, since they would be true on one
 device and missed on the next. Which ones are:
@@ -41,7 +41,7 @@ from lasp_edge.dataflow.nodes import Node, SetNode
 
 
 class Threshold(ABC):
-    """How far a variable has to come."""
+    """What a variable has to reach."""
 
     @abstractmethod
     def refusal(self, node: Node) -> str:
@@ -49,12 +49,12 @@ class Threshold(ABC):
 
     @abstractmethod
     def met(self, node: Node) -> bool:
-        """Return whether the variable has come so far."""
+        """Return whether the variable has reached this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written(Threshold):
-    """Anything: something that the variable is made from was written."""
+    """Anything: the variable, or something that it is made from, was written."""
 
     def refusal(self, node: Node) -> str:  # noqa: ARG002 - it is monotone for all
         return ""
@@ -136,7 +136,7 @@ class AtMost(_Number):
 
 
 class Cardinality(_Number):
-    """A set has at least so many elements."""
+    """A set has at least `number` elements."""
 
     word = "cardinality"
 
@@ -164,22 +164,22 @@ def strict(state: Lattice) -> Threshold:
 
 
 def at_least(number: int) -> Threshold:
-    """Return the threshold that waits for the value of a `GCounter` or `Max` to be so great."""
+    """Return the threshold that waits until a `GCounter` or `Max` is at least `number`."""
     return AtLeast(need_int(number, "at_least", least=-(2**63)))
 
 
 def at_most(number: int) -> Threshold:
-    """Return the threshold that waits for the value of a `Min` to be so small."""
+    """Return the threshold that waits until a `Min` is at most `number`."""
     return AtMost(need_int(number, "at_most", least=-(2**63)))
 
 
 def cardinality(number: int) -> Threshold:
-    """Return the threshold that waits for a set to have so many elements."""
+    """Return the threshold that waits until a set has at least `number` elements."""
     return Cardinality(need_int(number, "cardinality"))
 
 
 def threshold_of(given: Any) -> Threshold:
-    """Return the threshold that a user means: None, a state, or what the functions here make.
+    """Return the threshold for what a user gave: None, a state, or a threshold.
 
     Raises:
         ValueError: it is something else.

@@ -12,7 +12,7 @@ A built-in fold is its class, marked `@built_in`, and its line here.
 """
 
 from lasp_edge.folds.distinct import Distinct
-from lasp_edge.folds.extremes import First, Last, Max, Min, Top
+from lasp_edge.folds.extremes import First, Last, Maximum, Minimum, Top
 from lasp_edge.folds.fold import as_fold as as_fold
 from lasp_edge.folds.fold import fold_of as fold_of
 from lasp_edge.folds.histogram import Histogram
@@ -28,9 +28,9 @@ distinct = Distinct
 first = First
 histogram = Histogram
 last = Last
-max = Max  # noqa: A001
+max = Maximum  # noqa: A001
 mean = Mean
-min = Min  # noqa: A001
+min = Minimum  # noqa: A001
 quantile = Quantile
 stddev = Stddev
 struct = Struct

@@ -27,16 +27,19 @@ from lasp_edge.folds.packed import (
     top_joined,
 )
 
-Part = int | bytes | None
+ColumnValue = int | bytes | None
 """One column of a partial."""
 
 Partial = tuple[Any, ...]
-"""One `Part` for each column, whose op says which kind. The zero of a sum is 0, of an extreme None,
-of a binary column b""."""
+"""One `ColumnValue` for each column; the column's op says which kind. The zero of a sum is 0, of an
+extreme None, of a binary column b""."""
 
 COUNT_LIMIT = 2**31
+"""A count of one partial is below this: 2**31 samples of 2**31 steps stay within `TOTAL_LIMIT`."""
 TOTAL_LIMIT = 2**62
+"""A total of one partial is below this, in steps: `COUNT_LIMIT` times the greatest sample."""
 SQUARES_LIMIT = 2**63
+"""A sum of squares of one partial is below this, in steps squared: the range of a BIGINT."""
 
 
 class Op(StrEnum):
@@ -46,9 +49,9 @@ class Op(StrEnum):
     MIN = "min"
     MAX = "max"
     AT_MIN = "at_min"
-    """What stands beside the least of column `by`; of several, the least."""
+    """The value that came with the least of column `by`; the least of them where several did."""
     AT_MAX = "at_max"
-    """What stands beside the greatest of column `by`; of several, the greatest."""
+    """The value that came with the greatest of column `by`; the greatest where several did."""
     COUNTS = "counts"
     """Counts by bucket, packed: counts of one bucket add up."""
     TOP = "top"
@@ -80,7 +83,7 @@ class Column(NamedTuple):
         return self.op in _BINARY
 
     @property
-    def zero(self) -> Part:
+    def zero(self) -> ColumnValue:
         """What it holds where there is no sample."""
         if self.op is Op.SUM:
             return 0

@@ -21,11 +21,11 @@ from lasp_edge.folds.numbers import LIMIT, Resolution
 from lasp_edge.folds.packed import packed_top, top_of
 
 MOST_TOP = 1_000
-"""A fold keeps at most so many greatest values."""
+"""The most values that one `top` keeps: 4 B each, so 4 kB of a frame."""
 
 
 @built_in
-class Min(Fold):
+class Minimum(Fold):
     """Least sample. None where there is no sample."""
 
     name = "min"
@@ -43,7 +43,7 @@ class Min(Fold):
 
 
 @built_in
-class Max(Fold):
+class Maximum(Fold):
     """Greatest sample. None where there is no sample."""
 
     name = "max"

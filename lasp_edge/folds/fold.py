@@ -35,7 +35,7 @@ from lasp_edge.folds.columns import Algebra, Column, Op, Partial
 from lasp_edge.folds.numbers import LIMIT, Resolution
 
 MAX_COLUMNS = 64
-"""A fold has at most this many columns."""
+"""The most columns of one fold: an entry of a frame then stays below 1 kB of integers."""
 
 BUILT_IN: dict[str, type["Fold"]] = {}
 """The folds of lasp-edge by name; a user's fold has another name."""
@@ -96,13 +96,13 @@ class Fold(ABC):
     def at(self, resolution: Resolution) -> "Fold":  # noqa: ARG002 - most folds need no units
         """Return the fold for samples in steps of `resolution`.
 
-        It is the fold itself unless its parameters are in units, as a histogram's edges are; such
-        a fold can lift only after this. Combining and lowering need it not.
+        It is the fold itself unless its parameters are in units, as a histogram's edges are. Such
+        a fold can lift only after this; it can combine and lower without.
         """
         return self
 
     def lift_column(self, values: Sequence[int], times_us: Sequence[int]) -> Partial:
-        """Return the partial of many samples: `combine` over `lift`, by a shorter way if any."""
+        """Return the partial of many samples, equal to `combine` over `lift` of each."""
         return reduce(self.combine, map(self.lift, values, times_us), self.zero)
 
     def combine(self, a: Partial, b: Partial) -> Partial:
@@ -124,9 +124,9 @@ class Fold(ABC):
         return self.algebra.within_limits(partial)
 
     def room_for(self, count: int, peak: int = LIMIT - 1) -> Callable[[Partial], bool]:
-        """Return what tells of a valid partial whether more samples surely keep it within limits.
+        """Return a function: does a valid partial certainly stay in range with more samples?
 
-        It is meant for built-in folds, whose lifted parts grow with the size of a sample.
+        It is right for built-in folds, whose lifted columns grow with the size of a sample.
 
         Args:
             count: how many samples, at most.
@@ -160,7 +160,7 @@ class Fold(ABC):
                 {name for name in several if _folded(several).count(name.casefold()) > 1}
             )
             if doubled:
-                raise ValueError(f"fold {self.name}: {doubled} would stand twice; rename a part")
+                raise ValueError(f"fold {self.name}: {doubled} would be there twice; rename a part")
         flaws = filter(None, (column.flaw(self.columns) for column in self.columns))
         for flaw in flaws:
             raise ValueError(f"fold {self.name}: {flaw}")
@@ -252,7 +252,7 @@ def as_fold(fold: Any) -> Fold:
     """
     try:
         made = fold() if callable(fold) and not isinstance(fold, Fold) else fold
-    except TypeError as error:  # it wants arguments, or lacks an abstract method
+    except TypeError as error:  # it needs arguments, or an abstract method is missing
         raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}: {error}") from None
     if not isinstance(made, Fold):
         raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}")

@@ -79,8 +79,10 @@ class Histogram(Fold):
         """The edges in steps.
 
         Raises:
-            ValueError: nobody said how long a step is.
+            ValueError: the fold is not bound to a resolution yet.
         """
         if self._steps is None:
-            raise ValueError("histogram: its edges are in units; ask `.at(resolution)` to lift")
+            raise ValueError(
+                "histogram: its edges are in units; call `.at(resolution)` before it lifts"
+            )
         return self._steps

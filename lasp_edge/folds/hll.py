@@ -144,7 +144,7 @@ def _of_coupons(coupons: set[int], lg_k: int) -> bytes:
 
 
 def _lg_table(count: int) -> int:
-    """Return the logarithm of the least table that so many coupons fill to at most 3/4."""
+    """Return the logarithm of the least table that `count` coupons fill to at most 3/4."""
     lg_table = _LEAST_SET_LG
     while 4 * count > 3 * 2**lg_table:
         lg_table += 1

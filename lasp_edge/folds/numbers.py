@@ -21,7 +21,7 @@ LIMIT = 2**31
 
 # A product of two doubles below 2**31 is off by less than 2**-21, so a remainder that is further
 # than this from one half was rounded to the same side as the exact quotient.
-_SURE = 0.4999
+_CERTAIN = 0.4999
 _INSIDE = LIMIT - 1
 _PLAIN = frozenset((float, int))
 LARGEST = 10**30
@@ -93,7 +93,7 @@ class Resolution:
             product = float(value) * self._scale if -LARGEST < value < LARGEST else LIMIT
             if -_INSIDE < product < _INSIDE:
                 quantised = round(product)
-                if -_SURE < product - quantised < _SURE:
+                if -_CERTAIN < product - quantised < _CERTAIN:
                     return quantised
         return self.quantise_exactly(value)
 
@@ -102,7 +102,7 @@ class Resolution:
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
             raise Refused("missing value" if value is None else "not a number")
         if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _DIGITS:
-            value = 0 if value.adjusted() < 0 else LARGEST**3  # as good, and no long fraction
+            value = 0 if value.adjusted() < 0 else LARGEST**3  # rounds alike, no huge fraction
         try:
             quantised = round(Fraction(value) / self.exact)
         except (ValueError, OverflowError):
@@ -113,9 +113,9 @@ class Resolution:
 
     def quantise_column(self, values: Sequence[Any]) -> Sequence[int | Refused]:
         """Return each value's steps, or the refusal in its place."""
-        surely = self.quantise_surely(values)
-        if surely is not None:
-            return surely
+        certain = self.quantise_certain(values)
+        if certain is not None:
+            return certain
         column: list[int | Refused] = []
         scale, append = self._scale, column.append
         for value in values:
@@ -123,7 +123,7 @@ class Resolution:
                 product = value * scale
                 if -_INSIDE < product < _INSIDE:
                     quantised = round(product)
-                    if -_SURE < product - quantised < _SURE:
+                    if -_CERTAIN < product - quantised < _CERTAIN:
                         append(quantised)
                         continue
             try:
@@ -132,10 +132,10 @@ class Resolution:
                 append(refused)
         return column
 
-    def quantise_surely(self, values: Sequence[Any]) -> list[int] | None:
-        """Return each value's steps if a float's product shows all of them, else None.
+    def quantise_certain(self, values: Sequence[Any]) -> list[int] | None:
+        """Return each value's steps if a product of floats is exact enough for all, else None.
 
-        Whole columns at a time: None says only that some value needs a closer look.
+        It works on whole columns. None means only that some value needs `quantise_exactly`.
         """
         if not values:
             return []
@@ -150,4 +150,4 @@ class Resolution:
         if max(column) >= _INSIDE or min(column) <= -_INSIDE:
             return None
         off = list(map(sub, products, column))
-        return column if max(off) < _SURE and min(off) > -_SURE else None
+        return column if max(off) < _CERTAIN and min(off) > -_CERTAIN else None

@@ -1,8 +1,8 @@
 """Several folds of the same samples in one partial.
 
->>> from lasp_edge.folds.extremes import Min
+>>> from lasp_edge.folds.extremes import Minimum
 >>> from lasp_edge.folds.sums import Mean
->>> Struct(mean=Mean(), low=Min()).columns_named
+>>> Struct(mean=Mean(), low=Minimum()).columns_named
 ('mean_count', 'mean_total_q', 'low_min_q')
 """
 

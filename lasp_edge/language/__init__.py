@@ -1,1 +1,10 @@
-"""What users write: a program of events, variables, folds and windows, as a pure description."""
+"""What users write: a program of events, variables, folds and windows, as a pure description.
+
+In the order in which a declaration goes through it:
+
+- `program`: `Program`, whose methods users call; `arguments`: checks what they pass
+- `draft`: the tables of what has been declared; `declarations`: what stands in them
+- `derivations`: sets that follow from others, tried out on the dataflow engine as they are declared
+- `planning`: from the complete draft to the plan; `plan`: `Plan`, from which every tier starts
+- `updates`: runs a plan's handlers over an event, and checks the changes that they ask for
+"""

@@ -10,28 +10,10 @@ from typing import Any
 from lasp_edge.language.declarations import Event, Key
 from lasp_edge.protocol.shards import KEY_BYTES
 
-NAME_BYTES = 64
 SPAN_LIMIT_US = 2**53
 """A window is shorter than this, in microseconds: about 285 years, exact as a double."""
 WINDOWS_PER_INSTANT = 10_000
 """At most this many windows of one definition hold one instant: size / slide."""
-
-
-def named(name: Any, what: str) -> str:
-    """Return `name` if it can name something; `what` says in an error what it was to name.
-
-    Raises:
-        ValueError: it cannot.
-    """
-    if (
-        not isinstance(name, str)
-        or not name.isprintable()
-        or not 0 < len(name.encode()) <= NAME_BYTES
-    ):
-        raise ValueError(
-            f"{what}: a printable name of 1 to {NAME_BYTES} bytes is needed, not {name!r}"
-        )
-    return name
 
 
 def need_key(key: Any, version: Any, what: str) -> None:

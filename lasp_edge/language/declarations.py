@@ -1,4 +1,4 @@
-"""What a program is made of: events, variables, windows, folds, and sets derived from others.
+"""What a program is made of besides variables: events, windows, folds, and derived sets.
 
 All are plain, immutable values without functions. A `Program` makes them and a `Plan` holds them.
 """
@@ -9,9 +9,9 @@ from enum import StrEnum
 from math import gcd
 from typing import Any, ClassVar, NamedTuple
 
-from crdts import Lattice
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.variables import Variable
 
 
 class Tier(StrEnum):
@@ -27,9 +27,9 @@ class Event(NamedTuple):
     Attributes:
         name: the event's name.
         value: the quantised reading in the event's unit, as the nearest double.
-        time_us: its own time, microseconds since the epoch; the acceptance where it had none.
+        time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
         device: the device that read it.
-        tags: what it was labelled with, such as {"room": "kitchen"}.
+        tags: its labels, such as {"room": "kitchen"}.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Event(NamedTuple):
 Key = Callable[[Event], str]
 """Gives the text by which an event is grouped."""
 
-Handler = Callable[..., None]
+UserHandler = Callable[..., None]
 """A user's function `(event, update)` of `on_event`, or `(value, update)` of `on_threshold`."""
 
 
@@ -53,29 +53,6 @@ class EventType:
     name: str
     resolution: Resolution
     unit: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variable:
-    """A named state.
-
-    Attributes:
-        name: unique in its program.
-        bottom: the state it starts with; None where only a fold or an operator makes it.
-        dynamic: each device keeps its own value; the fleet sees them side by side.
-        measures: the event whose resolution its values have, where the program says so.
-        keyed: each key has a state of its own; else the only key is "".
-        version: of the meaning of its key function.
-    """
-
-    name: str
-    bottom: Lattice | None
-    dynamic: bool
-    measures: EventType | None = None
-    keyed: bool = False
-    version: int = 1
-
-    runs_on: ClassVar = (Tier.DEVICE,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,11 @@ from typing import Any
 
 from crdts import NOBODY, Replica
 from lasp_edge.dataflow.engine import Dataflow
-from lasp_edge.language.arguments import named, need_key
-from lasp_edge.language.declarations import Awaited, Derivation, Variable
+from lasp_edge.language.arguments import need_key
+from lasp_edge.language.declarations import Awaited, Derivation
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
+from lasp_edge.variables import Variable, named
 
 
 class Derivations:
@@ -84,7 +85,7 @@ class Derivations:
         """Return the name of a variable that the sketch knows from now on."""
         draft = self._draft
         found = draft.variables.get(variable) if isinstance(variable, str) else variable
-        known = draft.own(found)
+        known = draft.variable(found)
         if known.name not in draft.derivations:
             if known.bottom is None or known.dynamic or draft.is_folded(known.name):
                 raise ValueError(

@@ -7,21 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from crdts import Lattice
-from lasp_edge.folds.columns import Column, need_alike
+from crdts import GCounter, Lattice, PNCounter, Product
+from lasp_edge.folds.columns import Column, Op, need_alike
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.arguments import named
 from lasp_edge.language.declarations import (
     Awaited,
     Derivation,
     EventType,
-    Handler,
     Key,
-    Variable,
+    UserHandler,
     Window,
 )
-from lasp_edge.language.mutators import shape
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
+from lasp_edge.variables import Variable, named
 
 
 class Draft:
@@ -44,14 +42,14 @@ class Draft:
         self.variables: dict[str, Variable] = {}
         self.windows: dict[str, Window] = {}
         self.keys: dict[str, Key] = {}
-        self.handlers: dict[str, list[Handler]] = {}
+        self.handlers: dict[str, list[UserHandler]] = {}
         self.collections: dict[str, list[Variable]] = {}
         self.local: dict[str, tuple[Variable, Fold]] = {}
         self.dynamic: dict[str, str] = {}
         self.derivations: dict[str, Derivation] = {}
         self.derived: dict[str, Callable[[Any], Any]] = {}
         self.awaited: list[Awaited] = []
-        self.reached: list[Handler] = []
+        self.reached: list[UserHandler] = []
 
     def event(self, source: Any) -> EventType:
         """Return a declared event, given itself or its name.
@@ -65,11 +63,11 @@ class Draft:
             raise ValueError(f"program {self.name!r} declares no event {name!r}")
         return known
 
-    def own(self, variable: Any) -> Variable:
-        """Return `variable` if the program declared it.
+    def variable(self, variable: Any) -> Variable:
+        """Return a declared variable, given itself.
 
         Raises:
-            ValueError: it did not.
+            ValueError: the program did not declare it.
         """
         if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
             raise ValueError(f"{variable!r} is not a variable of program {self.name!r}")
@@ -86,7 +84,7 @@ class Draft:
             raise ValueError(f"variable {name!r}: the name is taken by a window")
         if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
             raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
-        event = None if measures is None else self.event(measures)
+        event = None if measures is None else self.event(measures).name
         made = replace(made, bottom=bottom.bottom(), measures=event, keyed=key is not None)
         known = self.variables.get(name, made)
         if _meaning(known) != _meaning(made) or (known is not made and self.keys.get(name) != key):
@@ -108,21 +106,21 @@ class Draft:
             if target not in self.variables:
                 self.variables[target] = Variable(target, None, dynamic=True)
             target = self.variables[target]
-        name = self.own(target).name
+        name = self.variable(target).name
         if self.is_folded(name):
             raise ValueError(f"{name!r} is the target of a fold already")
         if name in self.derivations or name in self.sources:
             raise ValueError(
                 f"{name!r} cannot be a fold's target: sets are derived from it, or it is one"
             )
-        if target.bottom is not None and shape(target.bottom) != [c.op for c in fold.columns]:
+        if target.bottom is not None and _shape(target.bottom) != [c.op for c in fold.columns]:
             raise ValueError(
                 f"{name!r}: {fold} gives the columns {fold.columns_named}, a declared "
                 f"{target.bottom!r} does not; a Counter holds one sum, Pair and Product several"
             )
         return self.variables[name]
 
-    def need_room(self, fold: Fold) -> None:
+    def check_columns(self, fold: Fold) -> None:
         """Check that a fold's columns and parts can stand in the lake, beside all others.
 
         Raises:
@@ -160,3 +158,13 @@ def _meaning(variable: Variable) -> tuple[Any, ...]:
         variable.keyed,
         variable.version,
     )
+
+
+def _shape(bottom: Lattice) -> list[Op] | None:
+    """Return the ops of the columns that a state can stand for; None where it can for none."""
+    if isinstance(bottom, GCounter | PNCounter):
+        return [Op.SUM]
+    if not isinstance(bottom, Product):
+        return None
+    shapes = [_shape(part) for part in bottom.parts]
+    return None if None in shapes else [op for ops in shapes for op in ops or ()]

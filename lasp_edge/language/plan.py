@@ -25,12 +25,12 @@ from lasp_edge.language.declarations import (
     DynamicFold,
     Event,
     EventType,
-    Handler,
     Key,
     LocalFold,
-    Variable,
+    UserHandler,
     Window,
 )
+from lasp_edge.variables import Variable
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Functions:
 
     program: str
     keys: Mapping[str, Key]
-    handlers: Mapping[str, tuple[Handler, ...]]
+    handlers: Mapping[str, tuple[UserHandler, ...]]
     derived: Mapping[str, Callable[[Any], Any]]
-    reached: tuple[Handler, ...]
+    reached: tuple[UserHandler, ...]
 
     def key(self, name: str, event: Event) -> str:
         """Return the key of an event for a window or variable; "" where that has no keys.

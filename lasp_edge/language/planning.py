@@ -5,10 +5,11 @@ from typing import Any
 from crdts import BoundedLWWSet
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import checked_key
-from lasp_edge.language.declarations import DynamicFold, LocalFold, Variable
+from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Functions, Plan
 from lasp_edge.protocol.streams import stream_id
+from lasp_edge.variables import Variable
 
 
 def plan_of(draft: Draft) -> Plan:
@@ -85,7 +86,7 @@ def _resolution(draft: Draft, variable: Variable) -> Resolution:
     program's events.
     """
     if variable.measures is not None:
-        return variable.measures.resolution
+        return draft.events[variable.measures].resolution
     collected = [name for name, several in draft.collections.items() if variable in several]
     names = sorted(collected or draft.events)
     found = {draft.events[name].resolution for name in names}

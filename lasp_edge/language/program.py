@@ -1,8 +1,8 @@
 """What a user writes: events, variables, folds and windows, as a pure description.
 
-A `Program` holds no state and starts nothing. A wrong definition raises ValueError at once; what
-can be known only when all of it is there (which event a variable measures) is checked by `plan`,
-which every command calls first.
+A `Program` holds no state and starts nothing. A wrong definition raises ValueError at once. What
+can be checked only when the program is complete (which event a variable measures) is checked by
+`plan`, which every command calls first.
 
     >>> from crdts import BoundedLWWSet
     >>> from lasp_edge import folds
@@ -28,17 +28,18 @@ from typing import TYPE_CHECKING, Any
 from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.arguments import named, need_key, size_and_slide
-from lasp_edge.language.declarations import EventType, Handler, Key, Variable, Window
+from lasp_edge.language.arguments import need_key, size_and_slide
+from lasp_edge.language.declarations import EventType, Key, UserHandler, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
 from lasp_edge.protocol.streams import stream_id
+from lasp_edge.variables import Variable, named
 
 if TYPE_CHECKING:
     from lasp_edge.language.derivations import Derivations
 
-Decorator = Callable[[Handler], Handler]
+Decorator = Callable[[UserHandler], UserHandler]
 _ONE = Resolution("1")
 
 
@@ -140,12 +141,13 @@ class Program:
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        event, variable = self._draft.event(source), self._draft.own(into)
+        event, variable = self._draft.event(source), self._draft.variable(into)
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
             raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
-        if variable.measures is not None and variable.measures.resolution != event.resolution:
+        measured = self._draft.events.get(variable.measures or "")
+        if measured is not None and measured.resolution != event.resolution:
             raise ValueError(
-                f"collect: {variable.name!r} measures {variable.measures.name!r}, whose resolution "
+                f"collect: {variable.name!r} measures {measured.name!r}, whose resolution "
                 f"is not that of {event.name!r}"
             )
         known = self._draft.collections.setdefault(event.name, [])
@@ -157,7 +159,7 @@ class Program:
         """Decorate a handler `(event, update)` that runs for each accepted reading."""
         event = self._draft.event(source)
 
-        def register(handler: Handler) -> Handler:
+        def register(handler: UserHandler) -> UserHandler:
             if not callable(handler):
                 raise ValueError(f"on_event: a function (event, update) is needed, not {handler!r}")
             self._draft.handlers.setdefault(event.name, []).append(handler)
@@ -177,10 +179,10 @@ class Program:
             ValueError: something does not fit; nothing is declared then.
         """
         made = as_fold(fold)
-        source = self._draft.own(source)
+        source = self._draft.variable(source)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
-        self._draft.need_room(made)
+        self._draft.check_columns(made)
         derived = self._draft.add_target(target, made)
         self._draft.local[derived.name] = (source, made)
         return derived
@@ -202,7 +204,7 @@ class Program:
         draft = self._draft
         if target is None:
             fold, target = None, fold
-        if draft.own(source).name not in draft.local:
+        if draft.variable(source).name not in draft.local:
             raise ValueError(f"fold_dynamic: {source.name!r} must be the target of a fold")
         if not isinstance(target, Variable | str):
             raise ValueError(
@@ -253,7 +255,7 @@ class Program:
         made = as_fold(fold).at(event.resolution)
         size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
         need_key(key, version, what)
-        draft.need_room(made)
+        draft.check_columns(made)
         fingerprint = made.fingerprint(event.resolution)
         meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint)
         stream = stream_id(draft.name, "window", *meaning)
@@ -279,29 +281,29 @@ class Program:
         Raises:
             ValueError: something does not fit; nothing is declared then.
         """
-        return self._follow().derive(name, "map", (source,), function, version)
+        return self._derived_sets().derive(name, "map", (source,), function, version)
 
     def filter(
         self, source: Variable, predicate: Callable[[Any], Any], name: str, *, version: int = 1
     ) -> Variable:
         """Derive those elements of a set for which `predicate` holds. Arguments as for `map`."""
-        return self._follow().derive(name, "filter", (source,), predicate, version)
+        return self._derived_sets().derive(name, "filter", (source,), predicate, version)
 
     def union(self, left: Variable, right: Variable, name: str) -> Variable:
         """Derive the elements that are in either set. Arguments as for `map`."""
-        return self._follow().derive(name, "union", (left, right), None, 1)
+        return self._derived_sets().derive(name, "union", (left, right), None, 1)
 
     def intersection(self, left: Variable, right: Variable, name: str) -> Variable:
         """Derive the elements that are in both sets. Arguments as for `map`."""
-        return self._follow().derive(name, "intersection", (left, right), None, 1)
+        return self._derived_sets().derive(name, "intersection", (left, right), None, 1)
 
     def product(self, left: Variable, right: Variable, name: str) -> Variable:
         """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
-        return self._follow().derive(name, "product", (left, right), None, 1)
+        return self._derived_sets().derive(name, "product", (left, right), None, 1)
 
     def bind_to(self, name: str, source: Variable) -> Variable:
         """Derive what `source` is under a name of its own; `source` is any shared variable."""
-        return self._follow().derive(name, "bind_to", (source,), None, 1)
+        return self._derived_sets().derive(name, "bind_to", (source,), None, 1)
 
     def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
         """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.
@@ -316,9 +318,9 @@ class Program:
         Raises:
             ValueError: the variable could fall below the threshold again.
         """
-        awaited = self._follow().awaited(variable, threshold)
+        awaited = self._derived_sets().awaited(variable, threshold)
 
-        def register(handler: Handler) -> Handler:
+        def register(handler: UserHandler) -> UserHandler:
             if not callable(handler):
                 raise ValueError(
                     f"on_threshold: a function (value, update) is needed, not {handler!r}"
@@ -329,7 +331,7 @@ class Program:
 
         return register
 
-    def _follow(self) -> "Derivations":
+    def _derived_sets(self) -> "Derivations":
         """Return the program's derivations; the first time imports the dataflow engine."""
         if self._derivations is None:
             from lasp_edge.language.derivations import Derivations  # noqa: PLC0415

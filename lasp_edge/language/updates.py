@@ -2,19 +2,19 @@
 
 >>> from lasp_edge.examples.greenhouse import program
 >>> run_handlers(program.plan(), Event("temperature", 21.507, 10, "pi-1", {}))
-[Change(variable='samples', mutator='add', arguments=(2151, 10), key='')]
+[Mutation(variable='samples', mutator='add', arguments=(2151, 10), key='')]
 """
 
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.language.declarations import Event, Variable
-from lasp_edge.language.mutators import check_mutator
+from lasp_edge.language.declarations import Event
 from lasp_edge.language.plan import Plan
+from lasp_edge.variables import Variable, check_mutator
 
 
-class Change(NamedTuple):
+class Mutation(NamedTuple):
     """A change of a variable: a mutator by name, and its arguments after the replica.
 
     `key` says which of a keyed variable's states changes; it is "" where there is one state.
@@ -39,7 +39,7 @@ class Update:
     def __init__(self, plan: Plan, event: Event | None = None) -> None:
         self._plan = plan
         self._event = event
-        self.changes: list[Change] = []
+        self.changes: list[Mutation] = []
 
     def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
         """Ask for a change: `update(samples, BoundedLWWSet.add, value, time_us)`.
@@ -61,7 +61,7 @@ class Update:
             arguments = (*rest, *arguments)
         name = mutator if isinstance(mutator, str) else getattr(mutator, "__name__", "")
         arguments = _checked(self._plan, variable, name, arguments)
-        self.changes.append(Change(variable.name, name, arguments, self._key(variable)))
+        self.changes.append(Mutation(variable.name, name, arguments, self._key(variable)))
 
     def _key(self, variable: Variable) -> str:
         if not variable.keyed:
@@ -71,7 +71,7 @@ class Update:
         return self._plan.functions.key(variable.name, self._event)
 
 
-def run_handlers(plan: Plan, event: Event) -> list[Change]:
+def run_handlers(plan: Plan, event: Event) -> list[Mutation]:
     """Return what the event's handlers ask for."""
     update = Update(plan, event)
     for handler in plan.functions.handlers.get(event.name, ()):

@@ -1,1 +1,17 @@
-"""What crosses MQTT, and what every tier must agree on."""
+"""What crosses MQTT, and every rule on which devices, landers, operators and simulations agree.
+
+In the order in which a message passes them:
+
+sizes, limits      how large a frame may be; every limit beyond which something is refused
+checks             types, lengths and ranges of what strangers send
+envelope, blocks   what every frame says; pane entries packed by column
+frames             the kinds of frames: what devices, landers and operators say to each other
+topics, shards     where a frame travels; which part of a variable's keys travels together
+kinds              the one table of frame kinds; `decode`, `topic_of`, `subscriptions`
+admission          which well-formed frames every reader refuses, and why
+acceptance         what a lander takes, refuses and acknowledges
+lake_columns       the columns that the lake's tables have of their own
+spans, frontier    which windows hold a pane; up to when all panes of all live devices have come
+status             tentative, final, revised: how a window row's status and revision follow
+streams, inputs    ids of streams; digests of what a result was made from
+"""

@@ -147,6 +147,7 @@ class Acceptance:
         membership: the member commands that were taken before.
 
     Attributes:
+        topics: the fleet's.
         membership: all member commands that were taken.
     """
 
@@ -159,7 +160,7 @@ class Acceptance:
         membership: Membership | None = None,
     ) -> None:
         self.membership = membership or Membership()
-        self._topics = topics
+        self.topics = topics
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
         self._incarnations = dict(incarnations or {})
@@ -194,7 +195,7 @@ class Acceptance:
 
     def _frame(self, record: Record) -> Frame:
         try:
-            address = self._topics.address(record.topic)
+            address = self.topics.address(record.topic)
         except ValueError as error:
             raise RecordRefusedError(str(error)) from None
         frame = decode(record.payload)
@@ -283,10 +284,12 @@ def _check_partials(fold: Fold, columns: Sequence[Sequence[Any]]) -> None:
 
 
 def _check_integers(column: Column, values: Sequence[Any]) -> None:
-    known = [value for value in values if value is not None]
-    if len(known) != len(values) and column.op is Op.SUM:
-        raise RecordRefusedError("a total is missing")
-    if not all(type(value) is int for value in known):
+    known = values
+    if None in values:
+        if column.op is Op.SUM:
+            raise RecordRefusedError("a total is missing")
+        known = [value for value in values if value is not None]
+    if not {int}.issuperset(map(type, known)):
         raise RecordRefusedError("not integers")
     if known and not (-column.limit < min(known) and max(known) < column.limit):
         raise RecordRefusedError("partial out of range")

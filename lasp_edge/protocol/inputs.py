@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from crdts import Membership, Version
-from lasp_edge.folds.columns import Part
+from lasp_edge.folds.columns import ColumnValue
 
 MODULUS = 2**64
 
@@ -27,7 +27,7 @@ def text_hash(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big")
 
 
-def entry_hash(key: str, device: str, version: Version, parts: Iterable[Part]) -> int:
+def entry_hash(key: str, device: str, version: Version, parts: Iterable[ColumnValue]) -> int:
     """Return the hash of one owned entry.
 
     Args:
@@ -69,7 +69,7 @@ def inputs_digest(digest: int, stream: int) -> str:
     return format((digest + text_hash(str(stream))) % MODULUS, "016x")
 
 
-def _text(part: Part) -> str:
+def _text(part: ColumnValue) -> str:
     if part is None:
         return ""
     return part.hex() if isinstance(part, bytes) else str(part)

@@ -9,7 +9,7 @@ column that is added here is reserved and made at once.
 from collections.abc import Mapping
 from typing import Final
 
-KEPT_APART: Final[Mapping[str, str]] = {
+IDENTITY: Final[Mapping[str, str]] = {
     "kind": "string",
     "stream": "long",
     "shard": "long",
@@ -19,11 +19,18 @@ KEPT_APART: Final[Mapping[str, str]] = {
     "lander": "string",
     "incarnation": "long",
     "nonce": "long",
+}
+"""What a landed row is about and which replica made it."""
+
+STATED: Final[Mapping[str, str]] = {
     "control": "long",
     "retired": "boolean",
     "now_us": "long",
     "since_us": "long",
 }
+"""What a member command or a tick states; NULL in other rows."""
+
+KEPT_APART: Final[Mapping[str, str]] = {**IDENTITY, **STATED}
 """Landed rows that differ in one of these are kept side by side."""
 
 REPLACED: Final[Mapping[str, str]] = {
@@ -31,7 +38,8 @@ REPLACED: Final[Mapping[str, str]] = {
     "done": "boolean",
     "changed": "long",
 }
-"""Of landed rows that are alike in those, the one with the greatest `seq` replaces the others."""
+"""Of landed rows that are alike in those, the one with the greatest `seq` replaces the others. NULL
+in the rows of other kinds."""
 
 LANDED: Final[Mapping[str, str]] = {
     **KEPT_APART,

@@ -1,7 +1,7 @@
-"""Key shards: a variable's keys are cut into a fixed number of parts, and each travels alone.
+"""Key shards: a variable's keys are divided into a fixed number of parts, and each travels alone.
 
 One key's change makes its device publish one shard's entry, not all keys: (variable, shard, device)
-is the versioned entry. The cut is a hash of the key alone, so it is the same on every tier.
+is the versioned entry. The shard is a hash of the key alone, so it is the same on every tier.
 
     >>> key_shard("kitchen"), key_shard("cellar")
     (1, 9)
@@ -10,8 +10,9 @@ is the versioned entry. The cut is a hash of the key alone, so it is the same on
 from hashlib import sha256
 
 KEY_SHARDS = 16
+"""Parts of a variable with keys: one key's change makes a device publish a 16th of its keys."""
 KEY_BYTES = 255
-"""A key has at most so many bytes of UTF-8."""
+"""The most bytes that a key has in UTF-8: it must fit into a topic level and a frame."""
 
 
 def key_shard(key: str) -> int:

@@ -1,4 +1,4 @@
-"""Topics of a fleet, sharded from the start.
+"""The MQTT topics of a fleet, sharded by device.
 
 `lasp/v1/<fleet>/<shard>/<kind>/<device>...`: the shard of a device is a hash of its name, so that
 several landers can share a large fleet. A topic level holds `[a-z0-9-]`; every other byte of a
@@ -6,7 +6,7 @@ name is escaped as `_` and two hexadecimal digits, which can be undone.
 
     >>> level("0e:9c:00"), name_of("0e_3a9c_3a00")
     ('0e_3a9c_3a00', '0e:9c:00')
-    >>> Topics("greenhouse").pane("pi-1")
+    >>> Topics("greenhouse").of("pane", "pi-1")
     'lasp/v1/greenhouse/0a/pane/pi-1'
 """
 
@@ -25,7 +25,7 @@ def level(name: str) -> str:
     """Return a name as one topic level.
 
     Raises:
-        ValueError: it is empty, or not text that has a UTF-8.
+        ValueError: it is empty, or cannot be encoded as UTF-8.
     """
     if not name:
         raise ValueError("a name of a fleet, device or variable must not be empty")
@@ -36,7 +36,7 @@ def name_of(text: str) -> str:
     """Return the name that `level` gave.
 
     Raises:
-        ValueError: `level` gives no such text.
+        ValueError: `level` does not return such a text.
     """
     unescaped = re.sub(r"_([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), text)
     try:
@@ -54,7 +54,7 @@ def shard_of(device: str) -> str:
 
 
 class Address(NamedTuple):
-    """What a topic says: the kind of its frames and whose they are."""
+    """What a topic says: the kind of its frames, and the device that they concern."""
 
     kind: str
     device: str
@@ -70,57 +70,6 @@ class Topics:
     def __init__(self, fleet: str) -> None:
         self.root = f"{PREFIX}/{level(fleet)}"
 
-    def pane(self, device: str) -> str:
-        """Where a device sends its pane entries."""
-        return self.of("pane", device)
-
-    def variable(self, device: str, variable: str, shard: int = 0) -> str:
-        """Where a device's entry of a variable is retained."""
-        return self.of("var", device, variable, f"{shard:02x}")
-
-    def beat(self, device: str) -> str:
-        """Where a device says periodically what it holds and promises."""
-        return self.of("beat", device)
-
-    def presence(self, device: str) -> str:
-        """Where it is retained whether a device is connected."""
-        return self.of("presence", device)
-
-    def acknowledgement(self, device: str) -> str:
-        """Where a device hears which of its frames have landed."""
-        return self.of("ack", device)
-
-    def inbox(self, device: str) -> str:
-        """Where peers ask a device for its entries."""
-        return self.of("inbox", device)
-
-    def member(self, device: str) -> str:
-        """Where it is retained whether a device counts."""
-        return self.of("member", device)
-
-    def result(self, name: str, device: str, key: str | None = None) -> str:
-        """Where a device's results are retained as JSON, for people; one topic a key if any."""
-        last = "" if key is None else f"/{level(key) if key else EMPTY_KEY}"
-        return f"{self.root}/out/{level(name)}/{level(device)}{last}"
-
-    def every(self, kind: str) -> str:
-        """The filter for all devices' topics of one kind."""
-        return f"{self.root}/+/{kind}/#"
-
-    def address(self, topic: str) -> Address:
-        """Return what a topic of this fleet says.
-
-        Raises:
-            ValueError: it is none, or its shard is not the device's.
-        """
-        levels = topic.removeprefix(self.root + "/").split("/")
-        if len(levels) < 3 or not topic.startswith(self.root + "/"):  # noqa: PLR2004
-            raise ValueError("not a topic of this fleet")
-        shard, kind, device = levels[0], levels[1], name_of(levels[2])
-        if shard != shard_of(device):
-            raise ValueError("not the shard of this device")
-        return Address(kind, device)
-
     def of(self, kind: str, device: str, *names: str) -> str:
         """Return the topic of one device's frames of a kind.
 
@@ -130,3 +79,26 @@ class Topics:
             *names: what follows, such as a variable's name and shard.
         """
         return "/".join((self.root, shard_of(device), kind, level(device), *map(level, names)))
+
+    def result(self, name: str, device: str, key: str | None = None) -> str:
+        """Return the topic on which a device retains a result as JSON, for people."""
+        last = "" if key is None else f"/{level(key) if key else EMPTY_KEY}"
+        return f"{self.root}/out/{level(name)}/{level(device)}{last}"
+
+    def every(self, kind: str) -> str:
+        """Return the filter for all devices' topics of one kind."""
+        return f"{self.root}/+/{kind}/#"
+
+    def address(self, topic: str) -> Address:
+        """Return which kind of frames travels on a topic, and which device they concern.
+
+        Raises:
+            ValueError: it is not a topic of this fleet, or its shard is not the device's.
+        """
+        levels = topic.removeprefix(self.root + "/").split("/")
+        if len(levels) < 3 or not topic.startswith(self.root + "/"):  # noqa: PLR2004
+            raise ValueError("not a topic of this fleet")
+        shard, kind, device = levels[0], levels[1], name_of(levels[2])
+        if shard != shard_of(device):
+            raise ValueError("not the shard of this device")
+        return Address(kind, device)

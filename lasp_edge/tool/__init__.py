@@ -1,1 +1,1 @@
-"""The command line: finds sub-commands by entry points, loads programs, says errors in one line."""
+"""The command line: finds sub-commands, loads programs, prints an error as one line."""

@@ -1,4 +1,4 @@
-"""The `lasp-edge` command: finds its sub-commands by entry points and runs one.
+"""The `lasp-edge` command: finds its sub-commands by entry points, and runs one of them.
 
 A sub-command is a module with `add_arguments(parser)` and `run(arguments) -> int`, registered in
 the entry point group `lasp_edge.commands`. Only the one that was asked for is imported, so a device
@@ -32,11 +32,11 @@ ORDER = (
 
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo"}
-"""The extra that brings a package; where none is named, it is `cloud`."""
+"""The extra that installs a package; a package that is not listed here comes with `cloud`."""
 
 SUMMARY = {
     "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
-    "check": "try the laws on a program's folds, and say what changed without its version",
+    "check": "try the laws on a program's folds; warn of functions changed without a new version",
     "agent": "run a program on this device",
     "status": "what a device's agent has accepted, refused and still has to send",
     "members": "the devices of a fleet: who is connected, and who was retired",

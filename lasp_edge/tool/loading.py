@@ -31,8 +31,8 @@ def load_plan(spec: str) -> Plan:
         sys.path.insert(0, here)
     program = getattr(_module(module_name), attribute, None)
     if not isinstance(program, Program):
-        found = "nothing" if program is None else f"a {type(program).__name__}"
-        raise NotFound(f"{spec}: a Program is needed in {module_name}.{attribute}, found {found}")
+        found = "nothing is there" if program is None else f"it is of type {type(program).__name__}"
+        raise NotFound(f"{spec}: {module_name}.{attribute} must be a Program, but {found}")
     try:
         return program.plan()
     except ValueError as error:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from crdts import (
     BoundedLWWSet,
+    DerivedSet,
     DWFlag,
     EWFlag,
     Frontier,
@@ -189,6 +190,10 @@ def _of_elements() -> Iterator[Claim]:
     for number in NUMBERS[::2]:
         state |= state.remove(HERE, number)
     yield Claim(ORSet, "one of 5 B in a state full of gaps", size(state) * 2 / SIZE, 5 + 4)
+    pairs = [(element, frozenset({("in", token)})) for token, element in state.tokens()]
+    derived, shadow = DerivedSet({"in": state.shadow()}, pairs), DerivedSet({"in": state.shadow()})
+    beside = (size(derived) - size(shadow)) / len(pairs)
+    yield Claim(DerivedSet, "an element of 5 B, with a term of one write", beside, 5 + 30)
     rooms: ORMap = ORMap(ORSet())
     for number in NUMBERS[:WRITES]:
         rooms |= rooms.update(HERE, "hall", ORSet.add, number)

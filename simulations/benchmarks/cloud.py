@@ -28,18 +28,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import merge
 from cloud_tier.job.job import Job
-from cloud_tier.job.step import Known, step
+from cloud_tier.job.step import MergedState, step
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
 from cloud_tier.lake.tables import ABSENT, Lake, landed_schema
-from cloud_tier.lander.landing import Landing, Reader, collector_off
-from cloud_tier.lander.segments import Record, Segment
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.landing import Landing, collector_off
 from cloud_tier.spark.session import spark_session
 from crdts import Replica
 from lasp_edge import Program, Window, folds
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame
-from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening
+from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening, Tick
 from lasp_edge.protocol.topics import Topics
 
 SPAN_US = 10_000_000
@@ -132,16 +133,17 @@ def measure_landing(made: Plan, lake: Lake, rows: int, devices: int) -> None:
         )
         payload = PaneFrame(replica, frame + 1, (block,)).encode()
         records.append(
-            Record(2 * BEGIN_US, topics.pane(replica.device), retained=False, payload=payload)
+            Record(2 * BEGIN_US, topics.of("pane", replica.device), retained=False, payload=payload)
         )
-    reader, landing = Reader(made, topics), Landing(lake, "benchmark")
+    acceptance = Acceptance(made.windows.values(), made.published_folds.values(), topics)
+    columns, landing = LandedColumns(made), Landing(lake, "benchmark")
     with measured(time.process_time) as figures, collector_off():
-        taken = reader.take(Segment(1, Listening(1, 0), records))
-        table = reader.table(taken)
-    assert table.num_rows >= rows // FRAME_ROWS * FRAME_ROWS, taken.rejects
+        accepted = acceptance.take(records)
+        table = columns.table(accepted, "benchmark", Tick(1, Listening(1, 0)))
+    assert table.num_rows >= rows // FRAME_ROWS * FRAME_ROWS, accepted.refused
     _say(f"land    {table.num_rows / figures[1]:>12,.0f} rows decoded per CPU-second")
     with measured(time.process_time) as figures:
-        landing.land(1, table, taken)
+        landing.land(1, table, accepted.refused)
     _say(f"        {figures[0] * 1000:>12,.0f} ms to commit {table.num_rows:,} rows")
 
 
@@ -192,7 +194,7 @@ def _duckdb(path: Path, identity: tuple[str, ...], names: list[str], rows: int) 
 def measure_steps(spark: SparkSession, job: Job, made: Plan, steps: int, devices: int) -> None:
     """Print what a step costs at the begin and at the end of so many."""
     window, cpu = made.windows["by_room"], Cpu(spark)
-    known, walls, cpus = Known(None, NOTHING_HEARD), [], []
+    known, walls, cpus = MergedState(None, NOTHING_HEARD), [], []
     for number in range(steps):
         columns = entries(window, STEP_ROWS, devices, seed=number)
         shift_us = number * SPAN_US

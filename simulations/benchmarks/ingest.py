@@ -170,12 +170,12 @@ class Ours:
         took = batches(column, self._size)
         while group := list(islice(took, self._group)):
             for batch in group:
-                wanted = core.wanted(batch, now_us)
+                wanted = core.intake.wanted(batch, now_us)
                 assert not wanted.blocks, "the recording is in order"
                 core.handle_batch(batch, now_us)
-            _note(panes, core.changes)
+            _note(panes, core.prepare_commit())
             core.committed()
-            core.variables.refold()
+            core.samples.refold()
         return _came(core, panes)
 
     def with_commits(self, fleet: Fleet) -> dict[str, Came]:
@@ -192,7 +192,7 @@ class Ours:
         now_us = _end_us(column)
         for batch in batches(column, self._size):
             durable.read(batch, now_us)
-            durable.core.variables.refold()
+            durable.core.samples.refold()
         window = self._made.windows["minute"]
         stored = store.panes(durable.core.replica, window.stream, 0, 2**62)
         panes = {pane.pane_us: row.partial for pane, row in stored}
@@ -211,7 +211,7 @@ def _note(panes: dict[int, Partial], changes: Changes) -> None:
 
 def _came(core: Core, panes: dict[int, Partial]) -> Came:
     accepted = core.counters.totals["accepted"]
-    return Came(accepted, core.variables.local()["local_average"].partial, panes)
+    return Came(accepted, core.results.local()["local_average"][""].partial, panes)
 
 
 class State:

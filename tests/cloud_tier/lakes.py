@@ -9,10 +9,10 @@ from typing import Any
 from deltalake import DeltaTable
 
 from cloud_tier.job.job import Job
-from cloud_tier.job.step import Known, Outcome, recalled, step
+from cloud_tier.job.step import MergedState, Outcome, recalled, step
 from cloud_tier.job.streaming import CONF
 from cloud_tier.lake.tables import Lake
-from lasp_edge.folds.columns import Part, Partial
+from lasp_edge.folds.columns import ColumnValue, Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import NOTHING_HEARD
 from tests.cloud_tier.support_devices import Row, table
@@ -26,7 +26,7 @@ QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
-UNKNOWN = Known(None, NOTHING_HEARD)
+UNKNOWN = MergedState(None, NOTHING_HEARD)
 
 
 class LakeUnderTest:
@@ -97,7 +97,7 @@ class LakeUnderTest:
         return tuple(part(row[name]) for name in columns)
 
 
-def part(value: Any) -> Part:
+def part(value: Any) -> ColumnValue:
     """Return one part as the edge has it: totals are decimals in the lake."""
     return int(value) if isinstance(value, Decimal) else value
 

@@ -13,7 +13,7 @@ from lasp_edge import Program, folds
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest, variable_digest
-from simulations.oracle import Reading, dynamic_partial, local_partial, windows
+from simulations.oracle import Reading, dynamic_partials, local_partials, windows
 
 SECOND_US = 1_000_000
 BEGIN_US = 1_700_000_000 * SECOND_US - 20 * SECOND_US
@@ -125,7 +125,7 @@ class Device:
     def _variable(self) -> Row:
         self.seq += 1
         local = self.program.published_folds["local_average"]
-        partial = local_partial(self.program, local.name, self.readings)
+        partial = local_partials(self.program, local.name, self.readings)[""]
         parts = dict(zip(local.fold.columns_named, partial, strict=True))
         self.entry = (self.name, Version(self.incarnation, self.nonce, self.seq), partial)
         return row("variable", *self.entry[:1], *self.entry[1], stream=local.stream, **parts)
@@ -194,6 +194,6 @@ def true_global(program: Plan, devices: Iterable[Device]) -> tuple[Any, str]:
     hashes = [entry_hash("", name, version, partial) for name, version, partial in entries]
     held = {device.name: device.readings for device in devices}
     return (
-        dynamic_partial(program, fold.name, held),
+        dynamic_partials(program, fold.name, held)[""],
         inputs_digest(variable_digest(hashes), fold.stream),
     )

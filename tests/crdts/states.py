@@ -14,6 +14,7 @@ from crdts import (
     NOBODY,
     BoundedLWWSet,
     CausalContext,
+    DerivedSet,
     DWFlag,
     Entry,
     EWFlag,
@@ -39,7 +40,7 @@ from crdts import (
     TwoPSet,
     Version,
 )
-from crdts.bounded_lww_set import Limits
+from crdts.bounded_state import Limits
 from crdts.causal_context import pack
 from crdts.lwwregister import Written
 
@@ -272,6 +273,39 @@ KINDS: dict[type[Lattice], Kind] = {
         ),
     ),
 }
+
+
+@st.composite
+def derived_sets(draw):
+    """Any state over three leaves: each token unheard of, live or gone, in any terms."""
+    shadows = {
+        "a": draw(KINDS[EWFlag].states),
+        "b": draw(KINDS[GSet].states),
+        "c": draw(KINDS[TwoPSet].states),
+    }
+    tokens = [("a", dot) for dot in shadows["a"].dots]
+    tokens += [("b", element) for element in shadows["b"]]
+    tokens += [("c", element) for element in shadows["c"].value]
+    if not tokens:
+        return DerivedSet(shadows)
+    ordered = st.sampled_from(sorted(tokens, key=repr))
+    terms = st.frozensets(ordered, min_size=1, max_size=2)
+    pairs = draw(st.lists(st.tuples(st.sampled_from([0, "x", (1, 2)]), terms), max_size=4))
+    return DerivedSet(shadows, pairs)
+
+
+def _derive_one(element):
+    """Write to an input, and derive one element from that write."""
+
+    def write(state, me):
+        delta = state.shadows.get("a", EWFlag()).enable(me)
+        (dot,) = delta.dots
+        return DerivedSet({"a": delta}, [(element, frozenset({("a", dot)}))])
+
+    return write
+
+
+KINDS[DerivedSet] = Kind(derived_sets(), DerivedSet, elements.map(_derive_one))
 
 
 @st.composite

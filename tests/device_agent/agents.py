@@ -17,7 +17,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of
-from simulations.fleet import LANDER, Landed
+from simulations.fleet import LANDER, SimulatedLander
 
 NOW_US = 1_700_000_000 * SECOND_US
 LAKE = "lake-1"
@@ -108,7 +108,7 @@ class Device:
         self.name = name
         self.settings = settings or Settings(keep_readings=True)
         self.now_us = now_us
-        self.landed = Landed(LAKE)
+        self.landed = SimulatedLander(LAKE, self.program)
         self.sent: list[Publication] = []
         self.start()
 
@@ -117,7 +117,7 @@ class Device:
         self.store = Store(self.directory)
         nonce = next(_NONCES) if nonce is None else nonce
         self.core = Core(self.program, self.name, nonce, self.store.restored(), self.settings)
-        self.core.cursor("test")
+        self.core.intake.sources.cursor("test")
         self.durable = Durable(self.core, self.store)
         self.core.handle_connected(self.now_us)
 
@@ -185,10 +185,14 @@ class Device:
         """Let time pass with a lander that takes and acknowledges everything."""
         frames = self.frames(PaneFrame, self.tick(seconds))
         for frame in frames:
-            answer = self.landed.take(frame)
+            answer = self.lands(frame)
             assert answer is not None
             self.hear(answer)
         return frames
+
+    def lands(self, frame: Frame) -> AckFrame | None:
+        """Let the lander hear a frame; return its answer."""
+        return self.landed.hear(self.topic_of(frame), frame.encode(), self.now_us)
 
     def settle(self, ticks: int = 400) -> None:
         """Stop reading and go on until everything has landed."""

@@ -47,7 +47,7 @@ def work(directory: Path, statements: int | None, seed: int) -> None:
     if statements is not None:
         device.store._db = Mortal(device.store._db, statements)
     random = Random(seed)
-    cursor = int(device.core.cursor("test") or 0)
+    cursor = int(device.core.intake.sources.cursor("test") or 0)
     device.now_us = NOW_US + cursor * SECOND_US
     while True:
         size = random.randint(1, 40)

@@ -15,8 +15,8 @@ from device_agent.intake import identities
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state import delivery, flights, pane_cache
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
-from simulations.fleet import Landed
-from simulations.oracle import Reading, local_partial, windows
+from simulations.fleet import SimulatedLander
+from simulations.oracle import Reading, local_partials, windows
 from tests.device_agent.agents import LAKE, Device, entry_of, greenhouse
 
 SEEDS = range(40)
@@ -87,7 +87,7 @@ class History:
         self.tick()
         self.random.shuffle(self.frames)
         for frame in self.frames[: self.random.randint(0, 3)]:
-            answer = self.device.landed.take(frame)
+            answer = self.device.lands(frame)
             if self.random.random() < 0.7:
                 self.device.hear(answer)
             if self.random.random() < 0.7:
@@ -124,7 +124,7 @@ class History:
         """The lake is lost, and the device is told of another one."""
         if self.random.random() < 0.2:
             self.lakes += 1
-            self.device.landed = Landed(f"{LAKE}-{self.lakes}")
+            self.device.landed = SimulatedLander(f"{LAKE}-{self.lakes}", self.device.program)
             self.frames.clear()
             self.device.acknowledge(lake=self.device.landed.lake)
             self.device.sent.clear()  # promises about the other lake
@@ -174,7 +174,7 @@ def test_a_history_ends_with_the_truth_in_the_lake(tmp_path, hardly_any_memory, 
     own = [(r.time_us, r.value, r.tags["room"]) for r in kept if r.value < 16.5]
     assert len(own) == len(set(own)), replay
     device.tick(0)
-    local = device.core.variables.local()["local_average"].partial
-    assert local == local_partial(device.program, "local_average", kept), replay
+    local = device.core.results.local()["local_average"][""].partial
+    assert local == local_partials(device.program, "local_average", kept)[""], replay
     assert device.core.variables.shared()["total"] == len(kept), replay
     device.kill()

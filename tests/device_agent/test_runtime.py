@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
+from device_agent.runtime import now_us
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import PresenceFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.kinds import decode, topic_of
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
-from simulations.fleet import Landed
-from simulations.oracle import Reading, dynamic_partial, windows
+from simulations.fleet import SimulatedLander
+from simulations.oracle import Reading, dynamic_partials, windows
 from tests.brokers import PATIENCE_S, broker_program
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -61,7 +62,7 @@ class Lander:
     def __init__(self, url: str, program: Any) -> None:
         self.program = program
         self.topics = Topics(program.name)
-        self.landed = Landed("lake-1")
+        self.landed = SimulatedLander("lake-1", program)
         self.retained: dict[str, Any] = {}
         kinds = ("pane", "beat", "presence", "var")
         self.link = Link(
@@ -87,10 +88,9 @@ class Lander:
         frame = decode(message.payload)
         if isinstance(frame, VariableFrame | PresenceFrame):
             self.retained[message.topic] = frame
-        answer = self.landed.take(frame)
+        answer = self.landed.hear(message.topic, message.payload, now_us())
         if answer is not None:
-            topic = self.topics.acknowledgement(answer.sender.device)
-            self.link.publish(topic, answer.encode())
+            self.link.publish(topic_of(answer, self.topics), answer.encode())
 
 
 class Agent:
@@ -233,13 +233,13 @@ def test_two_agents_agree_land_everything_and_say_goodbye(stage):
     agents = [stage.replay(device) for device in recorded]
     stage.lander.serve(lambda: all(agent.agreed(2) for agent in agents))
     values = [agent.newest()["values"]["global_average"] for agent in agents]
-    truth = dynamic_partial(stage.program, "global_average", recorded)
+    truth = dynamic_partials(stage.program, "global_average", recorded)[""]
     assert {(value["count"], value["total_q"]) for value in values} == {truth}
     assert len({value["inputs"] for value in values}) == 1
     assert [agent.end() for agent in agents] == [0, 0]
     stage.windows_are(*recorded.values())
     topics = stage.lander.topics
-    offline = [topics.presence(device) for device in recorded]
+    offline = [topics.of("presence", device) for device in recorded]
     stage.lander.serve(lambda: not any(stage.lander.retained[topic].online for topic in offline))
     for agent in agents:
         assert kept(agent) == as_read(recorded[agent.device])

@@ -15,7 +15,7 @@ DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 def recording(shared_data) -> Path:
     """The recorded messages, where all that a replay needs is there."""
     pytest.importorskip("pyspark", reason="needs the extra `cloud`")
-    broker_program("mosquitto")
+    broker_program()
     return shared_data / "rpi_mqtt_3dev" / "messages.jsonl.gz"
 
 

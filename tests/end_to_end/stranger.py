@@ -15,7 +15,7 @@ from crdts.membership import NEVER
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.blocks import PaneEntries
-from lasp_edge.protocol.envelope import FORMAT
+from lasp_edge.protocol.envelope import FORMAT, Frame
 from lasp_edge.protocol.frames import (
     AckFrame,
     AskFrame,
@@ -26,10 +26,10 @@ from lasp_edge.protocol.frames import (
     Report,
     VariableFrame,
 )
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
-KINDS = ("pane", "var", "beat", "presence", "ack", "inbox", "member")
 HUGE_BYTES = 10_000_000
 NONCE = 0xBAD
 _DECADE_US = 10 * 365 * 86_400_000_000
@@ -97,22 +97,14 @@ def huge(program: Plan, device: str, seed: int) -> list[Word]:
 
 
 def _places(topics: Topics, program: Plan, device: str) -> dict[str, str]:
+    """Return a topic of the device for each kind of frame, by the kind's name."""
     variable = next(iter(program.published_folds))
-    found = (
-        topics.pane(device),
-        topics.variable(device, variable),
-        topics.beat(device),
-        topics.presence(device),
-        topics.acknowledgement(device),
-        topics.inbox(device),
-        topics.member(device),
-    )
-    return dict(zip(KINDS, found, strict=True))
+    names = {row.topic: () for row in FRAME_KINDS.values()} | {"var": (variable, "00")}
+    return {kind: topics.of(kind, device, *rest) for kind, rest in names.items()}
 
 
-def _place(frame: object) -> str:
-    kinds = (PaneFrame, VariableFrame, BeatFrame, PresenceFrame, AckFrame, AskFrame, MemberFrame)
-    return KINDS[kinds.index(type(frame))]
+def _place(frame: Frame) -> str:
+    return FRAME_KINDS[frame.kind].topic
 
 
 def _envelopes(chance: random.Random, device: str) -> Iterator[list[Any]]:

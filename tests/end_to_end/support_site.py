@@ -190,7 +190,7 @@ class Site:
         self.lake = folder / "lake"
         self.program = program
         self.devices = sorted(devices)
-        self.broker = PrivateBroker(folder / "broker", broker_program("mosquitto"))
+        self.broker = PrivateBroker(folder / "broker", broker_program())
         self.cloud = Process(folder, "cloud")
         self.agents = {
             name: Agent(folder, f"agent-{number}") for number, name in enumerate(self.devices, 1)

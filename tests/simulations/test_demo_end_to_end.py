@@ -11,6 +11,7 @@ from simulations.demo.broker import find_broker
 from simulations.demo.lake import COMMAND
 from tests.simulations.watching import eventually, processes_of
 from tests.support_missing import lacks
+from tests.test_readme import checks_shown, shape
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 MOST_S = 180
@@ -50,6 +51,9 @@ def test_five_devices_agree_and_spark_confirms_it(tmp_path):
     assert checks == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt"]
     assert sum(not line.startswith("  ... ") for line in lines) <= MOST_LINES, lines
     assert list(tmp_path.iterdir()) == []
+    printed = [shape(line)[:4] for line in lines]
+    for begins in checks_shown():
+        assert begins in printed, "the README shows another output"
 
 
 def test_recorded_readings_give_their_windows_in_spite_of_accidents(tmp_path, shared_data):

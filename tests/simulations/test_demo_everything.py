@@ -3,6 +3,7 @@
 from lasp_edge import folds
 from tests.simulations.everything import FOLDS, WRITTEN, program
 
+PLAN = program.plan()
 ROOMS = ("attic", "bath", "cellar")
 DEVICES = ("a", "b", "c")
 
@@ -26,7 +27,7 @@ def recorded() -> list[dict]:
 def fields() -> list[str]:
     """How a line becomes a reading of every event."""
     fields = ["--time", "ts", "--device", "device", "--tag", "room=room", "--tag", "truck=truck"]
-    for name in program.events:
+    for name in PLAN.events:
         fields += ["--event", f"{name}={'door' if 'door' in name else 't'}"]
     return fields
 

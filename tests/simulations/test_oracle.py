@@ -15,16 +15,14 @@ from crdts import BoundedLWWSet, Counter, Version
 from lasp_edge import Program, folds
 from lasp_edge.folds.numbers import Resolution
 from simulations.oracle import (
+    PublishedPartial,
     Reading,
     WindowTruth,
-    Word,
     accepted,
     combined,
-    dynamic_partial,
     dynamic_partials,
     folded,
     inputs,
-    local_partial,
     local_partials,
     quantised,
     windows,
@@ -100,10 +98,10 @@ def test_last_hundred_of_real_data_are_the_reference(shared_data, readings):
     assert sum(map(len, by_device.values())) == len(readings) == 50_270
     partials = []
     for device, row in reference.items():
-        partials.append(local_partial(temperatures(), "last", by_device[device]))
+        partials.append(local_partials(temperatures(), "last", by_device[device])[""])
         assert partials[-1] == tuple(int(row[n]) for n in ("count", "total_q", "min_q", "max_q"))
     counts, totals, least, greatest = zip(*partials, strict=True)
-    assert dynamic_partial(temperatures(), "fleet", by_device) == (
+    assert dynamic_partials(temperatures(), "fleet", by_device)[""] == (
         sum(counts),
         sum(totals),
         min(least),
@@ -240,14 +238,14 @@ def test_quantising_is_by_definition(value, resolution, steps):
 
 def test_only_the_last_values_that_handlers_added_are_folded():
     seen = [reading(value, value) for value in (5, 6, 1, 2)]
-    assert local_partial(temperatures(bound=2), "last", seen) == (2, 300, 100, 200)
-    assert local_partial(temperatures(bound=2), "last", seen[:3]) == (2, 700, 100, 600)
-    assert local_partial(temperatures(bound=2), "last", []) == (0, 0, None, None)
+    assert local_partials(temperatures(bound=2), "last", seen)[""] == (2, 300, 100, 200)
+    assert local_partials(temperatures(bound=2), "last", seen[:3])[""] == (2, 700, 100, 600)
+    assert local_partials(temperatures(bound=2), "last", [])[""] == (0, 0, None, None)
 
 
 def test_last_is_by_acceptance_and_a_repeat_adds_nothing():
     seen = [reading(5, 9), reading(6, 1), reading(7, 5), reading(5, 9)]
-    assert local_partial(temperatures(bound=2), "last", seen) == (2, 1300, 600, 700)
+    assert local_partials(temperatures(bound=2), "last", seen)[""] == (2, 1300, 600, 700)
 
 
 def test_handlers_are_run_as_they_are_written():
@@ -268,8 +266,8 @@ def test_handlers_are_run_as_they_are_written():
     program.fold(warm, folds.struct(**SUMMARY), "fahrenheit")
     program.fold(other, folds.sum(), "halves")
     seen = [reading(value, value) for value in (19, 21, 25.3)]
-    assert local_partial(program.plan(), "fahrenheit", seen) == (2, 6980 + 7754, 6980, 7754)
-    assert local_partial(program.plan(), "halves", seen) == (38 + 42 + 51,)
+    assert local_partials(program.plan(), "fahrenheit", seen)[""] == (2, 6980 + 7754, 6980, 7754)
+    assert local_partials(program.plan(), "halves", seen)[""] == (38 + 42 + 51,)
 
 
 def test_a_dynamic_fold_combines_what_each_device_holds():
@@ -277,7 +275,7 @@ def test_a_dynamic_fold_combines_what_each_device_holds():
     other = [reading(value, value, "pi-2") for value in (9,)]
     program = temperatures(bound=2)
     fleet = {"pi-2": other, "pi-1": one, "pi-3": []}
-    assert dynamic_partial(program, "fleet", fleet) == (3, 1400, 200, 900)
+    assert dynamic_partials(program, "fleet", fleet)[""] == (3, 1400, 200, 900)
 
 
 def test_a_set_bounded_by_age_holds_what_was_accepted_lately_and_must_know_when():
@@ -287,19 +285,19 @@ def test_a_set_bounded_by_age_holds_what_was_accepted_lately_and_must_know_when(
     program.fold(recent, folds.sum(), "sum")
     program.collect("temperature", into=recent)
     seen = [reading(n, 5, accepted_us=n * 1_000_000, stamped=True) for n in range(1, 100)]
-    assert local_partial(program.plan(), "sum", seen, 99_000_000) == (sum(range(91, 100)),)
-    assert local_partial(program.plan(), "sum", seen, 155_000_000) == (sum(range(95, 100)),)
-    assert local_partial(program.plan(), "sum", seen, 200_000_000) == (0,)
+    assert local_partials(program.plan(), "sum", seen, 99_000_000)[""] == (sum(range(91, 100)),)
+    assert local_partials(program.plan(), "sum", seen, 155_000_000)[""] == (sum(range(95, 100)),)
+    assert local_partials(program.plan(), "sum", seen, 200_000_000)[""] == (0,)
     for readings, now_us in ((seen, None), ([reading(1, 1)], 5)):
         with pytest.raises(ValueError, match="'recent' is bounded by age: now_us="):
-            local_partial(program.plan(), "sum", readings, now_us)
+            local_partials(program.plan(), "sum", readings, now_us)[""]
 
 
 def test_a_name_that_the_program_lacks_is_a_key_error():
     for wrong in (
         lambda: windows(temperatures(), "hour", []),
-        lambda: local_partial(temperatures(), "hour", []),
-        lambda: dynamic_partial(temperatures(), "last", {}),
+        lambda: local_partials(temperatures(), "hour", [])[""],
+        lambda: dynamic_partials(temperatures(), "last", {})[""],
     ):
         with pytest.raises(KeyError):
             wrong()
@@ -356,8 +354,8 @@ def test_retired_devices_do_not_count():
     assert dynamic_partials(program, "everywhere", fleet) == {"a": (2, 300), "b": (1, 300)}
     assert dynamic_partials(program, "everywhere", fleet, ["pi-2"]) == {"a": (1, 100)}
     plain = {"pi-1": [reading(1, 1)], "pi-2": [reading(2, 1, "pi-2")]}
-    assert dynamic_partial(temperatures(), "fleet", plain, {"pi-1"}) == (1, 200, 200, 200)
-    assert dynamic_partial(temperatures(), "fleet", plain, plain) == (0, 0, None, None)
+    assert dynamic_partials(temperatures(), "fleet", plain, {"pi-1"})[""] == (1, 200, 200, 200)
+    assert dynamic_partials(temperatures(), "fleet", plain, plain)[""] == (0, 0, None, None)
 
 
 @pytest.mark.parametrize(
@@ -390,9 +388,9 @@ def test_columns_combine_as_the_fold_combines_them(fold):
 def test_inputs_are_a_sum_of_hashes_written_out():
     program = by_room(bound=3)
     words = {
-        ("a", "pi-1"): Word(Version(1, 7, 3), (2, 4400)),
-        ("a", "pi-2"): Word(Version(1, 8, 1), (1, None)),
-        ("b", "pi-1"): Word(Version(1, 7, 2), (1, b"\x0a\xff")),
+        ("a", "pi-1"): PublishedPartial(Version(1, 7, 3), (2, 4400)),
+        ("a", "pi-2"): PublishedPartial(Version(1, 8, 1), (1, None)),
+        ("b", "pi-1"): PublishedPartial(Version(1, 7, 2), (1, b"\x0a\xff")),
     }
     retired = {"pi-2": Version(1, 8, 60)}
     stream = program.dynamic_folds["everywhere"].stream

@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
-from cloud_tier.lander.landing import Reader
-from cloud_tier.lander.segments import Record, Segment
+from cloud_tier.lander.columns import LandedColumns
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.protocol.frontier import Listening
+from lasp_edge.protocol.acceptance import Acceptance, Record
+from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.inputs import membership_text
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet import Faults, Fleet
@@ -63,7 +63,6 @@ def house():
 
 
 PROGRAM = house()
-KEYED = ("by room", "recently")
 
 
 class LandedFleet(Fleet):
@@ -73,10 +72,13 @@ class LandedFleet(Fleet):
         self.records = []
         super().__init__(PROGRAM, **options)
 
-    def _route(self, topic, payload, *, retain):
-        if topic.split("/")[4] in {"pane", "var", "beat", "member"}:
-            self.records.append(Record(self.now_us, topic, retained=False, payload=payload))
-        super()._route(topic, payload, retain=retain)
+        hear = self.hub.lander.hear
+
+        def recorded(topic, payload, now_us):
+            self.records.append(Record(now_us, topic, retained=False, payload=payload))
+            return hear(topic, payload, now_us)
+
+        self.hub.lander.hear = recorded
 
 
 class Run:
@@ -86,15 +88,17 @@ class Run:
         self.random = Random(seed)
         self.fleet = LandedFleet(size=size, seed=seed, faults=ROUGH)
         self.lake = LakeUnderTest(spark, PROGRAM, root)
-        self.reader = Reader(PROGRAM, Topics(PROGRAM.name))
+        streams = (PROGRAM.windows.values(), PROGRAM.published_folds.values())
+        self.acceptance = Acceptance(*streams, Topics(PROGRAM.name))
+        self.columns = LandedColumns(PROGRAM)
         self.segments = 0
         self.readings = defaultdict(list)
 
     def steps(self, count, devices=None):
         """Let devices read, each in the rooms it is in, and time pass."""
         for _ in range(count):
-            for device in devices or self.fleet.agents:
-                if self.fleet.agents[device].durable is not None:
+            for device in devices or self.fleet.devices:
+                if self.fleet.devices[device].durable is not None:
                     self._read(device)
             self.fleet.step()
 
@@ -111,11 +115,10 @@ class Run:
         """Merge what came in, in a batch that repeats a part of an earlier one."""
         self.segments += 1
         records, self.fleet.records = self.fleet.records, []
-        segment = Segment(self.segments, Listening(self.fleet.now_us, 0), records)
-        taken = self.reader.take(segment)
-        assert {reason for _, reason in taken.rejects} <= {"of a retired device"}
-        self.reader.add_tick(taken, "lander", segment)
-        rows = self.reader.table(taken).to_pylist()
+        accepted = self.acceptance.take(records)
+        assert {reason for _, reason in accepted.refused} <= {"of a retired device"}
+        tick = Tick(self.segments, Listening(self.fleet.now_us, 0))
+        rows = self.columns.table(accepted, "lander", tick).to_pylist()
         self.lake.step(self.random.sample(rows, len(rows)) + rows[: len(rows) // 3])
 
     def settled(self):
@@ -138,21 +141,18 @@ class Run:
         """Hold Spark against every device and the oracle; return what Spark has, by fold."""
         fleet, found = self.fleet, {}
         retired = fleet.membership.retired
-        assert self.lake.known.heard.membership == fleet.membership
+        assert self.lake.known.liveness.membership == fleet.membership
         for name in PROGRAM.dynamic_folds:
             found[name] = self.globals(name)
             there = {key: value for key, value in found[name].items() if value[2]}
-            for agent in fleet._running():
-                held = agent.core.variables
-                assert membership_text(agent.core.members.membership) == membership_text(
-                    fleet.membership
-                )
-                own = held.fleet_by_key()[name] if name in KEYED else {"": held.fleet()[name]}
+            for agent in fleet.running():
+                assert membership_text(agent.membership()) == membership_text(fleet.membership)
+                own = agent.results(name)
                 mine = {
                     key: (r.partial, r.inputs, r.devices) for key, r in own.items() if r.devices
                 }
                 assert there == mine, (agent.name, name)
-            words = fleet.words(name)
+            words = fleet.published(name)
             partials = dynamic_partials(PROGRAM, name, self.readings, retired, fleet.now_us)
             if name != "recently":  # which goes by each device's ticks
                 assert {key: value[0] for key, value in there.items()} == partials
@@ -185,7 +185,7 @@ def test_devices_oracle_and_spark_agree_through_retirement_and_return(run):
     assert run.settled() != retired
     assert run.lake.current() != windows, "what it read meanwhile counts now"
     found = {(key, start): value[0] for (_, key, start), value in run.lake.current().items()}
-    assert found == fleet.landed.windows(PROGRAM, "minute")
+    assert found == fleet.hub.lander.windows(PROGRAM, "minute")
     fleet.step(20)
     gone = run.settled()["recently"]
     assert gone

@@ -239,7 +239,7 @@ def test_greater_control_wins_whatever_order_words_come_in(lake):
         words.append(member_row(membership, "pi-0"))
     lake.step([*words[::-1], words[1]])
     lake.step([words[2]])
-    assert lake.known.heard.membership == membership
+    assert lake.known.liveness.membership == membership
     assert lake.there() == truth([owner], membership)
     known = lake.known
     lake.restart()

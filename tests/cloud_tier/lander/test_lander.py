@@ -5,13 +5,15 @@ from deltalake import DeltaTable
 
 from cloud_tier.lake.definitions import record as record_definitions
 from cloud_tier.lake.tables import Lake
-from cloud_tier.lander.lander import Lander, Pace
-from cloud_tier.lander.landing import Landing, Reader
+from cloud_tier.lander.columns import LandedColumns
+from cloud_tier.lander.lander import Lander, SegmentPace
+from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected
-from tests.cloud_tier.frames import LANDER, ME, TOPICS, FakeLink, beat, message, panes
+from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
+from tests.lasp_edge.protocol.support_frames import LANDER, ME, TOPICS, acceptance, beat, panes
 
 PROGRAM = rooms()
 CONNECTED = Connected("5", session_present=False)
@@ -44,11 +46,11 @@ class Station:
             link=self.link,
             log_=self.log,
             landing=self.landing,
-            reader=Reader(PROGRAM, TOPICS, self.landing.incarnations()),
+            acceptance=acceptance(PROGRAM, incarnations=self.landing.incarnations()),
+            columns=LandedColumns(PROGRAM),
             sender=LANDER,
-            topics=TOPICS,
             now_us=lambda: self.now_us,
-            pace=Pace(),
+            pace=SegmentPace(),
         )
         self.lander.recover()
 
@@ -77,7 +79,7 @@ def dies(*_args, **_options):
 
 def test_message_lands_and_is_acknowledged_to_broker_and_device(station):
     station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(panes(PROGRAM, 5, first_seq=3)))
-    assert [m.topic for m in station.link.acknowledged] == [TOPICS.pane("pi-0")] * 2
+    assert [m.topic for m in station.link.acknowledged] == [TOPICS.of("pane", "pi-0")] * 2
     assert station.link.acks() == {}
     station.turn(after_s=1)
     assert len(station.rows()) == 4
@@ -251,7 +253,7 @@ def test_known_incarnations_are_read_back(station):
     station.turn(CONNECTED, message(beat(2, 10, replica=Replica(2_000, 1, "pi-0"))))
     station.turn(after_s=3)
     (row,) = DeltaTable(station.lake.rejects).to_pyarrow_table().to_pylist()
-    assert row["reason"] == "incarnation far ahead of the known one"
+    assert row["reason"] == "incarnation too far ahead"
 
 
 def test_stop_lands_what_is_logged(station):

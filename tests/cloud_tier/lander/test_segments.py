@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_tier.lander.segments import Log, Record
+from cloud_tier.lander.segments import Log
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frontier import Listening
 
 RECORD = Record(5, "lasp/v1/rooms/00/pane/pi-0", retained=False, payload=b"abc")

@@ -40,7 +40,6 @@ class Fleet:
             jitter=Random(1),
         )
         self.link.start()
-        until_connected(self.link)
 
     def say(self, topic, frame, *, retain=True):
         confirmed = self.link.counts.confirmed
@@ -48,11 +47,11 @@ class Fleet:
         until_true(lambda: self.link.counts.confirmed > confirmed)
 
     def online(self, replica, *, online=True):
-        self.say(TOPICS.presence(replica.device), PresenceFrame(replica, 1, online))
+        self.say(TOPICS.of("presence", replica.device), PresenceFrame(replica, 1, online))
 
     def beat(self, replica, seq):
         frame = BeatFrame(replica, 1, None, done=False, reports=(), seq=seq)
-        self.say(TOPICS.beat(replica.device), frame, retain=False)
+        self.say(TOPICS.of("beat", replica.device), frame, retain=False)
 
     def words(self, count):
         return [decode(message.payload) for message in until_messages(self.link, count)]
@@ -62,6 +61,7 @@ class Fleet:
 def fleet(tmp_path):
     with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
         made = Fleet(broker.url)
+        until_connected(made.link)
         yield made
         made.link.stop(0)
 
@@ -98,20 +98,21 @@ def test_the_word_is_retained_for_who_comes_later(fleet, capsys):
     assert run(retire, fleet.url, "attic") == Exit.FINE
     assert "all of its start 2 counts, nothing of a later one" in capsys.readouterr().out
     late = Fleet(fleet.url, "late")
-    (word,) = late.words(1)
+    word, *repeats = late.words(1)  # the embedded broker may bring it twice
+    assert set(repeats) <= {word}
     assert word.membership().retired == {"attic": Version.of(ATTIC, 2**40 - 1)}
     late.link.stop(0)
 
 
 def test_a_variable_that_is_retained_tells_the_life_of_who_says_nothing_else(fleet):
     frame = VariableFrame(ATTIC, 1, "local", 5, 0, ("",), (1,), ((1,), (2,)))
-    fleet.say(TOPICS.variable("attic", "local"), frame)
+    fleet.say(TOPICS.of("var", "attic", "local", "00"), frame)
     assert run(retire, fleet.url, "attic", "--seq", "9") == Exit.FINE
     assert [word.version for word in fleet.words(1)] == [Version.of(ATTIC, 9)]
 
 
 def test_who_was_never_heard_is_retired_only_by_force(fleet, capsys):
-    with pytest.raises(NotFound, match=r"'attic' was not heard in this fleet.*--force"):
+    with pytest.raises(NotFound, match=r"'attic' sent nothing in this fleet.*--force"):
         run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.FINE
     (word,) = fleet.words(1)
@@ -121,7 +122,7 @@ def test_who_was_never_heard_is_retired_only_by_force(fleet, capsys):
 
 def test_who_is_connected_and_silent_is_retired_only_by_force(fleet):
     fleet.online(ATTIC)
-    with pytest.raises(CommandError, match="'attic' is connected, but did not say how far"):
+    with pytest.raises(CommandError, match="'attic' is connected, but sent no beat"):
         run(retire, fleet.url, "attic")
     assert run(retire, fleet.url, "attic", "--force") == Exit.FINE
     assert [word.version.seq for word in fleet.words(1)] == [2**40 - 1]
@@ -150,7 +151,7 @@ def test_retired_admitted_and_retired_again(fleet, capsys):
 
 
 def test_nobody_is_admitted_of_whom_nobody_heard(fleet):
-    with pytest.raises(NotFound, match="'attic' was not heard in this fleet, and nobody"):
+    with pytest.raises(NotFound, match="'attic' sent nothing in this fleet, and nobody"):
         run(admit, fleet.url, "attic")
 
 
@@ -161,7 +162,7 @@ def test_a_word_is_said_again_above_what_a_device_remembers(fleet, capsys):
 
     def correct():
         fleet.words(1)
-        fleet.say(TOPICS.member("attic"), remembered)
+        fleet.say(TOPICS.of("member", "attic"), remembered)
 
     device = threading.Thread(target=correct)
     device.start()
@@ -217,7 +218,7 @@ def test_the_other_agents_count_a_retired_one_no_more_and_an_admitted_one_again(
 
 def test_an_empty_fleet_has_no_members(fleet, capsys):
     assert run(members, fleet.url) == Exit.FINE
-    assert capsys.readouterr().out == "nobody was heard in this fleet\n"
+    assert capsys.readouterr().out == "no device sent anything in this fleet\n"
 
 
 def test_a_broker_that_is_not_there_is_named():

@@ -8,7 +8,7 @@ import pytest
 from crdts import GCounter, GSet, MVRegister, ORMap, ORSet
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
-from lasp_edge.dataflow import Oracle, at_least, cardinality
+from lasp_edge.dataflow import Definition, Oracle, at_least, cardinality
 from lasp_edge.protocol.frames import VariableFrame
 from simulations.fleet import ROUGH, Fleet
 from tests.device_agent.agents import Device
@@ -54,7 +54,7 @@ def device(tmp_path):
 
 
 def derived(device):
-    return {name: device.core.results()[name] for name in ("upstairs", "floors", "all moves")}
+    return {name: device.core.results.plain()[name] for name in ("upstairs", "floors", "all moves")}
 
 
 def test_derived_sets_stand_among_the_results(device):
@@ -98,7 +98,7 @@ def test_a_function_that_fails_is_counted(device):
     device.read([7, 8])
     device.tick(20)
     device.tick(20)
-    assert device.core.results()["all but seven"]["elements"] == [100]
+    assert device.core.results.plain()["all but seven"]["elements"] == [100]
     assert device.core.counters.totals["all but seven: a function of the program failed"] == 1
 
 
@@ -143,7 +143,7 @@ def test_a_handler_that_fails_changes_nothing_and_is_counted(tmp_path):
     device.tick(20)
     assert device.core.variables.shared() == {"count": 1, "seen": frozenset()}
     totals = device.core.counters.totals
-    assert totals["on_threshold of count: RuntimeError('not today')"] == 1
+    assert totals["on_threshold of count: RuntimeError: not today"] == 1
     assert sum(n for name, n in totals.items() if "an element needs" in name) == 1
     device.kill()
 
@@ -167,7 +167,7 @@ def test_values_of_every_kind_are_plain_among_the_results(tmp_path):
     device = Device(tmp_path, program.plan())
     device.read([1])
     device.tick()
-    found = json.loads(json.dumps(device.core.results()))
+    found = json.loads(json.dumps(device.core.results.plain()))
     assert found == {
         "rooms again": {"parts": {}, "value": {"attic": ["01"]}},
         "setpoint again": {"parts": {}, "value": ["warm"]},
@@ -219,18 +219,22 @@ def test_a_device_removes_what_another_one_added(tmp_path):
 def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_shared(seed):
     fleet, random = Fleet(house(), size=4, seed=seed, faults=ROUGH), Random(seed)
     for _ in range(25):
-        for device in fleet.agents:
+        for device in fleet.devices:
             number = random.choice([5, 101, 102, 201, 202, 301])
             fleet.read(device, "temperature", random.choice([number, number, -number]))
         fleet.step()
     fleet.settle()
     program = fleet.program
-    definitions = {name: made.definition for name, made in program.derivations.items()}
+    definitions = {
+        name: Definition(made.operator, made.sources, program.functions.derived.get(name))
+        for name, made in program.derivations.items()
+    }
     told = []
-    for agent in fleet.agents.values():
+    for agent in fleet.devices.values():
         variables = agent.core.variables
-        oracle = Oracle(definitions, variables._fleet)
-        told.append({name: agent.core.results()[name] for name in definitions})
+        shared = {name: state.fleet for name, state in variables.shared_states.items()}
+        oracle = Oracle(definitions, shared)
+        told.append({name: agent.core.results.plain()[name] for name in definitions})
         for name in ("upstairs", "floors", "all but seven"):
             assert told[-1][name]["elements"] == sorted(oracle.value(name)), f"seed {seed}"
         assert told[-1]["all moves"]["parts"]["value"] == oracle.value("all moves")

@@ -6,14 +6,14 @@ import random
 import pytest
 
 from crdts import Replica, Version
-from device_agent.fleet.room import SHARD_BYTES
+from device_agent.fleet.budget import SHARD_BYTES
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
 from lasp_edge.aggregates import fleet as fleet_module
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, VariableFrame
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from simulations.oracle import Reading, Word, dynamic_partials, inputs, local_partials
+from simulations.oracle import PublishedPartial, Reading, dynamic_partials, inputs, local_partials
 from tests.device_agent.agents import NOW_US, Device, greenhouse, rooms
 
 PEER = Replica(3, 33, "pi-2")
@@ -35,12 +35,12 @@ def read(device, room, *values):
 def here(device):
     """Return key -> partial of the local fold."""
     device.tick(0)
-    return {k: r.partial for k, r in device.core.variables.local_by_key()["here"].items()}
+    return {k: r.partial for k, r in device.core.results.local()["here"].items()}
 
 
 def everywhere(device):
     """Return key -> partial of the dynamic fold."""
-    found = device.core.variables.fleet_by_key()["everywhere"]
+    found = device.core.results.fleet()["everywhere"]
     return {key: result.partial for key, result in found.items()}
 
 
@@ -81,7 +81,8 @@ def test_each_key_has_samples_of_its_own(device):
     read(device, "", 1.0)
     assert here(device) == {"": (1, 100), "attic": (5, 2500), "cellar": (2, 3000)}
     assert everywhere(device) == here(device)
-    assert device.core.variables.local() == device.core.variables.fleet() == {}
+    assert [*device.core.results.local()] == ["here"]
+    assert [*device.core.results.fleet()] == ["everywhere"]
 
 
 def test_a_reading_whose_key_fails_is_refused_and_changes_nothing(device):
@@ -118,7 +119,7 @@ def test_each_shard_is_retained_on_a_topic_of_its_own(device):
     for publication in published:
         (frame,) = device.frames(VariableFrame, [publication])
         assert publication.retain
-        assert publication.topic == topics.variable("pi-1", "here", frame.shard)
+        assert publication.topic == topics.of("var", "pi-1", "here", f"{frame.shard:02x}")
 
 
 def test_a_key_keeps_its_seq_while_others_of_its_shard_change(device):
@@ -242,8 +243,8 @@ def test_a_key_takes_its_own_inputs_and_the_whole_takes_all(device):
     device.tick()
 
     def inputs_now():
-        keys = device.core.variables.fleet_by_key()["everywhere"]
-        whole = device.core.variables.agreements()["everywhere"].inputs
+        keys = device.core.results.fleet()["everywhere"]
+        whole = device.core.agreements.all()["everywhere"].inputs
         return {key: result.inputs for key, result in keys.items()}, whole
 
     (before, whole), stream = inputs_now(), device.program.dynamic_folds["everywhere"].stream
@@ -261,7 +262,7 @@ def test_a_key_takes_its_own_inputs_and_the_whole_takes_all(device):
         for key, seq, partial in zip(
             frame.keys, frame.seqs, zip(*frame.columns, strict=True), strict=False
         ):
-            words[key, "pi-1"] = Word(Version.of(frame.sender, seq), partial)
+            words[key, "pi-1"] = PublishedPartial(Version.of(frame.sender, seq), partial)
     assert stream
     for key in before:
         assert inputs(device.program, "everywhere", words, {}, key) == after[key]
@@ -299,7 +300,7 @@ def test_one_bad_key_refuses_the_whole_entry(device):
 
 
 def test_frames_with_wrong_shards_or_huge_keys_are_counted(device):
-    topic = device.core.topics.variable("pi-2", "here", 3)
+    topic = device.core.topics.of("var", "pi-2", "here", "03")
     for number, keys in enumerate((("kitchen",), ("k" * 300,), ("b", "a"), ("k\x01",))):
         stream = device.program.local_folds["here"].stream
         n = len(keys)
@@ -317,13 +318,13 @@ def test_a_keyed_entry_for_a_variable_without_keys_is_refused_and_the_reverse(tm
     plain.hear(frame)
     plain.hear(VariableFrame(PEER, 1, "local_average", stream, 0, (), (), ()))
     assert plain.counted["frame: variable: out of range"] == 2
-    assert "pi-2" not in plain.core.variables._published["local_average"].devices
+    assert "pi-2" not in plain.core.samples.published["local_average"].entries.devices
     plain.kill()
 
 
 def test_an_entry_on_the_topic_of_another_shard_is_refused(device):
     frame = entry(device, 1, {"kitchen": (1, 100)})
-    device.hear(frame, device.core.topics.variable("pi-2", "here", 2))
+    device.hear(frame, device.core.topics.of("var", "pi-2", "here", "02"))
     assert device.counted["frame: on another's topic"] == 1
     device.hear(frame)
     assert everywhere(device) == {"kitchen": (1, 100)}
@@ -389,7 +390,7 @@ def test_shards_of_binary_folds_fit_their_frames_too(tmp_path, fold):
     frame = shard_frames(device, device.tick())[3]
     assert len(frame.encode()) <= MAX_FRAME_BYTES
     truth = {}
-    samples = device.core.variables._sets.held["samples"]
+    samples = device.core.samples._sets.held["samples"]
     assert refused == 40 * len(keys) - sum(map(len, samples.values()))
     for key, state in samples.items():
         truth[key] = device.program.local_folds["here"].fold.lift_column(
@@ -428,9 +429,7 @@ def test_expiry_looks_at_what_is_due_and_not_at_every_key(tmp_path):
     device.take([20.0] * 500, [None] * 500, tags)
     device.tick(50)
     read(device, "room-3", 1.0)
-    looked_at = device.core.variables._sets.expire(
-        device.now_us + 40 * SECOND_US, device.core.changes
-    )
+    looked_at = device.core.samples._sets.expire(device.now_us + 40 * SECOND_US)
     assert looked_at == []
     device.tick(51)
     assert here(device) == {"room-3": (1, 100)}
@@ -486,7 +485,7 @@ def test_a_shard_that_did_not_arrive_is_asked_for_though_a_newer_one_did(tmp_pat
     assert a.frames(VariableFrame, lost)
     assert asks
     assert {ask.variable for ask in asks} == {"here"}
-    a.hear(asks[0], a.core.topics.inbox("a"))
+    a.hear(asks[0], a.core.topics.of("inbox", "a"))
     for frame in a.frames(VariableFrame | BeatFrame, a.tick(2)):
         b.hear(frame)
     b.tick(2)
@@ -559,7 +558,7 @@ def restart_now_and_then(drawn, fleet):
     if drawn.random() < 0.2:
         device.restart()
         for other in fleet:
-            other.core.variables.resend()
+            other.core.exchange.resend()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -584,7 +583,7 @@ def test_any_history_of_keys_gives_what_the_oracle_gives(tmp_path, seed, max_age
     assert truth
     for device in fleet:
         assert everywhere(device) == truth, f"seed {seed}"
-    assert len({d.core.variables.agreements()["everywhere"] for d in fleet}) == 1
+    assert len({d.core.agreements.all()["everywhere"] for d in fleet}) == 1
     for device in fleet:
         device.kill()
 
@@ -598,10 +597,10 @@ def test_a_large_set_slides_to_what_folding_anew_gives(tmp_path, fold):
         count = 1 if step % 10 else drawn.randint(1, 700)
         device.read([drawn.randint(-99, 99) for _ in range(count)], tags={"room": "hall"})
         if step % 3:
-            state = device.core.variables._sets.held["samples"]["hall"]
+            state = device.core.samples._sets.held["samples"]["hall"]
             times_us = [time_us for time_us, _, _ in state.samples()]
             assert here(device) == {"hall": lifted.lift_column(state.values(), times_us)}
-    assert device.core.variables._local._kept["here"]["hall"]._slides
+    assert device.core.samples._local._kept["here"]["hall"]._slides
     device.kill()
 
 
@@ -609,7 +608,7 @@ def test_what_moved_is_not_remembered_beyond_what_is_held(tmp_path):
     device = Device(tmp_path, rooms(folds.max(), bound=300))
     read(device, "hall", *range(300))
     assert here(device) == {"hall": (29_900,)}
-    sets = device.core.variables._sets
+    sets = device.core.samples._sets
     for value in range(40):
         device.read([value] * 20, tags={"room": "hall"})
         moved = sets.moved["samples"]["hall"]

@@ -9,12 +9,12 @@ import pytest
 from crdts import Membership, Replica, Version
 from crdts.membership import Member
 from device_agent.command import status
-from device_agent.fleet.members import CORRECT_US, SAY_AGAIN_US
+from device_agent.fleet.members import CORRECT_US, REPEAT_US
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, Report, VariableFrame
 from lasp_edge.protocol.inputs import membership_text
 from lasp_edge.protocol.shards import key_shard
-from simulations.oracle import Word, inputs
+from simulations.oracle import PublishedPartial, inputs
 from tests.device_agent.agents import NOW_US, Device, entry_of, rooms
 
 OPERATOR = Replica(1, 5, "operator")
@@ -43,7 +43,7 @@ def word(control=1, *, retired=True, replica=PEER, seq=60):
 
 
 def fleet(device):
-    return device.core.variables.fleet()["global_average"]
+    return device.core.results.fleet()["global_average"][""]
 
 
 def test_a_retired_device_counts_no_more_and_again_when_it_is_admitted(device):
@@ -51,7 +51,7 @@ def test_a_retired_device_counts_no_more_and_again_when_it_is_admitted(device):
     assert (before.partial, before.devices) == ((3, 6400), 3)
     device.hear(word())
     assert (fleet(device).partial, fleet(device).devices) == ((2, 4200), 2)
-    assert device.core.variables.agreements()["global_average"].devices == 2
+    assert device.core.agreements.all()["global_average"].devices == 2
     assert fleet(device).inputs != before.inputs
     device.hear(word(2, retired=False))
     assert fleet(device) == before
@@ -75,13 +75,13 @@ def test_so_it_is_with_keys(tmp_path):
         columns = ((1,), (5,))
         device.hear(VariableFrame(replica, 1, "here", stream, shard, ("attic",), (1,), columns))
     device.hear(word())
-    keys = device.core.variables.fleet_by_key()["everywhere"]
+    keys = device.core.results.fleet()["everywhere"]
     assert {key: result.partial for key, result in keys.items()} == {"attic": (1, 5)}
     device.hear(word(replica=OTHER))
-    assert device.core.variables.fleet_by_key()["everywhere"] == {}
+    assert device.core.results.fleet()["everywhere"] == {}
     device.hear(word(2, replica=OTHER, retired=False))
     device.hear(word(2, retired=False))
-    assert device.core.variables.fleet_by_key()["everywhere"]["attic"].partial == (2, 10)
+    assert device.core.results.fleet()["everywhere"]["attic"].partial == (2, 10)
     device.kill()
 
 
@@ -89,9 +89,9 @@ def test_inputs_are_the_definitions(device):
     device.hear(word())
     me = device.core.replica
     words = {
-        ("", "pi-1"): Word(Version.of(me, 1), (1, 2000)),
-        ("", "pi-2"): Word(Version.of(PEER, 1), (1, 2200)),
-        ("", "pi-3"): Word(Version.of(OTHER, 1), (1, 2200)),
+        ("", "pi-1"): PublishedPartial(Version.of(me, 1), (1, 2000)),
+        ("", "pi-2"): PublishedPartial(Version.of(PEER, 1), (1, 2200)),
+        ("", "pi-3"): PublishedPartial(Version.of(OTHER, 1), (1, 2200)),
     }
     retired = {"pi-2": Version(3, 33, 60)}
     assert inputs(device.program, "global_average", words, retired) == fleet(device).inputs
@@ -104,19 +104,19 @@ def test_devices_with_other_knowledge_of_membership_show_other_inputs(tmp_path):
     a, b = Device(tmp_path / "a", program, name="a"), Device(tmp_path / "b", program, name="b")
     nobody = Replica(0, 0, "never-heard")
     a.hear(word(replica=nobody, seq=0))
-    said = [device.core.variables.agreements()["everywhere"].inputs for device in (a, b)]
+    said = [device.core.agreements.all()["everywhere"].inputs for device in (a, b)]
     assert said[0] != said[1]
     b.hear(word(replica=nobody, seq=5))
-    assert b.core.variables.agreements()["everywhere"].inputs not in said
+    assert b.core.agreements.all()["everywhere"].inputs not in said
     a.hear(word(replica=nobody, seq=5))  # of two words of one number the one that lets more count
-    said = {device.core.variables.agreements()["everywhere"].inputs for device in (a, b)}
+    said = {device.core.agreements.all()["everywhere"].inputs for device in (a, b)}
     assert len(said) == 1
     a.kill()
     b.kill()
 
 
 def test_nobody_waits_for_a_retired_device(device):
-    digest = device.core.variables.reports()[0].digest
+    digest = device.core.exchange.reports()[0].digest
     for replica in (PEER, OTHER):
         report = Report("local_average", 1, digest)
         device.hear(BeatFrame(replica, 1, None, done=False, reports=(report,)))
@@ -163,7 +163,7 @@ def test_a_control_far_ahead_is_refused_and_counted(device):
 
 
 def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
-    monkeypatch.setattr("device_agent.fleet.members.MOST_MEMBERS", 3)
+    monkeypatch.setattr("lasp_edge.protocol.admission.MEMBERS", 3)
     for number in range(5):
         device.hear(word(replica=Replica(0, 0, f"x-{number}")))
     assert len(device.core.members.membership.entries) == 3
@@ -173,7 +173,7 @@ def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
 
 
 def test_a_word_on_anothers_topic_is_refused(device):
-    device.hear(word(), device.core.topics.member("pi-3"))
+    device.hear(word(), device.core.topics.of("member", "pi-3"))
     assert device.core.members.membership == Membership()
     assert device.counted["frame: on another's topic"] == 1
 
@@ -188,14 +188,14 @@ def words_said(device, seconds):
 
 def test_who_hears_nobody_say_a_word_says_it_again(device):
     device.hear(word())
-    assert words_said(device, SAY_AGAIN_US // SECOND_US - 1) == []
-    assert words_said(device, SAY_AGAIN_US // SECOND_US + 2) == [word().membership()]
+    assert words_said(device, REPEAT_US // SECOND_US - 1) == []
+    assert words_said(device, REPEAT_US // SECOND_US + 2) == [word().membership()]
 
 
 def test_who_hears_it_waits_on(device):
     device.hear(word())
     for _ in range(20):
-        assert words_said(device, SAY_AGAIN_US // SECOND_US // 2) == []
+        assert words_said(device, REPEAT_US // SECOND_US // 2) == []
         device.hear(word())
 
 
@@ -220,7 +220,7 @@ def test_a_word_is_retained(device):
     device.hear(word())
     said = [p for _ in range(200) for p in device.tick() if "/member/" in p.topic]
     assert said
-    assert all(p.retain and p.topic == device.core.topics.member("pi-2") for p in said)
+    assert all(p.retain and p.topic == device.core.topics.of("member", "pi-2") for p in said)
 
 
 def test_a_device_that_is_retired_itself_goes_on_and_knows(device):
@@ -229,7 +229,7 @@ def test_a_device_that_is_retired_itself_goes_on_and_knows(device):
     device.read([25.0])
     device.tick()
     assert fleet(device).partial == (2, 4400)
-    assert device.core.variables.local()["local_average"].partial == (2, 4500)
+    assert device.core.results.local()["local_average"][""].partial == (2, 4500)
     device.hear(word(2, replica=device.core.replica, seq=1, retired=False))
     assert fleet(device).partial == (4, 8900)
 

@@ -6,7 +6,7 @@ import pytest
 
 from crdts import Member, Membership, Replica, Version
 from crdts.membership import NEVER
-from device_agent.fleet.roster import WHOLE_LIFE, Roster, Seen
+from device_agent.fleet.roster import WHOLE_LIFE, Roster, Sighting
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics
 
@@ -16,22 +16,24 @@ FIRST, SECOND = Replica(1, 7, "attic"), Replica(2, 3, "attic")
 
 
 def beat(replica, seq, number=1):
-    return TOPICS.beat(replica.device), BeatFrame(
+    return TOPICS.of("beat", replica.device), BeatFrame(
         replica, number, None, done=False, reports=(), seq=seq
     ).encode()
 
 
 def presence(replica, *, online):
-    return TOPICS.presence(replica.device), PresenceFrame(replica, 1, online=online).encode()
+    return TOPICS.of("presence", replica.device), PresenceFrame(replica, 1, online=online).encode()
 
 
 def variable(replica):
     frame = VariableFrame(replica, 1, "local", 5, 0, ("",), (1,), ((1,), (2,)))
-    return TOPICS.variable(replica.device, "local"), frame.encode()
+    return TOPICS.of("var", replica.device, "local", "00"), frame.encode()
 
 
 def member(device, word):
-    return TOPICS.member(device), MemberFrame.of(OPERATOR, 1, device, word.entries[device]).encode()
+    return TOPICS.of("member", device), MemberFrame.of(
+        OPERATOR, 1, device, word.entries[device]
+    ).encode()
 
 
 def heard(*messages):
@@ -45,7 +47,7 @@ def test_the_newest_life_counts_in_whatever_order_its_messages_came():
     messages = [presence(FIRST, online=True), beat(FIRST, 90), variable(SECOND), beat(SECOND, 5)]
     for order in itertools.permutations(messages):
         roster = heard(*order)
-        assert roster.seen("attic") == Seen(SECOND, online=True, seq=5)
+        assert roster.seen("attic") == Sighting(SECOND, online=True, seq=5)
         assert roster.retiring("attic").version == Version.of(SECOND, 5)
 
 
@@ -94,7 +96,7 @@ def test_each_word_overrides_all_that_were_heard():
     retired = roster.retiring("attic")
     assert (retired.control, retired.retired) == (7, True)
     assert (known | retired.membership()).retired == {"attic": Version.of(FIRST, 90)}
-    roster.hear(TOPICS.member("attic"), retired.encode())
+    roster.hear(TOPICS.of("member", "attic"), retired.encode())
     admitted = roster.admitting("attic")
     assert (admitted.control, admitted.retired) == (8, False)
     assert (retired.membership() | admitted.membership()).retired == {}
@@ -109,10 +111,10 @@ def test_a_word_that_the_agents_leave_aside_does_not_number_the_next_one():
 @pytest.mark.parametrize(
     ("topic", "payload"),
     [
-        (TOPICS.beat("cellar"), beat(FIRST, 90)[1]),
-        (TOPICS.beat("attic").replace("greenhouse", "other"), beat(FIRST, 90)[1]),
-        (TOPICS.beat("attic"), b"\x00"),
-        (TOPICS.beat("attic"), b""),
+        (TOPICS.of("beat", "cellar"), beat(FIRST, 90)[1]),
+        (TOPICS.of("beat", "attic").replace("greenhouse", "other"), beat(FIRST, 90)[1]),
+        (TOPICS.of("beat", "attic"), b"\x00"),
+        (TOPICS.of("beat", "attic"), b""),
     ],
 )
 def test_what_is_no_message_of_the_device_is_left_aside(topic, payload):

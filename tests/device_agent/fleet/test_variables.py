@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Replica
 from crdts.wire import encode
-from device_agent.core import MOST_MEETINGS
-from device_agent.fleet.variables import Variables
+from device_agent.fleet.samples import Samples
+from device_agent.fleet.succession import MOST_SUCCESSIONS
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import Changes, Restored
+from device_agent.state.counters import Counters
+from device_agent.state.stored import Stored
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
     AckFrame,
@@ -51,11 +52,11 @@ def entry(device, replica, seq, partial, stream=None):
 
 def local(device):
     device.tick(0)
-    return device.core.variables.local()["local_average"].partial
+    return device.core.results.local()["local_average"][""].partial
 
 
 def fleet(device):
-    return device.core.variables.fleet()["global_average"]
+    return device.core.results.fleet()["global_average"][""]
 
 
 def test_a_local_fold_is_assigned_and_never_joined(tmp_path):
@@ -83,22 +84,21 @@ def test_a_new_life_adopts_the_items_and_publishes_them_under_its_own_name(devic
 
 
 def test_an_incomplete_set_is_not_folded():
-    program = greenhouse()
-    variables = Variables(program, Replica(1, 7, "pi-1"), Restored(), Changes())
-    variables.refold()
+    samples = Samples(greenhouse(), Replica(1, 7, "pi-1"), Stored({}), {}, Counters({}))
+    samples.refold()
     whole = BoundedLWWSet(bound=100)
     whole |= whole.add_many(Replica(1, 7, "pi-1"), (2000, 2100), (1, 2))
-    variables._sets.held["samples"][""] = whole
-    variables._sets.moved["samples"] = {"": None}
-    variables.refold()
-    partial = variables.local()["local_average"].partial
+    samples._sets.held["samples"][""] = whole
+    samples._sets.moved["samples"] = {"": None}
+    samples.refold()
+    partial = samples.partials("local_average")[""]
     assert partial == (2, 4100)
     holed = whole | whole.add(Replica(1, 7, "pi-1"), 2200, 3)
     del holed.items[2]
-    variables._sets.held["samples"][""] = holed
-    variables._sets.moved["samples"] = {"": None}
-    variables.refold()
-    assert variables.local()["local_average"].partial == partial
+    samples._sets.held["samples"][""] = holed
+    samples._sets.moved["samples"] = {"": None}
+    samples.refold()
+    assert samples.partials("local_average")[""] == partial
 
 
 def test_a_smaller_bound_in_the_program_holds_after_a_restart(tmp_path):
@@ -155,7 +155,7 @@ DONE = False
 
 
 def beat(device, replica=PEER, number=1, seq=1, digest=None):
-    digest = device.core.variables.reports()[0].digest if digest is None else digest
+    digest = device.core.exchange.reports()[0].digest if digest is None else digest
     return BeatFrame(replica, number, None, DONE, (Report("local_average", seq, digest),))
 
 
@@ -240,14 +240,14 @@ def test_shared_counters_of_two_devices_are_joined(tmp_path):
             for frame in here.frames(VariableFrame):
                 there.hear(frame)
     assert a.core.variables.shared() == b.core.variables.shared() == {"total": 5}
-    assert a.core.variables.reports()[-1].digest == b.core.variables.reports()[-1].digest
+    assert a.core.exchange.reports()[-1].digest == b.core.exchange.reports()[-1].digest
     a.kill()
     b.kill()
 
 
 def test_a_partial_of_another_stream_is_left_aside_and_said_so(device):
     device.hear(entry(device, PEER, 1, (1, 2200), stream=5))
-    assert "pi-2" not in device.core.variables._published["local_average"].devices
+    assert "pi-2" not in device.core.samples.published["local_average"].entries.devices
     device.tick(20)
     assert device.store.restored().counters["frame: variable: another definition"] == 1
 
@@ -276,10 +276,10 @@ def test_an_entry_that_does_not_fit_changes_nothing(device, unfit):
     number, variable, stream, parts = UNFIT[unfit]
     device.read([20.0])
     device.tick()
-    before = device.core.results(), device.core.variables.shared()
+    before = device.core.results.plain(), device.core.variables.shared()
     stream = stream_of(device) if stream is None else stream
     device.hear(entry_of(PEER, number, variable, stream, parts))
-    assert (device.core.results(), device.core.variables.shared()) == before
+    assert (device.core.results.plain(), device.core.variables.shared()) == before
     assert any(name.startswith("frame: ") for name in device.counted)
 
 
@@ -448,7 +448,7 @@ def test_two_living_clones_raise_the_alarm_and_end_their_race(tmp_path):
                 there.hear(frame)
     assert a.counted["clone_alarms"] >= 1
     assert b.counted["clone_alarms"] >= 1
-    assert max(a.core.replica.incarnation, b.core.replica.incarnation) <= 2 * MOST_MEETINGS + 2
+    assert max(a.core.replica.incarnation, b.core.replica.incarnation) <= 2 * MOST_SUCCESSIONS + 2
     a.kill()
     b.kill()
 
@@ -472,8 +472,8 @@ def test_a_state_too_large_for_a_frame_is_not_published_and_said_so(device):
     state = Counter()
     for life in range(1, 6_000):
         state |= state.increment(Replica(life, 2**31 + life, "pi-1"), 10**6)
-    device.core.variables._states["total"] |= state
-    device.core.variables.resend()
+    device.core.variables.shared_states["total"].own |= state
+    device.core.exchange.resend()
     sizes = [len(p.payload) for p in device.tick()]
     assert max(sizes) <= MAX_FRAME_BYTES
     device.tick(20)
@@ -517,11 +517,11 @@ def test_a_set_bounded_by_age_is_expired_by_the_tick(seed):
             device.tick(random.randint(1, 6))
             alive = [at for at in stamps if at >= device.now_us - 10 * SECOND_US]
             # Readings of one batch are accepted a microsecond apart, and none is dropped early.
-            assert device.core.variables.local()["here"].partial[0] - len(alive) in {0, 1, 2, 3}
+            assert device.core.results.local()["here"][""].partial[0] - len(alive) in {0, 1, 2, 3}
             device.tick(0)
             if random.random() < 0.2:
                 device.restart()
                 device.tick(0)
         device.tick(11)
-        assert device.core.variables.local()["here"].partial == (0,)
+        assert device.core.results.local()["here"][""].partial == (0,)
         device.kill()

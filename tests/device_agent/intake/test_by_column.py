@@ -48,9 +48,9 @@ def everything(device):
     tables = {n: db.execute(f"SELECT * FROM {n}").fetchall() for n in names - {"replica"}}
     progress = core.intake.progress
     times = {name: getattr(progress, name) for name in progress.__slots__}
-    core.variables.refold()
-    states = core.variables.local()
-    report = core.report() | {"low_us": core.low_watermark_us(device.now_us)}
+    core.samples.refold()
+    states = core.results.local()
+    report = core.report() | {"low_us": core.completeness.low_us(device.now_us)}
     return tables, times, states, report
 
 
@@ -236,9 +236,9 @@ def test_between_two_commits_readings_may_come_both_ways(sizes):
             names, tags = ["temperature"] * size, [HALL] * size
             core.handle_batch(Batch("test", names, times_us, values, tags), NOW_US + 10**8)
             start += size
-        changes = core.changes
-        core.variables.refold()
+        changes = core.prepare_commit()
+        core.samples.refold()
         partials = {pane: row.partial for pane, row in changes.panes.items()}
         parts = (partials, changes.identities, changes.facts, changes.readings, changes.sources)
-        found.append((*parts, core.counters.totals, core.variables.local()))
+        found.append((*parts, core.counters.totals, core.results.local()))
     assert found[0] == found[1]

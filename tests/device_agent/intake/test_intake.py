@@ -14,7 +14,6 @@ from device_agent.intake.batch import Batch
 from device_agent.intake.progress import FIRST_US
 from device_agent.intake.tags import tags_text
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import Changes
 from device_agent.state.counters import KEPT_NAMES, Counters
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
@@ -97,7 +96,7 @@ def everything(device):
     """Return all that a reading can change."""
     device.tick(0)
     return (
-        device.core.variables.local(),
+        device.core.results.local(),
         device.core.variables.shared(),
         {pane: row.partial for pane, row in device.rows()},
         device.core.intake.progress.high_us,
@@ -185,7 +184,7 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
     device.tick()
     device.read([9.0], [NOW_US + 20 * SECOND_US])
     device.tick(20)
-    assert device.core.variables.local()["here"].partial == (1, 250_000)
+    assert device.core.results.local()["here"][""].partial == (1, 250_000)
     assert device.store.restored().counters["fold here: failed, or out of range"] == 1
     device.kill()
 
@@ -322,9 +321,9 @@ def test_a_stamped_reading_below_the_floor_is_too_late_too(tmp_path):
 
 
 def test_counted_names_are_bounded_whatever_strangers_say():
-    counters, changes = Counters({}), Changes()
+    counters = Counters({})
     for number in range(10_000):
-        counters.add(f"refused: program: {number} \ud800", changes)
+        counters.add(f"refused: program: {number} \ud800")
     assert len(counters.totals) <= KEPT_NAMES + 1
     assert sum(counters.totals.values()) == 10_000
     assert all(name.isascii() for name in counters.totals)
@@ -335,7 +334,7 @@ def test_a_huge_batch_is_taken(tmp_path):
     device.read([20.0] * 30_000, [NOW_US + n * 1_000 for n in range(30_000)])
     assert device.counted == {"accepted": 30_000}
     device.tick()
-    assert device.core.variables.local()["local_average"].partial == (100, 200_000)
+    assert device.core.results.local()["local_average"][""].partial == (100, 200_000)
     device.kill()
 
 

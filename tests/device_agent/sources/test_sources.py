@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_agent.sources import (
+    Option,
     SourceContext,
+    SourceKind,
     add_source_arguments,
+    choice,
     source_from_spec,
     source_options,
 )
@@ -199,6 +202,19 @@ def test_tags_are_plain_texts_and_equal_ones_are_one_object():
 
 
 CONTEXT = SourceContext(["temperature", "cpu"], "d", random.Random(1))
+
+
+def test_a_row_in_the_table_is_all_that_a_new_kind_needs(monkeypatch):
+    every = Option("every", 7, int, "an option of its own")
+    kind = SourceKind(
+        "clock", "ZONE", lambda spec, zone, context: (zone, context.get(every)), [every]
+    )
+    monkeypatch.setattr(choice, "KINDS", (*choice.KINDS, kind))
+    given = parsed("--every", "3")
+    assert source_from_spec("clock:UTC", CONTEXT._replace(options=given)) == ("UTC", 3)
+    assert source_from_spec("clock:UTC", CONTEXT) == ("UTC", 7)
+    with pytest.raises(ValueError, match="mqtt:TOPIC or clock:ZONE, not 'clock'"):
+        source_from_spec("clock", CONTEXT)
 
 
 def test_a_source_is_chosen_by_its_text(tmp_path):

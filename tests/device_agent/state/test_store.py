@@ -271,7 +271,7 @@ def test_many_small_commits_store_a_variable_as_deltas_and_now_and_then_whole(tm
     assert deltas < 2 * 64
     device.restart()
     device.tick()
-    partial = device.core.variables.local()["local_average"].partial
+    partial = device.core.results.local()["local_average"][""].partial
     assert partial == (100, 100 * 2000 + 20 * (0 + 100 + 200 + 300 + 400))
     device.kill()
 
@@ -285,7 +285,7 @@ def test_one_of_many_keys_is_stored_as_few_deltas(tmp_path):
     assert all(1 < len(several) <= 1 + 8 for several in parts.values())
     device.restart()
     device.tick()
-    keys = device.core.variables.local_by_key()["here"]
+    keys = device.core.results.local()["here"]
     assert {key: r.partial[0] for key, r in keys.items()} == {"room-0": 25, "room-1": 25}
     device.kill()
 
@@ -354,7 +354,7 @@ def test_a_bounded_set_of_any_size_is_restored(tmp_path):
     assert len(changes.states["samples", ""]) > MAX_BYTES  # of what a peer may send
     device.restart()
     device.tick()
-    partial = device.core.variables.local()["local_average"].partial
+    partial = device.core.results.local()["local_average"][""].partial
     assert partial == (100_000, sum(values))
     device.kill()
 

@@ -186,7 +186,7 @@ def test_a_file_that_is_no_record_is_left_alone(check, tmp_path, content):
 def test_a_record_that_cannot_be_written_is_said_in_one_line(check, tmp_path):
     code, output = check("--record", str(tmp_path / "nowhere" / "record.json"))
     assert code == Exit.USAGE
-    assert "No such file or directory; --no-record does without" in output
+    assert "No such file or directory; use --no-record to do without it" in output
 
 
 def test_words_that_cannot_work_are_usage(check, capsys):
@@ -202,3 +202,20 @@ def test_a_fold_that_lifts_nothing_is_said_in_one_line(check):
     )
     assert code == Exit.DIFFERS
     assert "lasp-edge check: total_of_mine() lifts none of the samples" in output
+
+
+def test_a_plan_is_printed_one_line_a_window_and_fold_and_nothing_is_tried(check, tmp_path):
+    code, output = check("--plan")
+    assert code == Exit.FINE
+    window, fold = output.splitlines()
+    assert window.startswith("window w: stream ")
+    assert ", span 1000000 us, by key version 1, columns count sum, total_q sum, on " in window
+    assert window.endswith(
+        ', fingerprint ["mean", 1, "", [["count", "sum"], ["total_q", "sum"]], "1/1"]'
+    )
+    assert fold.startswith("fold local: stream ")
+    assert ", no keys, columns max_q max, on device, fingerprint " in fold
+    assert not list(tmp_path.glob(".lasp-edge-check.json"))
+    changed = check("--plan", fold="folds.last()", window=2)[1].splitlines()
+    assert "columns last_us max, last_q at_max by last_us, on device," in changed[1]
+    assert not set(changed) & {window, fold}

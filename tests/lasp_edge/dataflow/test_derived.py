@@ -1,14 +1,12 @@
-"""Derived sets as states: lawful, and joined they are what is derived from the joined inputs."""
+"""Derived sets as states: joined they are what is derived from the joined inputs."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdts import BoundedLWWSet, EWFlag, GSet, ORSet, TwoPSet
-from crdts.plain import encoded
+from crdts import BoundedLWWSet, ORSet, decode, encode
 from lasp_edge import folds
-from lasp_edge.dataflow import Dataflow, Derived
-from tests.crdts.states import KINDS as TYPES
+from lasp_edge.dataflow import Dataflow
 from tests.lasp_edge.dataflow.histories import (
     KINDS,
     LEAVES,
@@ -19,68 +17,8 @@ from tests.lasp_edge.dataflow.histories import (
     oracle_of,
     run,
 )
-from tests.laws import LATTICE_LAWS, decode_undoes_encode
 
 ME, YOU, _ = REPLICAS
-
-
-@st.composite
-def derived_sets(draw):
-    """Any state over three leaves: each token unheard of, live or gone, in any terms."""
-    shadows = {
-        "a": draw(TYPES[EWFlag].states),
-        "b": draw(TYPES[GSet].states),
-        "c": draw(TYPES[TwoPSet].states),
-    }
-    tokens = [("a", dot) for dot in shadows["a"].dots]
-    tokens += [("b", element) for element in shadows["b"]]
-    tokens += [("c", element) for element in shadows["c"].value]
-    if not tokens:
-        return Derived(shadows)
-    ordered = st.sampled_from(sorted(tokens, key=repr))
-    terms = st.frozensets(ordered, min_size=1, max_size=2)
-    pairs = draw(st.lists(st.tuples(st.sampled_from([0, "x", (1, 2)]), terms), max_size=4))
-    return Derived(shadows, pairs)
-
-
-@pytest.mark.parametrize(
-    "law",
-    [law for law in LATTICE_LAWS if law is not decode_undoes_encode],
-    ids=lambda law: law.__name__,
-)
-def test_law(law, monkeypatch):
-    """All laws; derived sets have no place on the wire, so their plain form's bytes stand in."""
-    monkeypatch.setattr("tests.laws.encode", encoded)
-
-    @lawful
-    @given(derived_sets(), derived_sets(), derived_sets())
-    def check(a, b, c):
-        law(a, b, c)
-
-    check()
-
-
-@lawful
-@given(derived_sets(), derived_sets())
-def test_the_plain_form_stands_for_the_state(a, b):
-    for state in (a, a | b):
-        assert Derived.from_plain(state.to_plain()) == state
-    assert (a | b).to_plain() == (b | a).to_plain()
-
-
-def test_what_is_no_plain_form_is_refused():
-    plain = Derived({"a": GSet({1})}, [("x", frozenset({("a", 1)}))]).to_plain()
-    shadows, pairs = plain
-    for broken, reason in [
-        ((shadows, pairs * 2), "canonical form"),
-        (((), pairs), "needs the shadow of 'a'"),
-        ((shadows, (("x", (("a", 2),)),)), "canonical form"),
-        (((("a", ORSet()),), pairs), "needs shadows of its leaves, got ORSet"),
-        ((shadows, ((1.5, (("a", 1),)),)), "an element needs"),
-        (shadows, "a derived set needs a list of 2"),
-    ]:
-        with pytest.raises(ValueError, match=reason):
-            Derived.from_plain(broken)
 
 
 @pytest.mark.parametrize("operator", SET_OPERATORS)
@@ -143,7 +81,7 @@ def test_states_of_windows_and_folds():
     for value in (1, 2, 3):
         d.update("samples", "add", value, 7)
     high = d.state("high")
-    assert Derived.from_plain(high.to_plain()) == high
+    assert decode(encode(high)) == high
     assert high.pairs == oracle_of(d, {"samples": d.state("samples")}).pairs("high")
     assert d.state("total").value == {"cellar": (("", 3, (5,)),)}
     with pytest.raises(ValueError, match="state: 'all' is assigned by a fold, never joined"):

@@ -295,7 +295,7 @@ def test_a_variable_cannot_be_bound_to_itself():
     d = sets()
     with pytest.raises(ValueError, match="made from itself, as in left -> left"):
         d.bind_to("left", "left")
-    with pytest.raises(ValueError, match="'new' is no variable"):
+    with pytest.raises(ValueError, match="has no variable 'new'"):
         d.bind_to("new", "new")
 
 
@@ -311,13 +311,13 @@ def test_targets_that_are_taken_are_refused():
         d.map("left", lambda n: n, "count")
     with pytest.raises(ValueError, match="map: 'count' must be a set"):
         d.map("count", lambda n: n, "target")
-    with pytest.raises(ValueError, match="'target' is no variable of this dataflow"):
+    with pytest.raises(ValueError, match="this dataflow has no variable 'target'"):
         d.query("target")
     stranger = Dataflow(YOU).declare(ORSet(), "stranger")
-    with pytest.raises(ValueError, match="'stranger' is no variable of this dataflow"):
+    with pytest.raises(ValueError, match="this dataflow has no variable 'stranger'"):
         d.map("left", lambda n: n, stranger)
     d.read("right", ORSet().add(ME, 5))
-    with pytest.raises(ValueError, match="'right': somebody reads 'right'; derive it before"):
+    with pytest.raises(ValueError, match="'right': a read waits for 'right'; derive it before"):
         d.map("left", lambda n: n, "right")
 
 

@@ -390,8 +390,8 @@ def lowers(**parts):
         (variant(parts=()), "and a part"),
         (variant(columns=tuple(Column(f"c{i}", Op.SUM) for i in range(65))), "1 to 64 columns"),
         (variant(columns=(Column("a b", Op.MIN), Column("b", Op.MAX))), "'a b' cannot name"),
-        (variant(columns=(Column("low", Op.MIN), Column("Low", Op.MAX))), "stand twice"),
-        (variant(parts=("range", "range")), "stand twice"),
+        (variant(columns=(Column("low", Op.MIN), Column("Low", Op.MAX))), "there twice"),
+        (variant(parts=("range", "range")), "there twice"),
         (variant(columns=(Column("a", Op.MAX), AT_B)), "'b' needs by=, a column of op min"),
         (variant(columns=(Column("a", Op.MIN), AT_B._replace(by=""))), "'b' needs by="),
         (variant(columns=(Column("a", Op.MIN), Column("b", Op.MAX, by="a"))), "by= is for at_min"),
@@ -416,11 +416,11 @@ def test_a_fold_that_cannot_work_is_refused_at_once(fold, why):
     [
         ({}, "at least one"),
         ({"a": 5}, "a fold such as"),
-        ({"min": folds.min(), "min_q": folds.min()}, "stand twice"),
-        ({"A": folds.min(), "a": folds.min()}, "stand twice"),
+        ({"min": folds.min(), "min_q": folds.min()}, "there twice"),
+        ({"A": folds.min(), "a": folds.min()}, "there twice"),
         ({"count": folds.mean()}, "part 'count' is not the column"),
         ({"min_q": folds.min()}, "part 'min_q' is not the column"),
-        ({"a": folds.struct(b=folds.min(), c=folds.max()), "a_b": folds.max()}, "stand twice"),
+        ({"a": folds.struct(b=folds.min(), c=folds.max()), "a_b": folds.max()}, "there twice"),
     ],
 )
 def test_a_struct_that_says_a_name_twice_is_refused(parts, why):

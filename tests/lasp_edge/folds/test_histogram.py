@@ -45,7 +45,7 @@ def test_a_histogram_lifts_only_when_it_knows_the_step():
     assert folds.as_fold(unbound) is unbound
     for fold, size in ((unbound, 2), (folds.struct(a=unbound), 2)):
         for lift in (lambda fold=fold: fold.lift(3), lambda fold=fold: fold.lift_column([3], [0])):
-            with pytest.raises(ValueError, match=r"ask `.at\(resolution\)` to lift"):
+            with pytest.raises(ValueError, match=r"call `.at\(resolution\)` before it lifts"):
                 lift()
         assert fold.zero == (0,) * size
         assert fold.combine((1, 2), (3, 4)) == (4, 6)

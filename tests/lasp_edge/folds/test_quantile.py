@@ -107,7 +107,7 @@ def test_what_cannot_be_promised_is_refused(asked, error, why):
 
 
 def test_a_quantile_that_is_asked_twice_is_refused():
-    with pytest.raises(ValueError, match=r"'p50'.* stand twice"):
+    with pytest.raises(ValueError, match=r"'p50'.* there twice"):
         folds.as_fold(folds.quantile(0.5, "1/2"))
 
 

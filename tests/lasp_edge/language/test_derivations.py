@@ -1,10 +1,13 @@
 """Dataflow in a program: what is wrong is refused when it is said, and nothing is declared then."""
 
+import subprocess
+import sys
+
 import pytest
 
 from crdts import BoundedLWWSet, Counter, GCounter, GSet, ORMap, ORSet, Pair, Replica
 from lasp_edge import Program, Update, folds
-from lasp_edge.checking.sources import sources_of
+from lasp_edge.checking.texts import texts_of
 from lasp_edge.dataflow import at_least, cardinality
 from lasp_edge.language.derivations import dataflow_of
 
@@ -126,6 +129,20 @@ def test_the_text_of_a_function_is_remembered_with_its_version():
     program, doors, seen = house()
     program.map(doors, lambda n: n + 1, "next", version=3)
     program.union(doors, seen, "either")
-    (source,) = sources_of(program.plan())
+    (source,) = texts_of(program.plan())
     assert (source.name, source.version) == ("variable next, function", "3")
     assert source.remedy == "version= of next"
+
+
+IMPORTED = """
+import sys
+import device_agent.core
+from lasp_edge.examples.greenhouse import program
+
+program.plan()
+print([name for name in sys.modules if name.startswith("lasp_edge.dataflow")])
+"""
+
+
+def test_a_program_without_sets_does_not_import_the_dataflow():
+    assert subprocess.check_output([sys.executable, "-c", IMPORTED], text=True) == "[]\n"

@@ -119,7 +119,7 @@ def test_each_part_says_where_it_runs():
     plan = house()
     assert plan.windows["minute"].runs_on == (Tier.DEVICE, Tier.CLOUD)
     assert plan.dynamic_folds["everywhere"].runs_on == (Tier.DEVICE, Tier.CLOUD)
-    assert plan.local_folds["here"].runs_on == plan.variables["samples"].runs_on == (Tier.DEVICE,)
+    assert plan.local_folds["here"].runs_on == (Tier.DEVICE,)
 
 
 def test_a_variable_of_another_plan_of_the_same_program_cannot_be_changed():

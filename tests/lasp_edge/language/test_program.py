@@ -9,7 +9,7 @@ from lasp_edge import Program, folds
 from lasp_edge.examples import greenhouse, talk
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.numbers import Refused, Resolution
-from lasp_edge.language.updates import Change, Update, run_handlers
+from lasp_edge.language.updates import Mutation, Update, run_handlers
 from tests.lasp_edge.support_programs import Mean2, basics, event
 
 # Both listings
@@ -62,12 +62,29 @@ def test_the_example_modules_are_the_two_listings():
         assert average.fold.columns_named == ("count", "total_q")
         assert average.source.source.bottom.bound == 100
         assert run_handlers(program.plan(), event()) == [
-            Change("samples", "add", (2150, 40_000_000))
+            Mutation("samples", "add", (2150, 40_000_000))
         ]
     plan = greenhouse.program.plan()
     window = plan.windows["temperature_by_room"]
     assert (window.size_us, window.slide_us, window.span_us) == (60_000_000, 10_000_000, 10_000_000)
     assert plan.functions.key(window.name, event(room="attic")) == "attic"
+
+
+def test_a_dynamic_fold_is_declared_with_its_fold_or_without():
+    streams = set()
+    for way in (
+        lambda program, local: program.fold_dynamic(local, "all"),
+        lambda program, local: program.fold_dynamic(local, target="all"),
+        lambda program, local: program.fold_dynamic(local, folds.mean, "all"),
+        lambda program, local: program.fold_dynamic(local, fold=folds.mean(), target="all"),
+        lambda program, local: program.fold_dynamic(
+            local, program.declare(Pair(Counter(), Counter()), "all")
+        ),
+    ):
+        program, _, samples = basics()
+        way(program, program.fold(samples, folds.mean(), "here"))
+        streams.add(program.plan().dynamic_folds["all"].stream)
+    assert len(streams) == 1
 
 
 # Handlers
@@ -76,7 +93,7 @@ def test_the_example_modules_are_the_two_listings():
 def test_values_that_handlers_add_are_quantised():
     program, _, _ = basics()
     (change,) = run_handlers(program.plan(), event(value=21.567))
-    assert change == Change("samples", "add", (2157, 40_000_000))
+    assert change == Mutation("samples", "add", (2157, 40_000_000))
     assert run_handlers(program.plan(), event("other")) == []
     assert {name: len(each) for name, each in program.plan().functions.handlers.items()} == {
         "temperature": 1
@@ -115,8 +132,8 @@ def test_counters_take_their_arguments_as_they_are():
         update(count, "decrement", 3)
 
     assert run_handlers(program.plan(), event())[1:] == [
-        Change("count", "increment", ()),
-        Change("count", "decrement", (3,)),
+        Mutation("count", "increment", ()),
+        Mutation("count", "decrement", (3,)),
     ]
     assert set(program.plan().shared_variables) == {"count"}
 

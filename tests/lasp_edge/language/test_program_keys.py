@@ -9,7 +9,7 @@ from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.folds.packed import packed_top
 from lasp_edge.language.arguments import checked_key
-from lasp_edge.language.updates import Change, run_handlers
+from lasp_edge.language.updates import Mutation, run_handlers
 from tests.lasp_edge.support_programs import basics, event
 
 
@@ -28,7 +28,7 @@ def test_a_change_of_a_variable_with_keys_says_its_key():
         update(samples, BoundedLWWSet.add, event.value, event.time_us)
 
     changes = run_handlers(program.plan(), event(room="attic"))
-    assert changes == [Change("samples", "add", (2150, 40_000_000), "attic")]
+    assert changes == [Mutation("samples", "add", (2150, 40_000_000), "attic")]
     assert run_handlers(program.plan(), event(room=""))[0].key == ""
     for wrong, error in (({}, KeyError), ({"room": "a\nb"}, ValueError)):
         with pytest.raises(error):

@@ -63,13 +63,13 @@ def test_text_is_a_level_or_refused(text):
 
 TOPICS = Topics("Green house")
 OF_DEVICES = {
-    "pane": TOPICS.pane,
-    "var": lambda device: TOPICS.variable(device, "local average", 3),
-    "beat": TOPICS.beat,
-    "presence": TOPICS.presence,
-    "ack": TOPICS.acknowledgement,
-    "inbox": TOPICS.inbox,
-    "member": TOPICS.member,
+    "pane": lambda device: TOPICS.of("pane", device),
+    "var": lambda device: TOPICS.of("var", device, "local average", "03"),
+    "beat": lambda device: TOPICS.of("beat", device),
+    "presence": lambda device: TOPICS.of("presence", device),
+    "ack": lambda device: TOPICS.of("ack", device),
+    "inbox": lambda device: TOPICS.of("inbox", device),
+    "member": lambda device: TOPICS.of("member", device),
 }
 
 
@@ -87,7 +87,7 @@ def test_a_topic_says_its_kind_and_device(kind):
 
 
 def test_a_variable_has_a_topic_of_its_own():
-    assert TOPICS.variable("pi-1", "a b", 10).endswith("/var/pi-1/a_20b/0a")
+    assert TOPICS.of("var", "pi-1", "a b", "0a").endswith("/var/pi-1/a_20b/0a")
     assert TOPICS.result("a b", "pi-1") == "lasp/v1/_47reen_20house/out/a_20b/pi-1"
 
 

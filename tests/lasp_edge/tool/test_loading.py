@@ -50,8 +50,8 @@ def test_an_installed_program_is_found():
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ("{}:missing", "a Program is needed in .*missing, found nothing"),
-        ("{}:other", "found a int"),
+        ("{}:missing", "missing must be a Program, but nothing is there"),
+        ("{}:other", "other must be a Program, but it is of type int"),
         ("{}.inner:program", "no module"),
         ("no_such_module_at_all:program", "no module 'no_such_module_at_all'"),
         ("no_such_package.inner:program", "no module"),

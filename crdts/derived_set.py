@@ -1,10 +1,11 @@
-"""A derived set as a state: elements, the writes they follow from, and all writes heard of.
+"""DerivedSet: elements, the writes they follow from, and all writes heard of.
 
 The same derivation runs on many replicas, and what two of them got can be joined without their
 inputs. For that a derived set has to tell *removed* from *not heard of*: an element that one side
 lacks is gone if that side has heard of its writes and they are not live there, and else is simply
-news. So beside the terms of its elements (see `lasp_edge.dataflow.relation`) it keeps the
-**shadow** of each leaf: its whole context and which dots are live, those that made no element too.
+news. A **term** is a set of writes that together justify an element: one write of one input, or
+one of each side for a pair that a product made. So beside the terms of its elements it keeps the
+**shadow** of each input (see `crdts.incremental`), those writes included that made no element.
 
 The join joins the shadows, takes the terms of both sides and keeps those that are still live in
 all their tokens. For `map`, `filter`, `union` and `bind_to`, deriving and joining commute: what two
@@ -14,17 +15,15 @@ element that is gone, and is whole as soon as some replica has heard of both hal
 device may have written two elements with one dot. Of these the inputs keep the greater, and a join
 of what was derived from them may keep both.)
 
-Cost: an element with each of its terms, some 10 B a token, beside the shadows: a context and 0 to 4
-B a live dot. Only the contexts grow for ever. A join costs O(the joined terms).
+Cost: an element with each of its terms, some 30 B a write in a term on the wire, beside the
+shadows: a context and 0 to 4 B a live dot. Only the contexts grow for ever. A join costs O(the
+joined terms).
 
 >>> from crdts import ORSet, Replica
->>> from lasp_edge.dataflow import Dataflow
->>> def doubled(state):
-...     dataflow = Dataflow(Replica(1, 3, "attic"))
-...     numbers = dataflow.declare(ORSet(), "numbers")
-...     dataflow.receive(numbers, state)
-...     return dataflow.state(dataflow.map(numbers, lambda number: 2 * number, "doubled"))
 >>> me, you = Replica(1, 7, "kitchen"), Replica(1, 9, "cellar")
+>>> def doubled(numbers):
+...     pairs = [(2 * n, frozenset({("numbers", token)})) for token, n in numbers.tokens()]
+...     return DerivedSet({"numbers": numbers.shadow()}, pairs)
 >>> both = ORSet().add(me, 3)
 >>> here, there = both | both.remove(me, 3), both | both.add(you, 4)
 >>> joined = doubled(here) | doubled(there)
@@ -41,19 +40,28 @@ from functools import reduce
 from operator import or_
 from typing import Any, Self
 
-from crdts import Lattice, Shadow
+from crdts.incremental import Shadow
+from crdts.lattice import Lattice
 from crdts.plain import encoded, need_element, need_text, need_tuple
-from lasp_edge.dataflow.relation import Pair, Term, Token
-from lasp_edge.language.arguments import NAME_BYTES
+
+Token = tuple[str, Any]
+"""A write: the input's name, and the write's token there."""
+Term = frozenset[Token]
+"""Writes that together justify an element."""
+ElementTerm = tuple[Any, Term]
+"""An element, and one of its terms."""
+
+NAME_BYTES = 64
+"""The longest name of a variable, in bytes of UTF-8: it fits a topic level and a frame's head."""
 
 
-class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
-    """Leaf -> its shadow, which is never at bottom, and the pairs (element, term) that are live."""
+class DerivedSet(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
+    """Input -> its shadow, which is never at bottom; and the live pairs (element, term)."""
 
     __slots__ = ("pairs", "shadows")
 
     def __init__(
-        self, shadows: Mapping[str, Shadow] | None = None, pairs: Iterable[Pair] = ()
+        self, shadows: Mapping[str, Shadow] | None = None, pairs: Iterable[ElementTerm] = ()
     ) -> None:
         """Take these shadows, and of `pairs` those whose tokens are all live in them."""
         given = {} if shadows is None else shadows
@@ -81,13 +89,13 @@ class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Derived)
+            isinstance(other, DerivedSet)
             and self.shadows == other.shadows
             and self.pairs == other.pairs
         )
 
     def __repr__(self) -> str:
-        return f"Derived({sorted(self.value, key=encoded)}, shadows={self.shadows})"
+        return f"DerivedSet({sorted(self.value, key=encoded)}, shadows={self.shadows})"
 
     def irreducibles(self) -> Iterator[Self]:
         """Yield each pair with its tokens, and each token that is in no pair."""
@@ -124,7 +132,7 @@ class Derived(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         shadows = tuple((name, self.shadows[name]) for name in sorted(self.shadows))
         return shadows, tuple(sorted(map(self._plain_pair, self.pairs), key=encoded))
 
-    def _plain_pair(self, pair: Pair) -> tuple[Any, tuple[Any, ...]]:
+    def _plain_pair(self, pair: ElementTerm) -> tuple[Any, tuple[Any, ...]]:
         element, term = pair
         tokens = [(name, self.shadows[name].token_to_plain(write)) for name, write in term]
         return _plain(element), tuple(sorted(tokens, key=encoded))
@@ -149,7 +157,7 @@ def _plain(element: Any) -> Any:
     return tuple(map(_plain, element)) if isinstance(element, tuple) else element
 
 
-def _pair(plain: Any, shadows: Mapping[str, Shadow]) -> Pair:
+def _pair(plain: Any, shadows: Mapping[str, Shadow]) -> ElementTerm:
     element, tokens = need_tuple(plain, "a pair", 2)
     term = set()
     for token in need_tuple(tokens, "a term"):

@@ -1,4 +1,4 @@
-"""What a program's Python functions say, as hashes that know the text but not its layout.
+"""The texts of a program's Python functions, as hashes that do not depend on their layout.
 
 A key, a handler and a user's fold give partials their meaning, and Python functions cannot be
 compared. So each carries a version, and here is its text: the syntax tree without comments,
@@ -16,14 +16,15 @@ from typing import Any
 
 from lasp_edge.checking.programs import folds_of
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.declarations import Variable, Window
+from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.variables import Variable
 
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FunctionText:
     """One function or fold of a program, with its version.
 
     Attributes:
@@ -39,9 +40,9 @@ class Source:
     remedy: str
 
 
-def sources_of(plan: Plan) -> list[Source]:
+def texts_of(plan: Plan) -> list[FunctionText]:
     """Return the keys, handlers and own folds of a program whose text can be found."""
-    found: dict[str, Source] = {}
+    found: dict[str, FunctionText] = {}
     for name, version, made, remedy in _carriers(plan):
         text = _text_of_class(type(made)) if isinstance(made, Fold) else _text(made, set())
         if text:
@@ -49,7 +50,7 @@ def sources_of(plan: Plan) -> list[Source]:
             while numbered in found:  # two functions of one name
                 numbered += "'"
             digest = sha256(text.encode()).hexdigest()[:16]
-            found[numbered] = Source(numbered, version, digest, remedy)
+            found[numbered] = FunctionText(numbered, version, digest, remedy)
     return list(found.values())
 
 

@@ -1,11 +1,11 @@
-"""Room: what is announced is never too little, and comes back when keys go."""
+"""Frame budgets: what is reserved is never too little, and is free again when keys go."""
 
 import random
 
 import pytest
 
 from crdts import Replica
-from device_agent.fleet.room import SHARD_BYTES, Room
+from device_agent.fleet.budget import SHARD_BYTES, FrameBudget
 from lasp_edge import folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
@@ -30,44 +30,44 @@ SEVERAL = {
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_frame_is_never_longer_than_its_room(name):
     fold, drawn = SEVERAL[name].at(Resolution("0.01")), random.Random(4)
-    room, keys = Room("v", [folds.count(), fold]), [f"room-{n}" for n in range(60)]
+    budget, keys = FrameBudget("v", [folds.count(), fold]), [f"room-{n}" for n in range(60)]
     partials = {}
     for key in keys:
         count = drawn.choice([1, 2, 9, 60, 500])
         values = [drawn.randint(-(2**30), 2**30) for _ in range(count)]
         partials[key] = fold.lift_column(values, [drawn.randint(0, 2**57) for _ in values])
-        room.put(key, count)
+        budget.settle(key, count)
     for shard in range(KEY_SHARDS):
         here = tuple(sorted(key for key in keys if key_shard(key) == shard))
         columns = tuple(zip(*(partials[key] for key in here), strict=True))
         seqs = (1,) * len(here)
         frame = VariableFrame(ME, 2**40 - 1, "v", 2**62, shard, here, seqs, columns)
-        assert len(frame.encode()) <= SHARD_OVERHEAD_BYTES + room.used(shard)
+        assert len(frame.encode()) <= SHARD_OVERHEAD_BYTES + budget.used(shard)
 
 
 def test_room_that_is_asked_for_sample_by_sample_is_what_is_put_at_once():
     for fold in SEVERAL.values():
-        one, other = Room("v", [fold]), Room("v", [fold])
+        one, other = FrameBudget("v", [fold]), FrameBudget("v", [fold])
         for key, count in (("a", 5), ("b", 1), ("c", 200)):
             for _ in range(count):
-                one.ask(key, 0)
-            other.put(key, count)
+                one.reserve(key, 0)
+            other.settle(key, count)
         used = [one.used(shard) for shard in range(KEY_SHARDS)]
         assert used == [other.used(shard) for shard in range(KEY_SHARDS)]
 
 
 def test_what_was_asked_for_in_vain_is_given_back():
-    room = Room("v", [folds.mean()])
-    room.ask("a", 0)
-    room.ask("b", 0)
-    assert room.asked() == ["a", "b"]
-    assert room.asked() == []
-    room.put("a", 1)
-    room.put("b", 0)
-    assert room.used(key_shard("b")) == 0
-    assert room.used(key_shard("a")) > 0
-    room.put("a", 0)
-    assert [room.used(shard) for shard in range(KEY_SHARDS)] == [0] * KEY_SHARDS
+    budget = FrameBudget("v", [folds.mean()])
+    budget.reserve("a", 0)
+    budget.reserve("b", 0)
+    assert budget.take_reserved() == ["a", "b"]
+    assert budget.take_reserved() == []
+    budget.settle("a", 1)
+    budget.settle("b", 0)
+    assert budget.used(key_shard("b")) == 0
+    assert budget.used(key_shard("a")) > 0
+    budget.settle("a", 0)
+    assert [budget.used(shard) for shard in range(KEY_SHARDS)] == [0] * KEY_SHARDS
 
 
 def test_a_fold_of_the_users_own_may_need_all_that_a_part_can():
@@ -81,17 +81,17 @@ def test_a_fold_of_the_users_own_may_need_all_that_a_part_can():
         def lower(self, partial, resolution):
             return {"n": len(partial[0])}
 
-    room = Room("v", [Own()])
+    budget = FrameBudget("v", [Own()])
     keys = [key for n in range(200) if key_shard(key := f"room-{n}") == 3]
     for key in keys[: SHARD_BYTES // (MAX_BINARY_BYTES + 50)]:
-        room.ask(key, 0)
+        budget.reserve(key, 0)
     with pytest.raises(ValueError, match="would not fit into a frame of 65536 B"):
-        room.ask(keys[5], 0)
-    room.ask(keys[0], 1)
+        budget.reserve(keys[5], 0)
+    budget.reserve(keys[0], 1)
 
 
 def test_a_variable_that_nobody_publishes_needs_no_room():
-    room = Room("v", [])
+    budget = FrameBudget("v", [])
     for n in range(100_000):
-        room.ask(f"room-{n}", 0)
-    assert room.used(3) == 0
+        budget.reserve(f"room-{n}", 0)
+    assert budget.used(3) == 0

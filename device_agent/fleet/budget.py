@@ -1,8 +1,8 @@
-"""Room in a shard: an update that would make a shard's frame too large is refused when it is asked.
+"""Frame budgets: an update that would make a shard's frame too large is refused beforehand.
 
-A keyed variable's shard travels in one frame, whole. What its keys need there is bounded from above
-by what their samples can come to, so the bound is a sum of one number a key: it costs nothing to
-keep, and no frame has to be made to know that it would be too long.
+A shard of a variable with keys is sent as one frame. The bytes of each key are bounded from above
+by the number of its samples, so a shard's bound is a sum of one number for each key: it is kept up
+to date without making a frame.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,16 @@ from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES, SHARD_OVERHEAD_BYTES, entry_bytes
 
 SHARD_BYTES = MAX_FRAME_BYTES - SHARD_OVERHEAD_BYTES
-"""So many bytes all entries of a shard may have."""
+"""Bytes of all entries of a shard, at most."""
 
 _HLL_OVERHEAD_BYTES = 40
+"""Bytes of a sketch beside its registers, at most."""
 _PACKED_BYTES = 8
-"""An entry of packed counts, and more than a coupon of a sketch."""
+"""Bytes that one more sample adds: an entry of packed counts; a sketch's coupon takes fewer."""
 
 
-class Room:
-    """What the keys of one variable need in their shards' frames, at most.
+class FrameBudget:
+    """An upper bound of the bytes that the keys of one variable take in their shards' frames.
 
     Args:
         variable: its name, for errors.
@@ -43,18 +44,18 @@ class Room:
         """Return the bytes that a shard's entries may come to."""
         return self._used[shard]
 
-    def ask(self, key: str, held: int) -> None:
-        """Make room for one more sample of a key.
+    def reserve(self, key: str, held: int) -> None:
+        """Reserve bytes for one more sample of a key.
 
         Args:
             key: the key.
             held: how many samples it has.
 
         Raises:
-            ValueError: there is none.
+            ValueError: the shard's frame could become too large.
         """
         if self._fixed and key in self._needs:
-            return  # integers take what they take, however many samples there are
+            return  # integers take the same bytes for any number of samples
         samples = self._samples.get(key, held) + 1
         need, known, shard = self._need(key, samples), self._needs.get(key, 0), key_shard(key)
         more = need - known
@@ -68,13 +69,13 @@ class Room:
             self._used[shard] += more
         self._samples[key] = samples
 
-    def asked(self) -> list[str]:
-        """Return the keys that were asked for since the last time, sorted, and forget them."""
+    def take_reserved(self) -> list[str]:
+        """Return the keys for which bytes were reserved since the last time, sorted."""
         keys, self._samples = sorted(self._samples), {}
         return keys
 
-    def put(self, key: str, held: int) -> None:
-        """Note how many samples a key has; with none it needs no room."""
+    def settle(self, key: str, held: int) -> None:
+        """Note how many samples a key has: the reserved bytes become what these need."""
         need = self._need(key, held) if held else 0
         self._used[key_shard(key)] += need - self._needs.get(key, 0)
         if need:
@@ -87,15 +88,15 @@ class Room:
             entry_bytes(
                 key,
                 len(fold.columns),
-                sum(_binary_bytes(column, samples if sure else 0) for column in fold.columns),
+                sum(_binary_bytes(column, samples if bounded else 0) for column in fold.columns),
             )
-            for fold, sure in self._folds
+            for fold, bounded in self._folds
         ]
         return max(needs, default=0)
 
 
 def _binary_bytes(column: Column, samples: int) -> int:
-    """Return the most bytes of a binary part; 0 samples: who knows what a user's fold makes."""
+    """Return the most bytes of a binary column's value; 0 samples: of any number of samples."""
     if not column.binary:
         return 0
     most = _PACKED_BYTES * samples if samples else MAX_BINARY_BYTES

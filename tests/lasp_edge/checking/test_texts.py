@@ -4,7 +4,7 @@ from functools import partial, wraps
 
 from crdts import BoundedLWWSet
 from lasp_edge import folds
-from lasp_edge.checking.sources import sources_of
+from lasp_edge.checking.texts import texts_of
 from lasp_edge.language.program import Program
 from tests.lasp_edge.checking import planted
 
@@ -25,7 +25,7 @@ def program_with(*keys, handlers=(), fold=None, version=1):
 
 
 def digests(*keys, **words):
-    return [source.digest for source in sources_of(program_with(*keys, **words))]
+    return [source.digest for source in texts_of(program_with(*keys, **words))]
 
 
 def test_two_lambdas_of_one_line_are_two():
@@ -122,7 +122,7 @@ def sharing(samples, shared):
 
 
 def test_handlers_have_the_version_of_the_dynamic_variables_that_they_feed():
-    found = sources_of(program_with(handlers=[feeding, sharing, feeding_twice], version=4))
+    found = texts_of(program_with(handlers=[feeding, sharing, feeding_twice], version=4))
     assert [(source.name, source.version) for source in found] == [
         ("event e, handler handler", "samples 4"),
         ("event e, handler handler'", "samples 4"),
@@ -134,11 +134,11 @@ def test_folds_of_the_user_are_read_with_the_classes_they_are_made_of():
     found = [
         source
         for fold in (planted.Total(), planted.HastyColumn(), planted.WrongInverse())
-        for source in sources_of(program_with(None, fold=fold))
+        for source in texts_of(program_with(None, fold=fold))
     ]
     assert [source.name for source in found] == ["fold total_of_mine"] * 3
     assert [source.version for source in found] == ["1"] * 3
     assert len({source.digest for source in found}) == 3
-    assert sources_of(program_with(None, fold=folds.top(3))) == []
-    inside = sources_of(program_with(None, fold=folds.struct(own=planted.Total())))
+    assert texts_of(program_with(None, fold=folds.top(3))) == []
+    inside = texts_of(program_with(None, fold=folds.struct(own=planted.Total())))
     assert [source.digest for source in inside] == [found[0].digest]

@@ -1,0 +1,203 @@
+"""The state of a bounded set: the samples `lo < seq <= hi` of the writer that wrote last.
+
+Join, order, delta and wire form. How a writer adds and drops samples is `crdts.bounded_lww_set`'s,
+how a reader is told of them `crdts.bounded_tokens`'.
+
+The greater replica replaces the lesser one's state whole. Of one replica, `lo` and `hi` are the
+greater ones, and the samples above `lo` come from both sides. The greater limits win.
+
+Cost: see `crdts.bounded_lww_set`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+from crdts.lattice import Lattice
+from crdts.plain import COLUMN_INTEGERS, need_int, need_tuple, outranks
+from crdts.replica import NOBODY, SEQS, Replica
+from crdts.samples import HeldSample, columns_of, items_of
+
+
+class Limits(NamedTuple):
+    """How much is kept; 0 is no limit of that sort. The greater `control_version` wins."""
+
+    control_version: int
+    bound: int
+    max_age_us: int
+
+
+class BoundedState(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
+    """The samples of one writer, numbered; some may be missing.
+
+    `items` is seq -> sample, in any order; `lo` and `hi` are of the replica that wrote last.
+    """
+
+    __slots__ = ("hi", "items", "limits", "lo", "replica")
+
+    limits: Limits
+    replica: Replica
+    lo: int
+    hi: int
+    items: dict[int, HeldSample]
+
+    def __init__(self, bound: int | None = None, max_age_s: float | None = None) -> None:
+        self.limits = need_limits(0, bound, max_age_s)
+        self.replica = NOBODY
+        self.lo = self.hi = 0
+        self.items = {}
+
+    def _part(
+        self, replica: Replica, lo: int, hi: int, items: dict[int, HeldSample] | None = None
+    ) -> Self:
+        part = object.__new__(type(self))
+        part.limits = self.limits
+        part.replica = replica
+        part.lo = lo
+        part.hi = hi
+        part.items = {} if items is None else items
+        return part
+
+    def bottom(self) -> Self:
+        return self._part(NOBODY, 0, 0)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every sample above `lo` is here, so that the state may be folded."""
+        return len(self.items) == self.hi - self.lo
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def samples(self) -> list[HeldSample]:
+        """Return the samples as (time_us, value, accepted_us), oldest (least seq) first."""
+        items = self.items
+        return [items[seq] for seq in sorted(items)]
+
+    def join_changes(self, delta: Self) -> tuple[list[HeldSample], list[HeldSample]]:
+        """Join `delta` in place; return the samples that came and those that went, oldest first."""
+        self.limits = max(self.limits, delta.limits)
+        if delta.replica != self.replica:
+            if delta.replica < self.replica:
+                return [], []
+            gone = self.samples()
+            self.replica, self.lo, self.hi = delta.replica, delta.lo, delta.hi
+            self.items = dict(delta.items)
+            return self.samples(), gone
+        gone = self._forget(delta.lo) if delta.lo > self.lo else []
+        self.hi = max(self.hi, delta.hi)
+        come = []
+        items = self.items
+        for seq in sorted(delta.items):
+            sample = delta.items[seq]
+            if seq > self.lo and _is_news(sample, items.get(seq)):
+                if seq in items:
+                    gone.append(items[seq])
+                items[seq] = sample
+                come.append(sample)
+        return come, gone
+
+    def _forget(self, lo: int) -> list[HeldSample]:
+        items = self.items
+        below: Sequence[int] = range(self.lo + 1, lo + 1)
+        if len(below) > len(items):
+            below = sorted(seq for seq in items if seq <= lo)
+        self.lo = lo
+        return [items.pop(seq) for seq in below if seq in items]
+
+    def is_like(self, other: Lattice) -> bool:
+        return type(other) is type(self)  # the limits are part of what is joined
+
+    def __ior__(self, other: Self) -> Self:
+        self.join_changes(other)
+        return self
+
+    def __le__(self, other: Self) -> bool:
+        if self.limits > other.limits or self.replica != other.replica:
+            return self.limits <= other.limits and self.replica < other.replica
+        known = self.lo <= other.lo and self.hi <= other.hi
+        return known and not self._news_to(other)
+
+    def __sub__(self, other: Self) -> Self:
+        if self.limits > other.limits or self.replica > other.replica:
+            return self.copy()  # every part of this state carries the news
+        if self.replica < other.replica:
+            return self.bottom()
+        items = self._news_to(other)
+        lo = self.lo if self.lo > other.lo else 0
+        hi = self.hi if self.hi > other.hi else max(items, default=lo)
+        delta = self._part(self.replica, lo, hi, items)
+        return delta if hi else self.bottom()
+
+    def _news_to(self, other: Self) -> dict[int, HeldSample]:
+        return {
+            seq: sample
+            for seq, sample in self.items.items()
+            if seq > other.lo and _is_news(sample, other.items.get(seq))
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, BoundedState)
+            and (self.replica, self.lo, self.hi) == (other.replica, other.lo, other.hi)
+            and self.limits == other.limits
+            and self.items == other.items
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.limits}, {self.replica}, "
+            f"lo={self.lo}, hi={self.hi}, items={dict(sorted(self.items.items()))})"
+        )
+
+    def irreducibles(self) -> Iterator[Self]:
+        for seq in sorted(self.items):
+            yield self._part(self.replica, 0, seq, {seq: self.items[seq]})
+        if self.lo:
+            yield self._part(self.replica, self.lo, self.lo)
+        said = self.lo if self.lo == self.hi else max(self.items, default=0)
+        if self.hi > said or (self.hi == 0 and self.replica > NOBODY):
+            yield self._part(self.replica, 0, self.hi)
+
+    def to_plain(self) -> tuple[Any, ...]:
+        columns = columns_of(self.items, complete=self.complete)
+        return *self.limits, *self.replica, self.lo, self.hi, *columns
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Self:
+        parts = need_tuple(plain, "a bounded set", 13)
+        limits, (incarnation, nonce, device), (lo, hi) = parts[:3], parts[3:6], parts[6:8]
+        state = object.__new__(cls)
+        state.limits = _need_limits_us(*limits)
+        state.replica = NOBODY if device == "" else Replica.checked(incarnation, nonce, device)
+        state.lo = need_int(lo, "lo", below=SEQS)
+        state.hi = need_int(hi, "hi", least=state.lo, below=SEQS)
+        state.items = items_of(state.lo, state.hi, parts[8:])
+        return state
+
+
+def _is_news(sample: HeldSample, known: HeldSample | None) -> bool:
+    # One writer gives a number to one sample; two samples mean that the device was cloned.
+    return known is None or outranks(sample, known)
+
+
+def need_limits(control_version: int, bound: int | None, max_age_s: float | None) -> Limits:
+    """Return limits as they are stored.
+
+    Raises:
+        ValueError: a limit is not positive, or neither is given.
+    """
+    max_age_us = 0 if max_age_s is None else round(max_age_s * 1_000_000)
+    if (bound is not None and bound < 1) or (max_age_s is not None and max_age_us < 1):
+        raise ValueError(f"a bounded set needs positive limits, got {bound} and {max_age_s} s")
+    return _need_limits_us(control_version, bound or 0, max_age_us)
+
+
+def _need_limits_us(control_version: Any, bound: Any, max_age_us: Any) -> Limits:
+    limits = Limits(
+        need_int(control_version, "a control version"),
+        need_int(bound, "a bound", below=SEQS),
+        need_int(max_age_us, "an age", below=COLUMN_INTEGERS),
+    )
+    if not limits.bound and not limits.max_age_us:
+        raise ValueError("a bounded set needs a bound, a max_age_s or both, got neither")
+    return limits

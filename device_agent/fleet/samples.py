@@ -1,0 +1,144 @@
+"""A device's samples, and what is folded from them: one bounded set and one partial for each key.
+
+Samples come from the program's handlers and collections. After each tick the local folds are up to
+date, and partials that changed are this device's new entries of their variable.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from crdts import BoundedLWWSet, Membership, Replica
+from device_agent.fleet.budget import FrameBudget
+from device_agent.fleet.published_fold import PublishedFold
+from device_agent.fleet.sets import Sets
+from device_agent.parts import Part
+from device_agent.state.changes import Changes
+from device_agent.state.counters import Counters
+from device_agent.state.stored import Stored
+from lasp_edge.aggregates.local import WindowFolds
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.plan import Plan
+
+TIME_LIMIT_US = 2**61
+"""Microseconds since the epoch, either way: 73,000 years, and a set's integers hold it."""
+
+
+class Samples(Part):
+    """The samples of one device.
+
+    Args:
+        plan: the program's plan.
+        replica: this device's replica.
+        stored: what the store holds of variables, and where changes go.
+        key_versions: variable with keys -> the version of its key function when it was stored.
+        counters: where failures are counted.
+
+    Attributes:
+        variables: the names of the variables that hold samples.
+        published: the fleet's entries of the local folds that travel, by target.
+    """
+
+    name = "samples"
+
+    def __init__(
+        self,
+        plan: Plan,
+        replica: Replica,
+        stored: Stored,
+        key_versions: Mapping[str, int],
+        counters: Counters,
+    ) -> None:
+        self._counters = counters
+        self.published = {n: PublishedFold(f, replica) for n, f in plan.published_folds.items()}
+        bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
+        self.variables = frozenset(variable.name for variable in bounded)
+        self._sets = Sets(bounded, replica, stored)
+        folds: dict[str, dict[str, Fold]] = {variable.name: {} for variable in bounded}
+        for name, made in sorted(plan.local_folds.items()):
+            folds[made.source.name][name] = made.fold
+        self._local = WindowFolds(folds)
+        self._fallible = {
+            name: [fold for fold in targets.values() if not fold.is_built_in]
+            for name, targets in folds.items()
+        }
+        keyed = {v.name: v.version for v in bounded if v.keyed}
+        self._new_key_versions = keyed if keyed != key_versions else None
+        for variable in bounded:
+            name = variable.name
+            same = keyed.get(name) == key_versions.get(name)
+            count_set_aside(counters, self._sets.restore(name, keys_mean_the_same=same))
+        self._budgets = {name: self._budget(name) for name in keyed}
+
+    def _budget(self, name: str) -> FrameBudget:
+        folds = [p.fold.fold for p in self.published.values() if p.fold.source.name == name]
+        budget = FrameBudget(name, folds)
+        for key, state in self._sets.held[name].items():
+            budget.settle(key, len(state))
+        return budget
+
+    def partials(self, target: str) -> dict[str, Partial]:
+        """Return a local fold's partials by key; a variable without keys has the key ""."""
+        return self._local.partials(target)
+
+    def check(self, name: str, key: str, value: int, time_us: int) -> None:
+        """Check that a sample can be added to a variable, and reserve the bytes it needs.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        if type(time_us) is not int or not -TIME_LIMIT_US < time_us < TIME_LIMIT_US:
+            raise ValueError(f"add to {name!r}: a time in microseconds is needed")
+        for fold in self._fallible[name]:
+            if not fold.within_limits(fold.lift(value, time_us)):
+                raise ValueError(f"add to {name!r}: the partial is out of range")
+        if name in self._budgets:
+            self._budgets[name].reserve(key, self._sets.samples(name, key))
+
+    def add(
+        self, name: str, key: str, values: Sequence[int], times_us: Sequence[int], accepted_us: int
+    ) -> None:
+        """Add samples of one key, all accepted together."""
+        self._sets.add((name, key), values, times_us, accepted_us)
+
+    def settle_budgets(self) -> None:
+        """Let the reserved bytes become what the samples need that were added."""
+        for name, budget in self._budgets.items():
+            for key in budget.take_reserved():
+                budget.settle(key, self._sets.samples(name, key))
+
+    def set_membership(self, membership: Membership) -> None:
+        """Let the entries of retired devices count no more, and those of all others count."""
+        for published in self.published.values():
+            published.entries.set_membership(membership)
+
+    def become(self, replica: Replica) -> None:
+        self._sets.become(replica)
+
+    def tick(self, now_us: int) -> None:
+        """Drop samples that are too old, and bring the local folds up to date."""
+        for name, key in self._sets.expire(now_us):
+            if name in self._budgets:
+                self._budgets[name].settle(key, self._sets.samples(name, key))
+        self.refold()
+
+    def refold(self) -> None:
+        """Bring the local folds up to date."""
+        for name, key, partial in self._local.refold(self._sets.take_moved(), self._sets.held):
+            published = self.published.get(name)
+            if published is not None:
+                published.put_own(key, partial)
+        for reason in self._local.take_failures():
+            self._counters.note(reason)
+
+    def take_changes(self) -> Changes | None:
+        if self._new_key_versions is None:
+            return None
+        changes = Changes()
+        changes.facts.key_versions, self._new_key_versions = self._new_key_versions, None
+        return changes
+
+
+def count_set_aside(counters: Counters, states: int) -> None:
+    """Count stored states that do not fit the program any more."""
+    if states:
+        counters.note("variable: the store holds another definition", states)

@@ -1,0 +1,107 @@
+"""Which replica this device is: it takes a later incarnation where it meets one, and finds clones.
+
+A device whose store was lost, or is an old copy, starts with an incarnation that it had before. The
+broker and the lander remember the later one, so the device becomes a replica later than that. If
+that one goes on to speak, it is alive: the device was cloned, and an alarm is counted.
+"""
+
+from collections.abc import Callable, Mapping
+
+from crdts import Replica
+from crdts.replica import INCARNATIONS
+from device_agent.parts import Handler, Part
+from device_agent.state.changes import Changes
+from device_agent.state.counters import Counters
+from lasp_edge.protocol.admission import is_too_far_ahead
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import AckFrame, BeatFrame, PresenceFrame, VariableFrame
+
+MOST_SUCCESSIONS = 8
+"""Incarnations that one process takes, at most: two living clones would outbid each other without
+end, and the lives that a lost store forgot are rarely more than one or two."""
+
+
+class Succession(Part):
+    """The replica that this device is.
+
+    Args:
+        replica: the replica that it starts as.
+        counters: where clones and impossible incarnations are counted.
+        known_to_lander: a lander has acknowledged this store's frames before.
+        become: lets all parts go on as a later replica.
+
+    Attributes:
+        replica: this device's replica.
+    """
+
+    name = "succession"
+
+    def __init__(
+        self,
+        replica: Replica,
+        counters: Counters,
+        become: Callable[[Replica], None],
+        *,
+        known_to_lander: bool,
+    ) -> None:
+        self.replica = replica
+        self._counters = counters
+        self._become = become
+        self._is_known = known_to_lander
+        self._met: list[int] = []
+        self._changed = True
+
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {
+            VariableFrame: self._meet_sender,
+            PresenceFrame: self._meet_sender,
+            AckFrame: self._meet_addressee,
+            BeatFrame: self._look_for_clone,
+        }
+
+    def _meet_sender(self, frame: Frame, _now_us: int) -> None:
+        self._meet(frame.sender)
+
+    def _meet_addressee(self, frame: AckFrame, _now_us: int) -> None:
+        self._meet(frame.addressee)
+        self._is_known |= frame.about == self.replica.device
+
+    def _look_for_clone(self, frame: BeatFrame, _now_us: int) -> None:
+        # A beat of an earlier incarnation may come late. One of a later incarnation, or of this one
+        # with another nonce, is sent by another process with this device's name.
+        other, me = frame.sender, self.replica
+        is_later = other.device == me.device and other.incarnation >= me.incarnation
+        if is_later and other.nonce != me.nonce:
+            self._counters.note("clone_alarms")
+
+    def _meet(self, other: Replica) -> None:
+        """Become later than a later replica of this device."""
+        if other.device != self.replica.device or other <= self.replica:
+            return
+        if other.nonce in self._met:
+            self._counters.note("clone_alarms")
+        if not self._is_plausible(other.incarnation):
+            self._counters.note("frame: own incarnation too far ahead")
+        elif len(self._met) < MOST_SUCCESSIONS:
+            self._met.append(other.nonce)
+            self._become(Replica(other.incarnation + 1, self.replica.nonce, other.device))
+
+    def _is_plausible(self, incarnation: int) -> bool:
+        if incarnation + 1 >= INCARNATIONS:
+            return False
+        # A new store knows no incarnation to compare with. Once a lander has taken what it sent,
+        # it has also heard everything that the broker retained.
+        knows_itself = self._is_known or self.replica.incarnation > 1
+        return not (knows_itself and is_too_far_ahead(incarnation, self.replica.incarnation))
+
+    def become(self, replica: Replica) -> None:
+        self.replica = replica
+        self._changed = True
+
+    def take_changes(self) -> Changes | None:
+        if not self._changed:
+            return None
+        self._changed, changes = False, Changes()
+        changes.replica = self.replica
+        return changes

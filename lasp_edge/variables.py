@@ -1,0 +1,62 @@
+"""Variables: named states, as programs and dataflows declare them, and the mutators they take."""
+
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+from crdts import Lattice
+from crdts.derived_set import NAME_BYTES
+from crdts.mutator import is_mutator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A named state.
+
+    Attributes:
+        name: unique in its program or dataflow.
+        bottom: the state it starts with; None where only a fold or an operator makes it.
+        dynamic: each device keeps its own value; the fleet sees them side by side.
+        measures: the name of the event whose resolution its values have, where that is said.
+        keyed: each key has a state of its own; else the only key is "".
+        version: of the meaning of its key function.
+    """
+
+    name: str
+    bottom: Lattice | None
+    dynamic: bool
+    measures: str | None = None
+    keyed: bool = False
+    version: int = 1
+
+
+def named(name: Any, what: str) -> str:
+    """Return `name` if it can name something; `what` says in an error what it was to name.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if (
+        not isinstance(name, str)
+        or not name.isprintable()
+        or not 0 < len(name.encode()) <= NAME_BYTES
+    ):
+        raise ValueError(
+            f"{what}: a printable name of 1 to {NAME_BYTES} bytes is needed, not {name!r}"
+        )
+    return name
+
+
+def check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> None:
+    """Check that a variable's type has a mutator that takes `count` arguments.
+
+    Raises:
+        ValueError: it has no such mutator.
+    """
+    method = getattr(kind, mutator, None)
+    if method is None or not is_mutator(method):
+        raise ValueError(f"update: {name!r} ({kind.__name__}) has no mutator {mutator!r}")
+    try:
+        signature(method).bind(*[None] * (2 + count))  # the state, the writer, the arguments
+    except TypeError as error:
+        raise ValueError(f"update: {kind.__name__}.{mutator} of {name!r}: {error}") from None

@@ -1,0 +1,106 @@
+"""One simulated device: an agent's real core and store, on a directory that outlives its process.
+
+All that the simulation reads out of a core, it reads here.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from crdts import Membership
+from device_agent.core import Core
+from device_agent.durable import Durable
+from device_agent.fleet.results import Result
+from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
+from device_agent.settings import Settings
+from device_agent.state.store import Store
+from lasp_edge.language.plan import Plan
+
+
+class SimulatedDevice:
+    """A device that runs, or is switched off.
+
+    Args:
+        name: the device's name.
+        directory: its data directory.
+        program: what it computes.
+        settings: of its agent.
+
+    Attributes:
+        durable: the running agent's core and store; None while it is switched off.
+        cut_steps: for how many steps its connection is broken.
+    """
+
+    def __init__(self, name: str, directory: Path, program: Plan, settings: Settings) -> None:
+        self.name = name
+        self.durable: Durable | None = None
+        self.cut_steps = 0
+        self._directory = directory
+        self._program = program
+        self._settings = settings
+
+    def start(self, nonce: int) -> None:
+        """Start a process on the directory."""
+        store = Store(self._directory)
+        core = Core(self._program, self.name, nonce, store.restored(), self._settings)
+        core.intake.sources.cursor("simulated")
+        self.durable = Durable(core, store)
+
+    def kill(self) -> None:
+        """End the process without warning, if there is one."""
+        if self.durable is not None:
+            self.durable.store.close()
+            self.durable = None
+
+    @property
+    def core(self) -> Core:
+        """The running agent's core."""
+        assert self.durable is not None, f"{self.name} is switched off"
+        return self.durable.core
+
+    def read(self, batch: Batch, now_us: int) -> None:
+        """Take in a batch of readings."""
+        assert self.durable is not None
+        self.durable.read(batch, now_us)
+
+    def hear(self, topic: str, payload: bytes, now_us: int) -> None:
+        """Take in a message, if it runs and is connected."""
+        if self.durable is not None and not self.cut_steps:
+            self.durable.hear(topic, payload, now_us)
+
+    def tick(self, now_us: int) -> Iterator[Publication]:
+        """Do what is due, and yield what is to be published."""
+        assert self.durable is not None
+        return self.durable.tick(now_us)
+
+    def results(self, name: str) -> dict[str, Result]:
+        """Return key -> result of a dynamic fold; without `key=` the one key is ""."""
+        return self.core.results.fleet()[name]
+
+    def inputs(self, name: str) -> str:
+        """Return what a dynamic fold's value was made from, all keys together."""
+        return self.core.agreements.all()[name].inputs
+
+    def membership(self) -> Membership:
+        """Return the member commands that it knows."""
+        return self.core.members.membership
+
+    def digests(self) -> tuple[tuple[str, int], ...]:
+        """Return what it holds of each variable that travels, as digests."""
+        reports = self.core.exchange.reports()
+        return tuple((report.variable, report.digest) for report in reports)
+
+    def is_at_rest(self, membership: Membership) -> bool:
+        """Return whether it has landed all it may, and agrees with the others."""
+        agreements = self.core.agreements.all().values()
+        return (
+            (self.core.done or self.name in membership.retired)
+            and self.membership() == membership
+            and not self.core.derived.due
+            and all(each.settled and not each.offline for each in agreements)
+        )
+
+    def report(self) -> dict[str, Any]:
+        """Return how things stand with it."""
+        return self.core.report()

@@ -1,0 +1,108 @@
+"""The lander: joins what lands, by the acceptance rules of the real one."""
+
+from collections.abc import Collection
+
+from crdts import Frontier, Membership, Replica
+from lasp_edge.folds.columns import Partial
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
+from lasp_edge.protocol.frames import AckFrame, BeatFrame
+from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.topics import Topics
+
+LANDER = Replica(1, 1, "lander")
+"""Who acknowledges; any replica will do, for a device looks at the lake alone."""
+
+PaneKey = tuple[int, str, int, str, int, int]
+"""(stream, key, pane start, device, incarnation, nonce)."""
+
+
+class SimulatedLander:
+    """What has landed: the greatest version of each pane entry.
+
+    Args:
+        lake: the lake's id; devices send everything to another one anew.
+        program: whose frames are taken.
+        membership: the commands that the lake knows already.
+
+    Attributes:
+        panes: pane -> its greatest seq, and the partial at that.
+        promises: the newest low watermark of each device.
+        refused: what was not taken, by topic and reason.
+    """
+
+    def __init__(self, lake: str, program: Plan, membership: Membership | None = None) -> None:
+        self.lake = lake
+        self.panes: dict[PaneKey, tuple[int, Partial]] = {}
+        self.promises = Frontier()
+        self.refused: dict[tuple[str, str], Refusal] = {}
+        self._acceptance = Acceptance(
+            program.windows.values(),
+            program.published_folds.values(),
+            Topics(program.name),
+            membership=membership,
+        )
+        self._devices: set[str] = set()
+        self._acks_sent = 0
+
+    @property
+    def membership(self) -> Membership:
+        """All member commands that were taken."""
+        return self._acceptance.membership
+
+    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | None:
+        """Take a message; return what its sender is told of it.
+
+        A device of which nothing has landed is told the lake's id: it may know another one.
+        """
+        accepted = self._acceptance.take([Record(now_us, topic, False, payload)])  # noqa: FBT003
+        self.promises |= accepted.promises
+        self.refused |= accepted.refused
+        for rows in accepted.rows:
+            if isinstance(rows, PaneRows):
+                self._join(rows)
+        for replica, numbers in accepted.frames.items():
+            return self._acknowledgement(replica, *numbers)
+        if not accepted.promises.entries:
+            return None
+        beat = decode(payload)
+        assert isinstance(beat, BeatFrame)
+        return None if beat.about in self._devices else self._acknowledgement(beat.sender)
+
+    def _acknowledgement(self, replica: Replica, *numbers: int) -> AckFrame:
+        self._acks_sent += 1
+        return AckFrame(LANDER, self._acks_sent, replica, self.lake, numbers)
+
+    def _join(self, rows: PaneRows) -> None:
+        device, block = rows.device, rows.block
+        self._devices.add(device)
+        partials = zip(*block.columns, strict=True)
+        for key, pane_us, seq, partial in zip(
+            block.keys, block.panes_us, block.seqs, partials, strict=True
+        ):
+            pane = (block.stream, key, pane_us, device, block.incarnation, block.nonce)
+            if pane not in self.panes or self.panes[pane][0] < seq:
+                self.panes[pane] = (seq, partial)
+
+    def windows(
+        self, program: Plan, name: str, without: Collection[str] = ()
+    ) -> dict[tuple[str, int], Partial]:
+        """Return (key, start_us) -> partial of every window, combined from the panes.
+
+        Args:
+            program: the program.
+            name: a window of it.
+            without: devices whose panes are left out.
+        """
+        window = program.windows[name]
+        found: dict[tuple[str, int], Partial] = {}
+        for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
+            if stream != window.stream or device in without:
+                continue
+            start_us = -((window.size_us - window.span_us - pane_us) // window.slide_us)
+            start_us *= window.slide_us
+            while start_us <= pane_us:
+                before = found.get((key, start_us), window.fold.zero)
+                found[key, start_us] = window.fold.combine(before, partial)
+                start_us += window.slide_us
+        return found

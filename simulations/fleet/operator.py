@@ -1,0 +1,66 @@
+"""The operator: retires and admits devices, and repeats a command until it is known."""
+
+from collections.abc import Iterable, Iterator
+
+from crdts import Membership, Replica, Version
+from crdts.membership import NEVER
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS, decode, topic_of
+from lasp_edge.protocol.topics import Topics
+from simulations.fleet.network import Parcel
+
+OPERATOR = Replica(1, 1, "operator")
+_BEAT = FRAME_KINDS[BeatFrame.kind].topic
+
+
+class SimulatedOperator:
+    """Commands which devices count.
+
+    Args:
+        topics: of the fleet.
+
+    Attributes:
+        membership: all commands so far.
+    """
+
+    def __init__(self, topics: Topics) -> None:
+        self.membership = Membership()
+        self._topics = topics
+        self._newest: dict[str, Version] = {}
+        self._pending: list[MemberFrame] = []
+        self._commands = 0
+
+    def hear(self, topic: str, payload: bytes) -> None:
+        """Note the newest version of its panes that a device reports in its beats."""
+        if self._topics.address(topic).kind == _BEAT:
+            beat = decode(payload)
+            assert isinstance(beat, BeatFrame)
+            reported = Version.of(beat.sender, beat.seq)
+            self._newest[beat.about] = max(reported, self._newest.get(beat.about, NEVER))
+
+    def retire(self, device: str) -> None:
+        """Retire a device at the newest version that it reported."""
+        at = self._newest.get(device, NEVER)
+        self._command(device, self.membership.retire(device, at))
+
+    def admit(self, device: str) -> None:
+        """Let a device count again."""
+        self._command(device, self.membership.admit(device))
+
+    def _command(self, device: str, command: Membership) -> None:
+        self.membership |= command
+        self._commands += 1
+        member = command.entries[device]
+        self._pending.append(MemberFrame.of(OPERATOR, self._commands, device, member))
+
+    def repeated(self, lander: Membership, devices: Iterable[Membership]) -> Iterator[Parcel]:
+        """Yield the commands that the lander, or every device, does not know yet."""
+        held = list(devices)
+        self._pending = [
+            command
+            for command in self._pending
+            if not command.membership() <= lander
+            or not any(command.membership() <= one for one in held)
+        ]
+        for command in self._pending:
+            yield Parcel("", topic_of(command, self._topics), command.encode(), retain=True)

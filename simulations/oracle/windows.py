@@ -1,0 +1,50 @@
+"""What each window holds: the fold of the readings whose own time lies in it."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.plan import Plan
+from simulations.oracle.partials import folded
+from simulations.oracle.readings import AcceptedReading, Reading, accepted
+
+
+class WindowTruth(NamedTuple):
+    """What a window holds: the fold's integers, and how many devices have a reading in it."""
+
+    partial: Partial
+    devices_in: int
+
+
+def windows(
+    program: Plan, name: str, readings: Iterable[Reading]
+) -> dict[tuple[str, int], WindowTruth]:
+    """Return every window that holds a reading, by (key, start), sorted.
+
+    Args:
+        program: the program.
+        name: a window of it.
+        readings: readings of all devices, in any order; repeats and foreign events are left out.
+
+    Raises:
+        KeyError: the program has no such window.
+    """
+    window = program.windows[name]
+    held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
+    for sample in accepted(program, readings):
+        if sample.event.name != window.source.name:
+            continue
+        key = program.functions.key(name, sample.event)
+        time_us = sample.event.time_us
+        start_us = time_us // window.slide_us * window.slide_us  # the last start not after it
+        while start_us + window.size_us > time_us:
+            held[key, start_us].append(sample)
+            start_us -= window.slide_us
+    return {at: _window_truth(window.fold, held[at]) for at in sorted(held)}
+
+
+def _window_truth(fold: Fold, samples: list[AcceptedReading]) -> WindowTruth:
+    partial = folded(fold, [(sample.quantised, sample.event.time_us) for sample in samples])
+    return WindowTruth(partial, len({sample.event.device for sample in samples}))

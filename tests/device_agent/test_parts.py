@@ -1,0 +1,340 @@
+"""The laws of parts, stated once and run over one table: a part missing from it fails the suite."""
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from crdts import BoundedLWWSet, GCounter, GSet, Replica, Version
+from crdts.wire import encode
+from device_agent.settings import SECOND_US, Settings
+from lasp_edge import Program, folds
+from lasp_edge.dataflow import at_least
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.frames import (
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    MemberFrame,
+    PaneFrame,
+    PresenceFrame,
+    Report,
+    VariableFrame,
+)
+from simulations.fleet import LANDER
+from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of
+
+PEER = Replica(3, 33, "pi-2")
+TARGET = "local_average"
+
+
+def program() -> Program:
+    """Return a program with something to do for every part."""
+    made = Program("parts")
+    temperature = made.event("temperature", resolution="0.01")
+    samples = made.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    total = made.declare(GCounter(), "total")
+    warnings = made.declare(GSet(), "warnings")
+
+    @made.on_event(temperature)
+    def sampled(event, update):
+        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+        update(total, GCounter.increment, 1)
+
+    @made.on_threshold(total, at_least(2))
+    def warned(_value, update):
+        update(warnings, GSet.add, "two readings")
+
+    made.fold_dynamic(made.fold(samples, folds.mean(), TARGET), "global_average")
+    made.window("minute", source=temperature, fold=folds.mean(), size_s=60)
+    return made
+
+
+class Case(NamedTuple):
+    """How a part is tried.
+
+    Attributes:
+        view: gives what must be equal after frames came once, or twice.
+        durable: gives what must be equal after a restart.
+        frames: gives frames that the part takes.
+    """
+
+    view: Callable[[Device], Any]
+    durable: Callable[[Device], Any]
+    frames: Callable[[Device], list[Frame]] = lambda _device: []
+
+
+def nothing(_device: Device) -> None:
+    """Some parts hold nothing."""
+
+
+def shared(device: Device) -> Any:
+    return device.core.variables.shared()
+
+
+def own_partial(device: Device) -> Any:
+    entry = device.core.samples.published[TARGET].entries.entry("pi-1", 0)
+    return entry and [partial for _, _, partial in entry.payload]
+
+
+def progress(device: Device) -> Any:
+    made = device.core.intake.progress
+    return made.stamp_us, made.high_us, made.floor_us, device.store.restored().sources
+
+
+def panes(device: Device) -> Any:
+    rows = sorted((pane, row.partial, row.dirty) for pane, row in device.rows())
+    return rows, device.core.panes.lake
+
+
+def landed(device: Device) -> list[Frame]:
+    numbers = tuple(frame.number for frame in device.frames(PaneFrame))
+    return [AckFrame(LANDER, 1, device.core.replica, LAKE, numbers)]
+
+
+def entries(device: Device) -> list[Frame]:
+    stream = device.program.local_folds[TARGET].stream
+    state = encode(GCounter().increment(PEER, 3))
+    return [
+        entry_of(PEER, 2, TARGET, stream, (1, 2200)),
+        entry_of(PEER, 2, "total", 0, (state,)),
+        AskFrame(PEER, 1, "pi-1", TARGET),
+    ]
+
+
+def beats(device: Device) -> list[Frame]:
+    digest = device.core.exchange.reports()[0].digest
+    return [
+        PresenceFrame(PEER, 1, online=True),
+        BeatFrame(PEER, 1, None, False, (Report(TARGET, 1, digest),)),  # noqa: FBT003
+    ]
+
+
+PARTS = {
+    "succession": Case(
+        lambda device: device.core.replica,
+        lambda device: device.core.replica.incarnation >= 8,
+        lambda _device: [PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False)],
+    ),
+    "intake": Case(progress, progress),
+    "variables": Case(shared, shared, entries),
+    "reactions": Case(shared, shared),
+    "samples": Case(
+        lambda device: device.core.samples.partials(TARGET),
+        lambda device: device.core.samples.partials(TARGET),
+    ),
+    "schedule": Case(nothing, nothing),
+    "exchange": Case(lambda device: device.core.results.fleet(), own_partial, entries),
+    "panes": Case(panes, panes, landed),
+    "beats": Case(
+        lambda device: device.frames(BeatFrame)[-1],
+        lambda device: device.core.intake.progress.promised_us,
+        lambda device: [PresenceFrame(device.core.replica, 1, online=False)],
+    ),
+    "results": Case(
+        lambda device: device.core.results.plain(),
+        lambda device: device.core.results.plain()[TARGET],
+        entries,
+    ),
+    "agreements": Case(
+        lambda device: device.core.agreements.all(),
+        lambda device: device.store.restored().facts.settled["global_average"].devices,
+        beats,
+    ),
+    "members": Case(
+        lambda device: device.core.members.membership,
+        lambda device: device.core.members.membership,
+        lambda _device: [MemberFrame(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))],  # noqa: FBT003
+    ),
+    "stored variables": Case(shared, shared, entries),
+    "counters": Case(
+        lambda device: device.core.counters.totals, lambda device: device.core.counters.totals
+    ),
+}
+
+
+def worked(directory, nonce=7) -> Device:
+    """Return a device that has read, agreed with itself, and published everything."""
+    device = Device(directory, program().plan(), settings=Settings(keep_readings=True))
+    device.restart(nonce)
+    device.read([20.0, 21.0, 22.0], [NOW_US, NOW_US + 1, NOW_US + 90 * SECOND_US])
+    for _ in range(15):
+        device.tick()
+    return device
+
+
+def test_every_part_is_in_the_table(tmp_path):
+    device = worked(tmp_path)
+    assert [part.name for part in device.core.parts] == list(PARTS)
+    taken = {kind for part in device.core.parts for kind in part.handlers}
+    assert taken == {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
+    for part in device.core.parts:
+        tried = {type(frame) for frame in PARTS[part.name].frames(device)}
+        if part.name != "succession":  # it looks at what the other parts' rows bring, too
+            assert tried >= set(part.handlers), part.name
+    device.kill()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_nothing_leaves_before_its_changes_are_committed(tmp_path, name):
+    device = worked(tmp_path)
+    for frame in PARTS[name].frames(device):
+        device.hear(frame)
+    device.read([23.0], [device.now_us])
+    device.now_us += 20 * SECOND_US
+    for publication in device.durable.tick(device.now_us):
+        assert publication
+        assert not device.core.prepare_commit()
+    device.kill()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_where_a_commit_fails_nothing_leaves(tmp_path, name):
+    device = worked(tmp_path)
+    for frame in PARTS[name].frames(device):
+        device.hear(frame)
+    device.core.counters.add("something that must be durable")
+
+    def full(_changes):
+        raise sqlite3.OperationalError("disk full")
+
+    device.store.commit = full
+    published = []
+    with pytest.raises(sqlite3.OperationalError):
+        published.extend(device.durable.tick(device.now_us + 20 * SECOND_US))
+    assert published == []
+    with pytest.raises(AssertionError, match="committed before anything is published"):
+        next(device.core.publications(device.now_us))
+    device.kill()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_restarting_from_the_store_equals_going_on(tmp_path, name):
+    device, case = worked(tmp_path), PARTS[name]
+    for frame in case.frames(device):
+        if not isinstance(frame, VariableFrame):  # the broker keeps what peers say, not the store
+            device.hear(frame)
+    device.core.handle_stop()
+    device.tick()
+    before = case.durable(device)
+    device.restart()
+    device.tick(0)
+    assert case.durable(device) == before
+    device.kill()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_any_frame_twice_equals_once(tmp_path, name):
+    found = []
+    for times in (1, 2):
+        device = worked(tmp_path / str(times))
+        for frame in PARTS[name].frames(device):
+            for _ in range(times):
+                device.hear(frame)
+        device.tick(5)
+        found.append(PARTS[name].view(device))
+        device.kill()
+    assert found[0] == found[1]
+
+
+def failing(*_arguments: Any) -> Any:
+    raise RuntimeError("nobody foresaw this")
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, monkeypatch):
+    device = worked(tmp_path)
+    part = next(part for part in device.core.parts if part.name == name)
+    frames = PARTS[name].frames(device)
+    with monkeypatch.context() as broken:
+        broken.setattr(part, "tick", failing)
+        broken.setattr(part, "publications", failing)
+        broken.setattr(
+            device.core,
+            "_handlers",
+            {
+                kind: [(one, failing if one is part else handler) for one, handler in handlers]
+                for kind, handlers in device.core._handlers.items()
+            },
+        )
+        for frame in frames:
+            device.hear(frame)
+        device.read([23.0], [device.now_us])
+        device.tick(20)
+        device.tick(20)
+    kinds = {type(frame).__name__ for frame in frames if type(frame) in part.handlers}
+    reasons = {
+        f"{what}: RuntimeError: nobody foresaw this" for what in {"tick", "publications", *kinds}
+    }
+    counted = {n.removeprefix(f"failed: {name}, ") for n in device.counted if "failed: " in n}
+    assert counted == reasons
+    assert device.counted["accepted"] == 4
+    device.core.handle_connected(device.now_us)
+    for frame in frames:
+        device.hear(frame)
+    device.tick(20)
+    device.tick(20)
+    assert device.core.samples.partials(TARGET) == {"": (4, 8600)}, "it goes on"
+    assert device.store.restored().counters["accepted"] == 4
+    device.kill()
+
+
+class Unprintable(Fold):
+    """A fold of the user's own that gives no value of two samples."""
+
+    name, parts = "unprintable", ("n",)
+    columns = (Column("n", Op.SUM),)
+
+    def lift(self, value, time_us=0):
+        return (1,)
+
+    def lower(self, partial, resolution):
+        if partial[0] > 1:
+            raise RuntimeError("no value")
+        return {"n": partial[0]}
+
+
+def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(tmp_path):
+    made = Program("failing")
+    temperature = made.event("temperature")
+    samples = made.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    made.collect(temperature, into=samples)
+    made.fold_dynamic(made.fold(samples, Unprintable(), "broken"), "nowhere")
+    made.fold_dynamic(made.fold(samples, folds.count(), "number"), "everywhere")
+    device = Device(tmp_path, made.plan())
+    device.read([20.0, 21.0])
+    device.tick(20)
+    values = device.core.report()["values"]
+    assert (values["broken"]["parts"], values["broken"]["n"]) == ({}, 2)
+    assert values["everywhere"]["parts"] == {"count": 2}
+    assert device.counted["fold broken: RuntimeError: no value"] > 0
+    device.kill()
+
+
+def test_a_users_handler_or_key_that_fails_refuses_its_reading_and_says_why(tmp_path):
+    made = Program("failing")
+    temperature = made.event("temperature")
+    made.window(
+        "by_room",
+        source=temperature,
+        fold=folds.mean(),
+        size_s=60,
+        key=lambda event: event.tags["room"],
+    )
+
+    @made.on_event(temperature)
+    def strict(event, _update):
+        if event.value > 50:
+            raise RuntimeError("too hot")
+
+    device = Device(tmp_path, made.plan())
+    device.read([20.0], [NOW_US], tags={"room": "attic"})
+    device.read([60.0], [NOW_US + 1], tags={"room": "attic"})
+    device.read([20.0], [NOW_US + 2])
+    assert device.counted["accepted"] == 1
+    assert device.counted["refused: program: RuntimeError: too hot"] == 1
+    assert device.counted["refused: program: KeyError: 'room'"] == 1
+    device.kill()
