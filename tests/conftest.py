@@ -1,11 +1,13 @@
-"""What all tests share: deterministic Hypothesis profiles, their order, and where real data is.
+"""What all tests share: Hypothesis profiles, their order, one Spark session, and the real data.
 
 Profiles, chosen by the environment variable HYPOTHESIS_PROFILE: `dev` (the default) is quick, `ci`
 tries more. Both are deterministic, so a failure is one for everybody.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,6 +26,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     marks = ("slow", "spark", "broker")
     long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
     items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark session for all tests of a process: starting one takes seconds."""
+    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+    from cloud_tier.spark.session import spark_session  # noqa: PLC0415 - an extra
+
+    session = spark_session(app_name="lasp-edge tests", master="local[2]", short_run=True)
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

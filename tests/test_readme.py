@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from lasp_edge import folds
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
 from simulations.fleet import Fleet
@@ -246,30 +247,19 @@ def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial)
     assert f"READINGS {len([k for k in known if k[2] is not None])}" in told
 
 
-SKETCHES = """
-from cloud_tier.spark.session import spark_session
-from lasp_edge import folds
-
 def image(*values):
     return folds.distinct().lift_column(values, [0] * len(values))[0]
-
-spark = spark_session(app_name="sketches")
-rows = [("a", "attic", 0, 0, image(1)), ("a", "attic", 0, 1, image(1, 2, 3))]
-rows += [("a", "cellar", 0, 0, image(3, 4)), ("b", "attic", 0, 0, image(9))]
-columns = "window string, key string, start_us long, revision int, seen_distinct_hll12 binary"
-spark.createDataFrame(rows, columns).createOrReplaceTempView("windows")
-found = spark.sql(QUERY).collect()
-print("SEEN", sorted((row["window"], row["seen"]) for row in found))
-"""
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_spark_joins_sketches_by_its_own_functions(tmp_path):
-    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
-    script = SKETCHES.replace("QUERY", repr(block("sketches")))
-    told = succeeds([sys.executable, "-c", script], tmp_path)
-    assert "SEEN [('a', 4), ('b', 1)]" in told
+def test_spark_joins_sketches_by_its_own_functions(spark):
+    rows = [("a", "attic", 0, 0, image(1)), ("a", "attic", 0, 1, image(1, 2, 3))]
+    rows += [("a", "cellar", 0, 0, image(3, 4)), ("b", "attic", 0, 0, image(9))]
+    columns = "window string, key string, start_us long, revision int, seen_distinct_hll12 binary"
+    spark.createDataFrame(rows, columns).createOrReplaceTempView("windows")
+    found = spark.sql(block("sketches")).collect()
+    assert sorted((row["window"], row["seen"]) for row in found) == [("a", 4), ("b", 1)]
 
 
 def test_cold_chain_program_is_valid():

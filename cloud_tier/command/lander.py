@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from cloud_tier.lake.tables import Lake
-from cloud_tier.lander.lander import SECOND_US, LanderProcess
+from cloud_tier.lander.lander import SECOND_US
+from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.loading import load_plan

@@ -20,7 +20,7 @@ from tests.end_to_end import support_recorded, tables
 
 STARTS_S = 60.0
 SETTLES_S = 120.0
-IDLE_S = 8.0
+IDLE_S = 5.0
 LONGEST_RUN_S = 240.0
 _LOOK_S = 0.05
 _MOST_OF_ERRORS, _MOST_OF_OUTPUT = 20_000, 1_000

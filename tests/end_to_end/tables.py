@@ -1,8 +1,8 @@
 """What a lake holds, read twice: by the commands, and by `deltalake` with SQL of the tests' own."""
 
+import contextlib
 import csv
 import io
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from simulations.demo.lake import COMMAND
-from tests.conftest import CHECKOUT
+from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
 from tests.end_to_end import truth
 from tests.end_to_end.truth import Sums, Truth
 
@@ -29,11 +29,11 @@ _CURRENT = """
 
 def command(*words: str) -> list[Row]:
     """Return the rows that a `lasp-edge` command prints as CSV."""
-    ran = subprocess.run(
-        [*COMMAND, *words, "--csv"], capture_output=True, cwd=CHECKOUT, timeout=60, check=False
-    )
-    assert ran.returncode == 0, ran.stderr.decode()
-    return list(csv.DictReader(io.StringIO(ran.stdout.decode(), newline="")))
+    printed = io.StringIO(newline="")
+    with contextlib.redirect_stdout(printed):
+        assert main([*words, "--csv"]) == Exit.FINE
+    printed.seek(0)
+    return list(csv.DictReader(printed))
 
 
 def windows(lake: Path, name: str, *, all_revisions: bool = False) -> list[Row]:

@@ -13,6 +13,7 @@ from typing import Any
 from crdts import BoundedLWWSet
 from lasp_edge import EventType, Program, folds
 from lasp_edge.examples import talk
+from tests.lasp_edge.support_folds import ONE_EACH
 
 SPEC = "tests.simulations.everything:program"
 README = Path(__file__).parents[2] / "README.md"
@@ -61,22 +62,8 @@ def _run(text: str) -> dict[str, Any]:
 WRITTEN = [_run(text) for text in _written_programs()]
 (Range,) = (names["Range"] for names in WRITTEN if "Range" in names)
 
-FOLDS = {
-    "count": folds.count(),
-    "sum": folds.sum(),
-    "mean": folds.mean(),
-    "variance": folds.variance(),
-    "stddev": folds.stddev(population=True),
-    "min": folds.min(),
-    "max": folds.max(),
-    "first": folds.first(),
-    "last": folds.last(),
-    "top": folds.top(3),
-    "any": folds.any(),
-    "all": folds.all(),
+FOLDS = ONE_EACH | {
     "histogram": folds.histogram([20, "22.5", 25]),
-    "quantile": folds.quantile(0.5, 0.99),
-    "distinct": folds.distinct(),
     "struct": folds.struct(mean=folds.mean(), p99=folds.quantile(0.99), seen=folds.distinct()),
     "range": Range(),
 }

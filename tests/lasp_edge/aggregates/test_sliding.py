@@ -11,6 +11,7 @@ from lasp_edge.aggregates import sliding
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
+from tests.lasp_edge.support_folds import ONE_EACH
 
 
 class Coldest(Fold):
@@ -43,23 +44,7 @@ class Clipped(Fold):
         return {"clipped": partial[0]}
 
 
-FOLDS = {
-    "count": folds.count(),
-    "sum": folds.sum(),
-    "mean": folds.mean(),
-    "variance": folds.variance(),
-    "stddev": folds.stddev(),
-    "min": folds.min(),
-    "max": folds.max(),
-    "first": folds.first(),
-    "last": folds.last(),
-    "top": folds.top(3),
-    "any": folds.any(),
-    "all": folds.all(),
-    "histogram": folds.histogram([-3, 0, 3]).at(Resolution("1")),
-    "quantile": folds.quantile(0.5),
-    "distinct": folds.distinct(lg_k=8),
-    "struct": folds.struct(mean=folds.mean(), last=folds.last(), p=folds.quantile(0.5)),
+FOLDS = {name: fold.at(Resolution("0.01")) for name, fold in ONE_EACH.items()} | {
     "coldest": Coldest(),
     "clipped": Clipped(),
 }

@@ -11,30 +11,17 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
+from lasp_edge.folds import fold as contract
 from lasp_edge.folds.columns import COUNT_LIMIT, TOTAL_LIMIT, Column, Op
 from lasp_edge.folds.fold import MAX_COLUMNS, Fold
 from lasp_edge.folds.numbers import LIMIT, Resolution
+from tests.lasp_edge.support_folds import ONE_EACH
 
 HUNDREDTHS = Resolution("0.01")
 
-BUILT_IN = {
-    "count": folds.count(),
-    "sum": folds.sum(),
-    "mean": folds.mean(),
-    "min": folds.min(),
-    "max": folds.max(),
-    "variance": folds.variance(),
+BUILT_IN = {name: fold.at(HUNDREDTHS) for name, fold in ONE_EACH.items()} | {
     "population variance": folds.variance(population=True),
-    "stddev": folds.stddev(),
-    "first": folds.first(),
-    "last": folds.last(),
-    "top": folds.top(3),
-    "any": folds.any(),
-    "all": folds.all(),
-    "histogram": folds.histogram(["-0.05", 0, "0.07"]).at(HUNDREDTHS),
-    "quantile": folds.quantile(0.5, 0.99, relative_error=0.05),
-    "distinct": folds.distinct(lg_k=8),
-    "struct": folds.struct(mean=folds.mean(), low=folds.min(), high=folds.max()),
+    "extremes": folds.struct(mean=folds.mean(), low=folds.min(), high=folds.max()),
     "nested": folds.struct(inner=folds.struct(n=folds.count(), t=folds.sum()), max=folds.max()),
     "many": folds.struct(
         first=folds.first(),
@@ -52,6 +39,11 @@ values = moderate | st.integers(-9, 9) | st.integers(-LIMIT + 1, LIMIT - 1)
 times = st.integers(0, 5)
 samples = st.lists(st.tuples(moderate | st.integers(-9, 9), times), max_size=12)
 columns = st.lists(values, max_size=12)
+
+
+def test_every_built_in_fold_is_tried_here():
+    assert {type(fold) for fold in ONE_EACH.values()} == set(contract.BUILT_IN.values())
+    assert all(getattr(folds, name) is made for name, made in contract.BUILT_IN.items())
 
 
 def partial_of_samples(fold, chosen):
@@ -142,12 +134,13 @@ def test_retract_undoes_combine(name):
 
 
 def test_only_folds_of_sums_and_counts_have_an_inverse():
-    without = {"min", "max", "first", "last", "top", "distinct", "struct", "nested", "many"}
+    structs = {"struct", "extremes", "nested", "many"}
+    without = {"min", "max", "first", "last", "top", "distinct"} | structs
     assert set(BUILT_IN) - set(invertible) == without
     with pytest.raises(ValueError, match="only sums and counts have an inverse"):
         folds.min().retract((1,), (1,))
     with pytest.raises(ValueError, match="have an inverse"):
-        BUILT_IN["struct"].retract((1, 1, 1, 1), (1, 1, 1, 1))
+        BUILT_IN["extremes"].retract((1, 1, 1, 1), (1, 1, 1, 1))
 
 
 @given(columns)
