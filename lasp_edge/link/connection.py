@@ -25,7 +25,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from lasp_edge.link.broker_url import BrokerUrl
-from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, Traffic, Will
+from lasp_edge.link.events import Connected, Counts, LinkLimits, Message, MqttVersion, Traffic, Will
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
 
@@ -49,7 +49,7 @@ class ConnectionSettings(NamedTuple):
     subscriptions: tuple[str, ...]
     last_will: Will | None
     keep_session_s: int
-    limits: Limits
+    limits: LinkLimits
 
 
 class ConnectionEnded(Exception):  # noqa: N818 the end of a connection is no error of ours

@@ -42,7 +42,7 @@ class Message(NamedTuple):
 Event = Connected | Disconnected | Message
 
 
-class Limits(NamedTuple):
+class LinkLimits(NamedTuple):
     """Bounds of a link's memory and of its waiting."""
 
     keep_alive_s: int = 20  # a dead peer is noticed after at most twice this

@@ -33,7 +33,7 @@ from lasp_edge.link.events import (
     Counts,
     Disconnected,
     Event,
-    Limits,
+    LinkLimits,
     Message,
     MqttVersion,
     Traffic,
@@ -83,7 +83,7 @@ class Link:
         manual_acknowledgement: bool = False,
         keep_session_s: int = 0,
         jitter: random.Random,
-        limits: Limits = Limits(),  # noqa: B008 an immutable tuple
+        limits: LinkLimits = LinkLimits(),  # noqa: B008 an immutable tuple
         notify: Callable[[], None] | None = None,
     ) -> None:
         self.counts = Counts()

@@ -53,7 +53,7 @@ def _elements() -> Iterator[Line]:
 
 
 def pane_frame(entries: int) -> PaneFrame:
-    """Return a frame of so many means of a minute's readings: rooms by panes of ten seconds."""
+    """Return a frame of the means of a minute's readings: rooms by panes of ten seconds."""
     at = range(entries)
     each = max(1, entries // len(ROOMS))
     keys = tuple(ROOMS[number // each] for number in at)
@@ -142,7 +142,7 @@ def samples(count: int) -> tuple[list[int], list[int]]:
 
 
 def bounded(count: int, bound: int) -> BoundedLWWSet:
-    """Return what is left of so many samples in a window of `bound`."""
+    """Return what is left of many samples in a window of `bound`."""
     state = BoundedLWWSet(bound=bound)
     times_us, values = samples(count)
     state |= state.add_many(HERE, values, times_us)

@@ -38,7 +38,7 @@ class Pace(NamedTuple):
         return cls(f"{rate:.1f} a second on each device", rate)
 
 
-class Traffic(NamedTuple):
+class TrafficSummary(NamedTuple):
     """What was sent and received, and what JSON would have cost.
 
     Attributes:
@@ -66,7 +66,7 @@ class Traffic(NamedTuple):
         return self.socket_bytes / self.json_bytes
 
 
-def traffic_lines(traffic: Traffic) -> list[str]:
+def traffic_lines(traffic: TrafficSummary) -> list[str]:
     """Return finding (e): all bytes beside those of JSON, at the rate that was measured."""
     (how, rate), indent = traffic.pace, " " * 12
     sent, received = f"{traffic.sent_bytes:,} sent", f"{traffic.received_bytes:,} received"
