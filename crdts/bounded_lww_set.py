@@ -51,12 +51,12 @@ class BoundedLWWSet(BoundedTokens):
 
     @property
     def bound(self) -> int | None:
-        """How many samples are kept; None is no such limit."""
+        """How many samples are kept; None means without limit."""
         return self.limits.bound or None
 
     @property
     def max_age_s(self) -> float | None:
-        """How long after its acceptance a sample is kept; None is no such limit."""
+        """How long after its acceptance a sample is kept; None means without limit."""
         return self.limits.max_age_us / 1_000_000 or None
 
     @property

@@ -18,8 +18,8 @@ from crdts.replica import NOBODY, SEQS, Replica
 from crdts.samples import HeldSample, columns_of, items_of
 
 
-class Bounds(NamedTuple):
-    """How much is kept; 0 is no limit of that sort. The greater `control_version` wins."""
+class WindowLimits(NamedTuple):
+    """How much is kept; 0 means without limit. The greater `control_version` wins."""
 
     control_version: int
     bound: int
@@ -34,7 +34,7 @@ class BoundedState(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     __slots__ = ("hi", "items", "limits", "lo", "replica")
 
-    limits: Bounds
+    limits: WindowLimits
     replica: Replica
     lo: int
     hi: int
@@ -180,7 +180,7 @@ def _is_news(sample: HeldSample, known: HeldSample | None) -> bool:
     return known is None or outranks(sample, known)
 
 
-def need_limits(control_version: int, bound: int | None, max_age_s: float | None) -> Bounds:
+def need_limits(control_version: int, bound: int | None, max_age_s: float | None) -> WindowLimits:
     """Return limits as they are stored.
 
     Raises:
@@ -192,8 +192,8 @@ def need_limits(control_version: int, bound: int | None, max_age_s: float | None
     return _need_limits_us(control_version, bound or 0, max_age_us)
 
 
-def _need_limits_us(control_version: Any, bound: Any, max_age_us: Any) -> Bounds:
-    limits = Bounds(
+def _need_limits_us(control_version: Any, bound: Any, max_age_us: Any) -> WindowLimits:
+    limits = WindowLimits(
         need_int(control_version, "a control version"),
         need_int(bound, "a bound", below=SEQS),
         need_int(max_age_us, "an age", below=COLUMN_INTEGERS),

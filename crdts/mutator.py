@@ -1,8 +1,8 @@
 """Mutators: the methods of a state by which a program writes to it.
 
 A mutator takes the replica that writes, then its own arguments, and returns a delta. One that has
-no use for the writer takes it all the same, so that all are called alike. What is not marked here
-is no mutator for programs, whatever its parameters are called.
+no use for the writer takes it all the same, so that all are called alike. A program
+can call only what is marked, whatever its parameters are called.
 
 >>> from crdts import GCounter
 >>> is_mutator(GCounter.increment), is_mutator(GCounter.copy)

@@ -1,15 +1,17 @@
-"""A process without OpenSSL: its library alone takes some 5 MiB of a small device's memory.
+"""A process without OpenSSL and HTTP: together they take some 6 MiB of a small device's memory.
 
-An agent whose broker is reached without TLS has no use for it, but `hashlib` and paho import it
-where it is there. So the command starts itself once more, as this module and in the same process,
-and keeps OpenSSL out while the agent's own modules are imported: `hashlib` then takes the
-interpreter's own SHA-256, and paho finds a module `ssl` that knows only the names of the errors
-that it looks for. Then OpenSSL is let in again: a user's program that wants it gets it, and pays.
+An agent whose broker is reached without TLS does not use them, but `hashlib` and paho import them.
+So the command starts itself again, as this module and in the same process, and keeps them out while
+the agent's own modules are imported: `hashlib` takes the interpreter's own SHA-256; paho finds a
+module `ssl` with only the names of the errors that it looks for, and an empty `urllib.request`,
+which it uses for SOCKS proxies alone. Then both are let in again: a user's program that imports
+them gets them, and pays for them.
 """
 
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
@@ -36,13 +38,15 @@ def _keep_out() -> None:
         setattr(named, name, type(name, (OSError,), {}))
     named.SSLSocket = type("SSLSocket", (), {})  # type: ignore[attr-defined]
     sys.modules["ssl"] = named
+    if find_spec("socks") is None:
+        sys.modules["urllib.request"] = ModuleType("urllib.request")
     sys.modules["_hashlib"] = None  # type: ignore[assignment]  # what Python takes for "not there"
 
 
 def _let_in() -> None:
     """Forget what was imported without OpenSSL, but for paho: the next import finds the real."""
     named = sys.modules.pop("ssl")
-    for name in ("_hashlib", "hashlib"):
+    for name in ("_hashlib", "hashlib", "urllib.request"):
         sys.modules.pop(name, None)
     for name, module in list(sys.modules.items()):
         if getattr(module, "ssl", None) is named and not name.startswith("paho."):

@@ -21,7 +21,7 @@ IDLE_BEATS = 5
 """One of this many unchanged beats is sent: an idle device sends a fifth of the bytes."""
 
 
-class BeatPromise(NamedTuple):
+class OwnPromise(NamedTuple):
     """What a beat says of the device's readings, see `BeatFrame`."""
 
     low_us: int | None
@@ -48,7 +48,7 @@ class Beats(Part):
         topics: Topics,
         schedule: Schedule,
         exchange: Exchange,
-        promise: Callable[[int], BeatPromise],
+        promise: Callable[[int], OwnPromise],
     ) -> None:
         self._replica = replica
         self._topics = topics

@@ -1,6 +1,6 @@
 """How complete a device's readings are: its low watermark, and whether it is done."""
 
-from device_agent.fleet.beats import BeatPromise
+from device_agent.fleet.beats import OwnPromise
 from device_agent.intake.intake import Intake
 from device_agent.state.delivery import PaneDelivery
 from device_agent.state.panes import NEVER_US
@@ -36,9 +36,9 @@ class Completeness:
             return None
         return low_us if oldest_us is None else min(low_us, oldest_us)
 
-    def promise(self, now_us: int) -> BeatPromise:
+    def promise(self, now_us: int) -> OwnPromise:
         """Return what a beat says; readings behind its low watermark are late from now on."""
         low_us, progress = self.low_us(now_us), self._intake.progress
         if low_us is not None:
             progress.promised_us = max(progress.promised_us, low_us)
-        return BeatPromise(low_us, self.done, self._panes.memory.seq)
+        return OwnPromise(low_us, self.done, self._panes.memory.seq)

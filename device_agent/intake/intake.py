@@ -40,7 +40,7 @@ class PaneRange(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a batch needs of the store: blocks of identities, and pane entries of this life."""
+    """What a batch needs from the store: blocks of identities, and own pane entries."""
 
     blocks: list[BlockId]
     panes: list[PaneRange]
@@ -95,7 +95,7 @@ class Intake(Part):
         self._changes = Changes()
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
-        """Return what the store must give before the batch is handled."""
+        """Return what must be in memory before the batch is handled, and is in the store alone."""
         evicted = self._panes.evicted_us // BLOCK_US
         if len(batch.times_us) == 1 and self._is_near(batch, evicted):
             return NOTHING

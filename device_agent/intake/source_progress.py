@@ -9,14 +9,14 @@ _UNREAD = SourceRow()
 
 
 class SourceProgress:
-    """The sources of this life, and what earlier lives have read of theirs.
+    """The sources of this process, and the places up to which earlier ones have read.
 
     Args:
         rows: what the store holds, by source.
         lateness_us: how much later than the newest reading an older one may come.
 
     Attributes:
-        stopped: nothing more will be read in this life.
+        stopped: this process will read nothing more.
     """
 
     def __init__(self, rows: Mapping[str, SourceRow], lateness_us: int) -> None:
@@ -27,7 +27,7 @@ class SourceProgress:
         self.stopped = False
 
     def cursor(self, source: str) -> str | None:
-        """Return where a source resumes, and count it among the sources of this life."""
+        """Return where a source resumes, and count it among the sources of this process."""
         self._live.add(source)
         row = self._rows.get(source, _UNREAD)
         self._rows[source] = row._replace(done=False)  # its file may have grown

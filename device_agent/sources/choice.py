@@ -33,18 +33,15 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="|".join(kind.form for kind in KINDS),
         help="where readings come from; may be given several times",
     )
-    options = _options()
-    for title in dict.fromkeys(option.title for option in options):
-        group = parser.add_argument_group(title)
-        for option in options:
-            if option.title == title:
-                group.add_argument(
-                    f"--{option.name}",
-                    action="append" if option.repeats else "store",
-                    metavar=option.metavar,
-                    choices=option.choices,
-                    help=option.help,
-                )
+    group = parser.add_argument_group("sources, and how records become readings")
+    for option in _options():
+        group.add_argument(
+            f"--{option.name}",
+            action="append" if option.repeats else "store",
+            metavar=option.metavar,
+            choices=option.choices,
+            help=option.help,
+        )
 
 
 def source_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from device_agent.intake.batch import Batch
-from device_agent.sources.source import Option, SourceContext, pairs
+from device_agent.sources.source import Option, SourceContext, pair_option
 from device_agent.sources.times import UNITS, Unit, number, time_us
 from lasp_edge.folds.numbers import Refused
 
@@ -23,53 +23,16 @@ Record = dict[str, Any]
 _ABSENT: Any = object()
 _KEPT_TAGS = 1_000  # equal tags are one object; a field that never repeats must not fill memory
 
-_TITLE = "how records become readings (jsonl, csv, mqtt)"
-TIME = Option[str | None](
-    "time",
-    None,
-    str,
-    "field of the reading's own time; else stamped on arrival",
-    "FIELD",
-    title=_TITLE,
-)
+TIME = Option[str | None]("time", None, str, "own time; else stamped on arrival", "FIELD")
 TIME_UNIT = Option[Unit | None](
-    "time-unit",
-    None,
-    lambda text: text,
-    "default: told apart by size",
-    choices=UNITS,
-    title=_TITLE,
+    "time-unit", None, lambda text: text, "default: told by size", choices=UNITS
 )
 DEVICE_FIELD = Option[str | None](
-    "device-field", None, str, "take only records whose field is --device", "FIELD", title=_TITLE
+    "device-field", None, str, "only records whose field is --device", "FIELD"
 )
-EVENT = Option[Mapping[str, str]](
-    "event",
-    {},
-    pairs("--event NAME=FIELD"),
-    "e.g. t=data.temp",
-    "NAME=FIELD",
-    repeats=True,
-    title=_TITLE,
-)
-TAG = Option[Mapping[str, str]](
-    "tag",
-    {},
-    pairs("--tag NAME=FIELD"),
-    "e.g. room=data.location",
-    "NAME=FIELD",
-    repeats=True,
-    title=_TITLE,
-)
-WITH_TAG = Option[Mapping[str, str]](
-    "with-tag",
-    {},
-    pairs("--with-tag NAME=VALUE"),
-    "on every reading",
-    "NAME=VALUE",
-    repeats=True,
-    title=_TITLE,
-)
+EVENT = pair_option("event", "NAME=FIELD", "e.g. t=data.temp")
+TAG = pair_option("tag", "NAME=FIELD", "e.g. room=data.location")
+WITH_TAG = pair_option("with-tag", "NAME=VALUE", "on every reading")
 MAPPING_OPTIONS = (TIME, TIME_UNIT, DEVICE_FIELD, EVENT, TAG, WITH_TAG)
 
 

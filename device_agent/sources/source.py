@@ -53,7 +53,6 @@ class Option(NamedTuple, Generic[Value]):
             raises ValueError for a text that is not a value.
         help, metavar, choices: for the command's help.
         repeats: it may be given several times.
-        title: the heading of the help under which it stands.
     """
 
     name: str
@@ -63,7 +62,6 @@ class Option(NamedTuple, Generic[Value]):
     metavar: str | None = None
     choices: Sequence[str] | None = None
     repeats: bool = False
-    title: str = "sources"
 
 
 class SourceContext(NamedTuple):
@@ -113,16 +111,16 @@ class SourceKind(NamedTuple):
         return f"{self.name}:{self.place}" if self.place else self.name
 
 
-def pairs(what: str) -> Callable[[Sequence[str]], dict[str, str]]:
-    """Return the `parse` of an option that is given as NAME=... several times."""
+def pair_option(name: str, form: str, help: str) -> Option[Mapping[str, str]]:  # noqa: A002
+    """Return an option that is given as `form`, such as NAME=FIELD, any number of times."""
 
-    def parse(texts: Sequence[str]) -> dict[str, str]:
-        found = {}
+    def parse(texts: Sequence[str]) -> Mapping[str, str]:
+        pairs = {}
         for text in texts:
-            name, sign, value = text.partition("=")
-            if not sign or not name or not value:
-                raise ValueError(f"{what} is needed, not {text!r}")
-            found[name] = value
-        return found
+            left, sign, right = text.partition("=")
+            if not sign or not left or not right:
+                raise ValueError(f"--{name} {form} is needed, not {text!r}")
+            pairs[left] = right
+        return pairs
 
-    return parse
+    return Option(name, {}, parse, help, form, repeats=True)

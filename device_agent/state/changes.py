@@ -24,7 +24,7 @@ class BlockId(NamedTuple):
 
 
 class PaneId(NamedTuple):
-    """Whose pane entry: ordered by time first."""
+    """The name of a pane entry, of one replica of this device; names are ordered by time first."""
 
     pane_us: int
     stream: int
@@ -74,7 +74,7 @@ class Changes:
     """Changes since the last commit; for one key the last one counts.
 
     Attributes:
-        replica: a new life, to be remembered before it writes anything.
+        replica: this replica, if it is new: it is stored before it writes anything.
         identities: packed identities of a block.
         panes: pane entries.
         deltas: encoded deltas of variables, each with its place after the whole state.

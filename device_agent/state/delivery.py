@@ -32,7 +32,7 @@ class PaneDelivery(Part):
 
     Args:
         panes: the entries in memory.
-        replica: this life.
+        replica: the present replica.
         topics: where frames are published.
         jitter: spreads time-outs; seeded by the caller.
         lake: the lake that acknowledged last; None before the first acknowledgement.

@@ -1,8 +1,8 @@
 """Pane entries in memory: the partials of the windows' panes, one for each replica of this device.
 
-An entry belongs to one replica, one life of the agent. Entries of the present life grow. Entries of
-earlier lives are frozen: they are sent again unchanged until they are acknowledged, and are never
-continued. An entry that has changed is dirty until its present seq has landed.
+An entry belongs to one replica. Entries of the present replica grow. Entries of earlier replicas
+are frozen: they are sent again unchanged until they are acknowledged, and never continued. An entry
+that has changed is dirty until its present seq has landed.
 
 A dirty entry is due when its pane is over, or `PATIENCE_US` after it changed or was sent, so that a
 slowly filling pane does not travel with every reading.
@@ -51,14 +51,14 @@ class Panes:
     """A device's pane entries in memory.
 
     Args:
-        replica: this life.
+        replica: the present replica.
         windows: the program's windows.
 
     Attributes:
         entries: the entries.
         dirty: the ids of those that are dirty.
         seq: the newest seq that this replica gave to an entry; 0 before the first.
-        evicted_us: entries that end later are in memory, if this life has begun them.
+        evicted_us: entries that end later are in memory, if the present replica has begun them.
     """
 
     def __init__(self, replica: Replica, windows: Iterable[Window]) -> None:

@@ -1,7 +1,8 @@
 """The durable side of an agent: one SQLite file, one transaction a commit.
 
-Write-ahead log, `synchronous=FULL`: what `commit` returned from survives a power cut. A damaged
-file is renamed and kept, never deleted; the agent starts empty and learns the rest from its peers.
+With a write-ahead log and `synchronous=FULL`, everything survives a power cut once `commit` has
+returned. A damaged file is renamed and kept, never deleted; the agent starts empty, and learns from
+its peers and from the broker what they know of it.
 """
 
 import fcntl
@@ -55,7 +56,8 @@ CREATE TABLE IF NOT EXISTS reading (
 
 
 FORMAT = 3
-"""Of the tables and of what is packed in them. A file of another format is left as it is."""
+"""The number of the format of the tables and of their packed values; it rises with each change.
+A file of another format is refused, and left as it is."""
 
 
 class Store:
@@ -186,7 +188,7 @@ class Store:
             " AND incarnation = ? AND nonce = ?",
             (least_us, end_us, stream, replica.incarnation, replica.nonce),
         )
-        return [_pane(row) for row in rows]
+        return [pane_of(row) for row in rows]
 
     def dirty_panes(self, streams: Sequence[int], limit: int) -> list[tuple[PaneId, PaneRow]]:
         """Return the oldest dirty entries of these streams."""
@@ -196,7 +198,7 @@ class Store:
             " ORDER BY pane_us LIMIT ?",
             (*streams, limit),
         )
-        return [_pane(row) for row in rows]
+        return [pane_of(row) for row in rows]
 
     def prune(self, floor_us: int) -> None:
         """Delete what lies wholly below the floor; panes only once acknowledged."""
@@ -320,6 +322,7 @@ def _quarantine(path: Path) -> Path:
     return kept
 
 
-def _pane(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
+def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
+    """Return a row of the table of panes as id and entry."""
     partial = tuple(msgpack.unpackb(row[7]))
     return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, bool(row[8]))

@@ -38,7 +38,7 @@ from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 
 VersionedPartial = tuple[str, int, Partial]
 """A row of an entry: a key, the seq at which its device last changed it, and its partial."""
-Rows = tuple[VersionedPartial, ...]
+EntryRows = tuple[VersionedPartial, ...]
 """The payload of an entry, in the order of the keys."""
 
 _key = itemgetter(0)
@@ -72,14 +72,16 @@ class _Key:
         self.hashes = 0
 
 
-def rows_of(keys: Sequence[str], seqs: Iterable[int], columns: Iterable[Sequence[Any]]) -> Rows:
+def rows_of(
+    keys: Sequence[str], seqs: Iterable[int], columns: Iterable[Sequence[Any]]
+) -> EntryRows:
     """Return rows from columns: the keys, their seqs, and a column for each part of the partial."""
     partials = zip(*columns, strict=True) if keys else ()
     return tuple(zip(map(intern, keys), seqs, partials, strict=True))
 
 
 def columns_of(
-    rows: Rows,
+    rows: EntryRows,
 ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[Any, ...], ...]]:
     """Return what `rows_of` was given; no rows have no columns."""
     if not rows:
@@ -197,7 +199,7 @@ class FleetFold:
             known = self._entries[shard].entries.get(device)
             if known is None and not self._keyed:
                 continue
-            rows: Rows = known.payload if known is not None else ()
+            rows: EntryRows = known.payload if known is not None else ()
             first = self.seq + 1
             rows = tuple([(key, seq, partial) for seq, (key, _, partial) in enumerate(rows, first)])
             self.seq += len(rows) or 1
@@ -215,7 +217,7 @@ class FleetFold:
         if known is None or known.version[:2] != version[:2]:
             self._replace(device, shard, Entry(version, () if row is None else (row,)))
             return shard
-        rows: Rows = known.payload
+        rows: EntryRows = known.payload
         at = bisect_left(rows, key, key=_key)
         old = rows[at] if at < len(rows) and rows[at][0] == key else None
         rest = rows[at + (old is not None) :]

@@ -12,7 +12,7 @@ from crdts import BoundedLWWSet, Entry, Lattice, Membership, OwnedMap, Replica, 
 from crdts.samples import HeldSample
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.aggregates.local import ElementsFold, FoldError, Lifted, WindowFold
-from lasp_edge.dataflow.nodes import Changes, Node
+from lasp_edge.dataflow.nodes import ChangesByName, Node
 from lasp_edge.dataflow.relation import Change
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
@@ -32,7 +32,7 @@ def sample_of(element: Any) -> Lifted:
 
 
 class Assigned(Node):
-    """A derived variable that is no set: its partial replaces the one before."""
+    """A derived variable that is not a set: its partial replaces the one before."""
 
     def __init__(self, name: str, sources: tuple[Node, ...], fold: Fold) -> None:
         super().__init__(name, sources)
@@ -94,7 +94,7 @@ class Folded(Assigned):
         super().replace_source(old, new)
         self._kept = self._begun()  # nothing was written to what is replaced
 
-    def step(self, changes: Changes) -> Change | None:
+    def step(self, changes: ChangesByName) -> Change | None:
         change = changes[self.sources[0].name]
         self._handled += len(change.removed) + len(change.added)
         try:
@@ -176,7 +176,7 @@ class DynamicFolded(Assigned):
         self._members = members
         self._fleet = FleetFold(source.fold)
 
-    def step(self, changes: Changes) -> Change | None:
+    def step(self, changes: ChangesByName) -> Change | None:
         source = changes.get(self.sources[0].name)
         if source is not None:
             self._handled += len(source.entries)

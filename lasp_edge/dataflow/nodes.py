@@ -14,7 +14,7 @@ from crdts import IncrementalSet, Lattice
 from crdts.plain import encoded
 from lasp_edge.dataflow.relation import Change, Relation, Weights
 
-Changes = Mapping[str, Change]
+ChangesByName = Mapping[str, Change]
 """What changed in this step, by variable."""
 
 
@@ -76,7 +76,7 @@ class Node(ABC):
         return 0
 
     @abstractmethod
-    def step(self, changes: Changes) -> Change | None:
+    def step(self, changes: ChangesByName) -> Change | None:
         """Take what changed in the sources; return what changed here, None where it is nothing."""
 
     @abstractmethod
@@ -181,7 +181,7 @@ class Leaf(SetNode):
             weights[pair] = weights.get(pair, 0) + weight
         return self.relation.apply(weights) or Change()
 
-    def step(self, changes: Changes) -> Change | None:  # noqa: ARG002 - it is made from nothing
+    def step(self, changes: ChangesByName) -> Change | None:  # noqa: ARG002 - it is made from nothing
         return None
 
     def whole(self) -> Change:
@@ -241,7 +241,7 @@ class Mirror(SetNode):
     def touched(self) -> int:
         return 0
 
-    def step(self, changes: Changes) -> Change | None:
+    def step(self, changes: ChangesByName) -> Change | None:
         return changes.get(self._source.name)
 
     def whole(self) -> Change:

@@ -12,8 +12,8 @@ the term and not by a place in some order.
 A change costs as many steps as pairs change here; only `product` changes as many pairs as the other
 side has.
 
-Functions are the user's. What one of them fails for, or maps to something that is no element, is
-left aside and counted. Each is asked once for an element, as long as that element is there: so a
+Functions are the user's. What one of them fails for, or maps to something that is not an element,
+is left aside and counted. Each is asked once for an element, as long as that element is there: so a
 function that changes its mind does no harm.
 
 Source: Frank McSherry et al., "Differential Dataflow", CIDR 2013; Christopher Meiklejohn, Peter Van
@@ -27,7 +27,7 @@ from typing import Any
 from crdts import Sample
 from crdts.derived_set import ElementTerm
 from crdts.plain import need_element
-from lasp_edge.dataflow.nodes import Changes, SetNode
+from lasp_edge.dataflow.nodes import ChangesByName, SetNode
 from lasp_edge.dataflow.relation import Change, Relation, Weights
 
 _NOTHING = object()
@@ -45,10 +45,10 @@ class Operator(SetNode):
         self.relation = Relation()
 
     @abstractmethod
-    def weights(self, changes: Changes) -> Weights:
+    def weights(self, changes: ChangesByName) -> Weights:
         """Return the weights of the pairs that these changes make and take."""
 
-    def step(self, changes: Changes) -> Change | None:
+    def step(self, changes: ChangesByName) -> Change | None:
         return self.relation.apply(self.weights(changes))
 
     @property
@@ -76,7 +76,7 @@ class Mapped(Operator):
         made = self._function(element)
         return made if type(made) is Sample else need_element(made)
 
-    def weights(self, changes: Changes) -> Weights:
+    def weights(self, changes: ChangesByName) -> Weights:
         change = changes[self.sources[0].name]
         weights: Weights = {}
         for (element, term), weight in change.pairs.items():
@@ -111,7 +111,7 @@ class United(Operator):
 
     word = "a union"
 
-    def weights(self, changes: Changes) -> Weights:
+    def weights(self, changes: ChangesByName) -> Weights:
         weights: Weights = {}
         for source in self.sources:
             for pair, weight in changes.get(source.name, _STILL).pairs.items():
@@ -132,7 +132,7 @@ class Bilinear(Operator):
     def made_of(left: Any, right: Any) -> Any:
         """Return the element that these two make."""
 
-    def weights(self, changes: Changes) -> Weights:
+    def weights(self, changes: ChangesByName) -> Weights:
         left, right = self.sources
         assert isinstance(left, SetNode)
         assert isinstance(right, SetNode)

@@ -33,7 +33,7 @@ class Change:
     """What one step changed in a variable.
 
     Attributes:
-        pairs: the pairs that came (1) and went (-1); empty for a variable that is no set.
+        pairs: the pairs that came (1) and went (-1); empty for a variable that is not a set.
         added: the elements that came.
         removed: the elements that went.
         entries: for the target of a fold, the new entries by device.

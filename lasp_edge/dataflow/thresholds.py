@@ -53,7 +53,7 @@ class Threshold(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Threshold):
+class AnyWrite(Threshold):
     """Anything: the variable, or something that it is made from, was written."""
 
     def refusal(self, node: Node) -> str:  # noqa: ARG002 - it is monotone for all
@@ -185,7 +185,7 @@ def threshold_of(given: Any) -> Threshold:
         ValueError: it is something else.
     """
     if given is None:
-        return Written()
+        return AnyWrite()
     if isinstance(given, Lattice):
         return Reached(given.copy(), strict=False)
     if isinstance(given, Threshold):

@@ -20,7 +20,7 @@ class News(NamedTuple):
     """What a change did to a variable, for those who follow it.
 
     Of a set: the elements that came and went. Of any other variable: the new value was added and
-    the one before removed; None is no value.
+    the one before removed; None stands for no value.
     """
 
     variable: str

@@ -2,19 +2,19 @@
 
     F = max(F before, least low watermark over the live devices that promise one)
 
-Every input is a row of the merged table. What the clock shows is what a lander's tick says, so a
-replay gives the same F, and no driver's clock counts.
+Every input is a row of the merged table. The clock is that of a lander's tick, so a replay gives
+the same F, and no driver's clock counts.
 
-    expected   the roster; without one, every device that was ever heard. Who is retired is not
+    expected   the roster; without one, every device that was ever heard. Retired ones are not
     silent     now - max(when the device's greatest version was first heard, listening since)
     live       silent for at most `dead_after_us`
 
 A device that cannot promise anything (its clock is not synchronised) holds nobody up and is
-excluded like a dead one. A device that is done holds nobody up either, however long it is silent,
-for nothing of it is missing; where no other is live, F is the greatest time that such promised.
-Where nobody is live at all, F does not move. Without a roster F
-stays at bottom until `dead_after_us` of listening has passed, for who is expected must be heard
-first; with one, a device that was never heard is waited for just as long.
+excluded like a dead one. A device that is done holds nobody up either, however long it is silent:
+all of it has come. Where no other is live, F is the greatest time that a device promised when it
+was done; where none is live or done, F does not move. Without a roster F stays at bottom until the
+landers have listened for `dead_after_us`, so that every device had time to speak; with one, a
+device that was never heard is waited for just as long.
 
 Source: Akidau et al., "The Dataflow Model", VLDB 2015 (watermarks), with one source a device.
 """

@@ -19,7 +19,7 @@ DELTAS = 20_000
 BARE = "bare set"
 ADDS_GOAL, DELTAS_GOAL, JOIN_GOAL_S = 1e6, 700e3, 0.007
 
-Peers = Mapping[str, Mapping[str, float] | None]
+PeerCosts = Mapping[str, Mapping[str, float] | None]
 
 
 def filled(replica: Replica, first: int, size: int = SIZE) -> ORSet:
@@ -82,18 +82,18 @@ def table(*, quick: bool = False) -> Iterator[Line]:
     yield from _deltas(peers, rounds)
 
 
-def beside(peers: Peers, name: str, ours: float, **others: float) -> dict[str, float]:
+def beside(peers: PeerCosts, name: str, ours: float, **others: float) -> dict[str, float]:
     """Return our figure, and under `name` those of the peers that have one."""
     theirs = {way: costs[name] for way, costs in peers.items() if costs and name in costs}
     return {OURS: ours, **theirs, **others}
 
 
-def absent(peers: Peers, what: str) -> Iterator[Line]:
+def absent(peers: PeerCosts, what: str) -> Iterator[Line]:
     """Yield a line for each peer that is not there."""
     yield from (missing(what, way, BRING[way]) for way, costs in peers.items() if costs is None)
 
 
-def _adds(peers: Peers, rounds: int) -> Iterator[Line]:
+def _adds(peers: PeerCosts, rounds: int) -> Iterator[Line]:
     what = f"ORSet: {SIZE:,} adds, one at a time"
     bare = {BARE: cpu_s(bare_adds, set, rounds)}
     notes = {
@@ -110,7 +110,7 @@ def _adds(peers: Peers, rounds: int) -> Iterator[Line]:
     yield from rates(what, "adds/s", SIZE, spent, goal=ADDS_GOAL, notes=notes)
 
 
-def _joins(peers: Peers, rounds: int) -> Iterator[Line]:
+def _joins(peers: PeerCosts, rounds: int) -> Iterator[Line]:
     there = filled(THERE, SIZE)
     written, bare = encode(there), set(range(SIZE, 2 * SIZE))
 
@@ -128,7 +128,7 @@ def _joins(peers: Peers, rounds: int) -> Iterator[Line]:
     yield from times(f"{what}, from bytes", from_bytes, notes=notes)
 
 
-def _deltas(peers: Peers, rounds: int) -> Iterator[Line]:
+def _deltas(peers: PeerCosts, rounds: int) -> Iterator[Line]:
     deltas = one_element_deltas()
     written = [encode(delta) for delta in deltas]
 

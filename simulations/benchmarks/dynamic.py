@@ -40,18 +40,18 @@ def partial_of(fold: Fold, device: int, seq: int) -> Partial:
     return fold.combine(fold.lift(value, 0), fold.lift(value + 3, 1))
 
 
-Message = tuple[str, Version, tuple[int, ...], tuple[tuple[Any, ...], ...]]
+SentEntry = tuple[str, Version, tuple[int, ...], tuple[tuple[Any, ...], ...]]
 """What a device sends: its name, the version, the seqs and the columns of its only key."""
 
 
-def message(fold: Fold, device: int, seq: int) -> Message:
+def message(fold: Fold, device: int, seq: int) -> SentEntry:
     """Return a device's `seq`-th message."""
     columns = tuple((part,) for part in partial_of(fold, device, seq))
     replica = Replica(1, 123_456_789 + device, f"pi-{device}")
     return replica.device, Version.of(replica, seq), (seq,), columns
 
 
-def take(entries: FleetFold, sent: Message) -> None:
+def take(entries: FleetFold, sent: SentEntry) -> None:
     """Join a message, as an agent does."""
     device, version, seqs, columns = sent
     entries.join(0, OwnedMap({device: Entry(version, rows_of(("",), seqs, columns))}))
@@ -64,12 +64,12 @@ def change_s(fold: Fold, devices: int) -> float:
         take(entries, message(fold, device, 1))
     seq = 1
 
-    def prepare() -> list[Message]:
+    def prepare() -> list[SentEntry]:
         nonlocal seq
         seq += CHANGES
         return [message(fold, n * 7_919 % devices, seq + n) for n in range(CHANGES)]
 
-    def change(messages: list[Message]) -> None:
+    def change(messages: list[SentEntry]) -> None:
         for each in messages:
             take(entries, each)
             entries.total("")

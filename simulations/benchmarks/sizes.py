@@ -25,7 +25,7 @@ ENTRIES = 1_000
 ROOMS = tuple(f"room {number:02}" for number in range(20))
 BESIDE_ELEMENT_GOAL_B, MEAN_ENTRY_GOAL_B, DAY_GOAL_B = 4, 30, 1_000
 
-Sample = tuple[int, int]
+NumberedSample = tuple[int, int]
 
 
 def table(*, quick: bool = False) -> Iterator[Line]:
@@ -119,11 +119,11 @@ class TombstoneWindow:
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
-        self.added: set[Sample] = set()
-        self.removed: set[Sample] = set()
-        self._live: deque[Sample] = deque()  # added - removed, oldest first
+        self.added: set[NumberedSample] = set()
+        self.removed: set[NumberedSample] = set()
+        self._live: deque[NumberedSample] = deque()  # added - removed, oldest first
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: NumberedSample) -> None:
         """Add a sample that is later than all before."""
         self.added.add(sample)
         self._live.append(sample)

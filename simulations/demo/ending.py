@@ -14,7 +14,8 @@ from simulations.demo.live import aligned, decimals, in_words, number
 from simulations.demo.stage import Stage
 from simulations.demo.traffic import Pace, TrafficSummary, json_bytes, traffic_lines
 
-CLOUD_S = 120.0
+CLOUD_S = 240.0
+"""Seconds that Spark may take for what is left: to plan many windows takes it a minute."""
 ROWS = 5
 _MOST_PARTS = 4
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}

@@ -40,9 +40,9 @@ from crdts import (
     TwoPSet,
     Version,
 )
-from crdts.bounded_state import Bounds
+from crdts.bounded_state import WindowLimits
 from crdts.causal_context import pack
-from crdts.lwwregister import Stamped
+from crdts.lwwregister import Written
 
 Write = Callable[[Any, Replica], Any]
 
@@ -75,7 +75,7 @@ promises = st.builds(Promise, versions, lows, st.booleans(), small)
 @st.composite
 def bounded_lww_sets(draw):
     state = BoundedLWWSet(bound=2)
-    state.limits = Bounds(draw(st.integers(0, 1)), 2, draw(st.sampled_from([0, 5])))
+    state.limits = WindowLimits(draw(st.integers(0, 1)), 2, draw(st.sampled_from([0, 5])))
     state.replica = draw(st.sampled_from([NOBODY, *REPLICAS[1:]]))
     if state.replica > NOBODY:
         state.lo = draw(small)
@@ -182,7 +182,7 @@ orset_writes = st.one_of(
 keys = st.sampled_from(["k", "l"])
 gsets = st.sets(elements).map(GSet)
 numbers = st.integers(-3, 3)
-stamps = st.builds(Stamped, small, replicas, values)
+stamps = st.builds(Written, small, replicas, values)
 
 
 gcounter_writes = counting(GCounter, "increment")

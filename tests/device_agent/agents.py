@@ -11,7 +11,7 @@ from device_agent.durable import Durable
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state.store import Store, _pane
+from device_agent.state.store import Store, pane_of
 from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.envelope import Frame
@@ -224,7 +224,9 @@ class Device:
 
     def rows(self) -> list:
         """Return the store's pane entries."""
-        return [_pane(row) for row in self.store._db.execute("SELECT * FROM pane ORDER BY pane_us")]
+        return [
+            pane_of(row) for row in self.store._db.execute("SELECT * FROM pane ORDER BY pane_us")
+        ]
 
 
 def truth_of(window: Any, readings: Iterable[dict[str, Any]]) -> dict[tuple[str, int], Partial]:

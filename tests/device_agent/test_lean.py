@@ -18,7 +18,8 @@ print("OPENSSL", "libssl" in open("/proc/self/maps").read(), flush=True)
 """
 
 WANTS = """
-import hashlib, http.client, ssl
+import hashlib, http.client, ssl, urllib.request
+assert urllib.request.Request("http://example.org").host == "example.org"
 assert ssl.create_default_context().check_hostname
 assert hashlib.scrypt(b"x", salt=b"y", n=2, r=1, p=1)
 assert http.client.HTTPSConnection("example.org").port == 443

@@ -1,5 +1,6 @@
 """One program that holds every program of the README and every fold, with and without keys.
 
+The folds stand side by side in one struct, for Spark plans each window and each value apart.
 Each README program is run as it is written, but that its names get its own name before them, so
 that one replay tries all of them. Processes load it as `tests.simulations.everything:program` from
 the checkout.
@@ -68,8 +69,10 @@ FOLDS = ONE_EACH | {
     "range": Range(),
 }
 
+ALL = folds.struct(**{f"all_{name}": fold for name, fold in FOLDS.items() if name != "struct"})
+
 heat = program.event("heat", resolution="0.01")
-kept = program.declare_dynamic(BoundedLWWSet(bound=5), "last", measures=heat)
+kept = program.declare_dynamic(BoundedLWWSet(bound=5), "kept", measures=heat)
 kept_by_room = program.declare_dynamic(
     BoundedLWWSet(bound=5, max_age_s=3600),
     "kept_by_room",
@@ -78,11 +81,12 @@ kept_by_room = program.declare_dynamic(
 )
 program.collect(heat, into=kept)
 program.collect(heat, into=kept_by_room)
-for _name, _fold in FOLDS.items():
+for _name, _fold in {"quantile": FOLDS["quantile"], "range": FOLDS["range"], "every": ALL}.items():
     program.fold_dynamic(program.fold(kept, _fold, f"{_name}_here"), f"{_name}_everywhere")
     program.fold_dynamic(
         program.fold(kept_by_room, _fold, f"{_name}_by_room_here"), f"{_name}_by_room"
     )
+for _name, _fold in {"quantile": FOLDS["quantile"], "every": ALL}.items():
     program.window(f"{_name}_of_all", source=heat, fold=_fold, size_s=50, slide_s=20)
     program.window(
         f"{_name}_of_rooms",

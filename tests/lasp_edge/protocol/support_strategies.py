@@ -1,0 +1,98 @@
+"""Hypothesis strategies for frames of every kind."""
+
+from hypothesis import strategies as st
+
+from crdts import Replica, Version
+from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.frames import (
+    AckFrame,
+    AskFrame,
+    BeatFrame,
+    MemberFrame,
+    PaneFrame,
+    PresenceFrame,
+    Report,
+    VariableFrame,
+)
+from lasp_edge.protocol.shards import key_shard
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
+names = texts.filter(bool)
+int64 = st.integers(-(2**63), 2**63 - 1)
+uint64 = st.integers(0, 2**64 - 1)
+seqs = st.integers(0, 2**40 - 1)
+numbers = st.integers(1, 2**40 - 1)
+incarnations, nonces = st.integers(0, 2**30 - 1), st.integers(0, 2**32 - 1)
+replicas = st.builds(Replica, incarnations, nonces, names)
+versions = st.builds(Version, incarnations, nonces, seqs)
+parts = st.none() | int64
+binaries = st.binary(max_size=40)
+
+
+@st.composite
+def blocks(draw, most=6):
+    length, width = draw(st.integers(1, most)), draw(st.integers(0, 5))
+    span_us = draw(st.sampled_from([1, 10_000_000, 60_000_000, 2**57]))
+    panes = st.integers(-(2**57) // span_us, 2**57 // span_us)
+
+    def column(values):
+        return tuple(draw(st.lists(values, min_size=length, max_size=length)))
+
+    return PaneEntries(
+        draw(int64),
+        span_us,
+        draw(incarnations),
+        draw(nonces),
+        tuple(column(binaries if draw(st.booleans()) else parts) for _ in range(width)),
+        column(st.just("") if draw(st.booleans()) else texts),
+        tuple(index * span_us for index in column(panes)),
+        column(seqs),
+    )
+
+
+@st.composite
+def variable_frames(draw):
+    """Return an entry of one shard, of a variable without keys, or of a shared state."""
+    number, keys = draw(numbers), draw(st.sets(texts, max_size=5).map(sorted))
+    shard = key_shard(draw(st.sampled_from(keys))) if keys else draw(st.integers(0, 15))
+    keys = [key for key in keys if key_shard(key) == shard]
+    if draw(st.booleans()):
+        shard, keys = 0, [""]
+    length, stream = len(keys), draw(int64)
+
+    def column(values):
+        return tuple(draw(st.lists(values, min_size=length, max_size=length)))
+
+    columns = [column(draw(st.sampled_from([parts, binaries]))) for _ in range(draw(seqs) % 5)]
+    if stream == 0:
+        columns = [column(binaries)]
+    changed = column(st.integers(0, number))
+    return VariableFrame(
+        draw(replicas), number, draw(names), stream, shard, tuple(keys), changed, tuple(columns)
+    )
+
+
+pane_frames = st.builds(PaneFrame, replicas, numbers, st.lists(blocks(), max_size=3).map(tuple))
+FRAMES = {
+    PaneFrame: pane_frames,
+    VariableFrame: variable_frames(),
+    BeatFrame: st.builds(
+        BeatFrame,
+        replicas,
+        numbers,
+        st.none() | st.integers(-(2**58), 2**58 - 1),
+        st.booleans(),
+        st.lists(st.builds(Report, texts, seqs, uint64, st.none() | uint64), max_size=4).map(tuple),
+        seqs,
+    ),
+    PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),
+    AckFrame: st.builds(
+        AckFrame, replicas, numbers, replicas, texts, st.lists(seqs, max_size=5).map(tuple)
+    ),
+    AskFrame: st.builds(AskFrame, replicas, numbers, names, texts),
+    MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),
+}
+any_frame = st.one_of(*FRAMES.values())
+ME = Replica(1, 7, "pi-1")
+BLOCK = PaneEntries(5, 10, 1, 7, ((3, 2), (66, None)), ("attic", ""), (120, 100), (9, 4))
+FRAME = PaneFrame(ME, 1, (BLOCK,))
