@@ -30,14 +30,14 @@ from crdts.plain import INTEGERS, need_int, need_tuple, need_value, outranks
 from crdts.replica import Replica
 
 
-class Stamped(NamedTuple):
+class Written(NamedTuple):
     """One write; of two, the one with the greater (time, replica) is the last."""
 
     time_us: int
     replica: Replica
     value: Any
 
-    def is_after(self, other: "Stamped") -> bool:
+    def is_after(self, other: "Written") -> bool:
         """Return whether this write wins over `other`, wherever the two meet."""
         if self[:2] != other[:2]:
             return self[:2] > other[:2]
@@ -48,7 +48,7 @@ class Stamped(NamedTuple):
 class LWWRegister(Lattice):
     """The last write; None before any."""
 
-    last: Stamped | None = None
+    last: Written | None = None
 
     @property
     def value(self) -> Any:
@@ -64,7 +64,7 @@ class LWWRegister(Lattice):
                 an integer of 64 bits.
         """
         need_int(time_us, "a time in µs", least=-INTEGERS)
-        return type(self)(Stamped(time_us, replica, need_value(value)))
+        return type(self)(Written(time_us, replica, need_value(value)))
 
     def __ior__(self, other: Self) -> Self:
         if other.last is not None and (self.last is None or other.last.is_after(self.last)):

@@ -1,6 +1,6 @@
 """The fleet on virtual time, and what it is judged by.
 
-- `fleet`: devices, network and clocks from one seed; drives the agent's pure core
+- `fleet`: devices, network, broker, lander and operator from one seed; drives the agent's core
 - `oracle`: the truth, by sequential recomputation from raw readings
 - `demo`: real processes on this machine, started as a user would
 - `benchmarks`: what the claims about cost were measured with

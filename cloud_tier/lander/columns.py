@@ -15,7 +15,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Accepted, EntryRows, MemberRow, PaneRows, Rows
 from lasp_edge.protocol.frontier import Tick
 
-Batch = tuple[int, dict[str, Any]]
+RowBatch = tuple[int, dict[str, Any]]
 """Some rows of one kind: how many, and their values by column. A tuple is a column of values, any
 other value is the same in each row. What a column holds that is not named is `ABSENT`."""
 
@@ -40,7 +40,7 @@ class LandedColumns:
         arrays = [_array(field, batches) for field in self._schema]
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
-    def _batch(self, row: Rows) -> Batch:
+    def _batch(self, row: Rows) -> RowBatch:
         if isinstance(row, PaneRows):
             return _panes(row, self._parts[row.block.stream])
         if isinstance(row, EntryRows):
@@ -48,7 +48,7 @@ class LandedColumns:
         return _member(row)
 
 
-def _panes(row: PaneRows, parts: Sequence[str]) -> Batch:
+def _panes(row: PaneRows, parts: Sequence[str]) -> RowBatch:
     block = row.block
     return len(block.seqs), {
         "kind": PANE,
@@ -64,7 +64,7 @@ def _panes(row: PaneRows, parts: Sequence[str]) -> Batch:
     }
 
 
-def _entries(row: EntryRows, parts: Sequence[str]) -> Batch:
+def _entries(row: EntryRows, parts: Sequence[str]) -> RowBatch:
     frame = row.frame
     entry = {
         "kind": VARIABLE,
@@ -80,7 +80,7 @@ def _entries(row: EntryRows, parts: Sequence[str]) -> Batch:
     return len(frame.keys), {**entry, "key": frame.keys, "changed": frame.seqs, **columns}
 
 
-def _member(row: MemberRow) -> Batch:
+def _member(row: MemberRow) -> RowBatch:
     control, retired, version = row.member
     return 1, {
         "kind": MEMBER,
@@ -92,7 +92,7 @@ def _member(row: MemberRow) -> Batch:
     }
 
 
-def _promise(device: str, promise: Promise) -> Batch:
+def _promise(device: str, promise: Promise) -> RowBatch:
     version, low_us, done, heard_us = promise
     return 1, {
         "kind": PROMISE,
@@ -104,7 +104,7 @@ def _promise(device: str, promise: Promise) -> Batch:
     }
 
 
-def _tick(lander: str, tick: Tick) -> Batch:
+def _tick(lander: str, tick: Tick) -> RowBatch:
     now_us, since_us = tick.clock
     return 1, {
         "kind": TICK,
@@ -116,7 +116,7 @@ def _tick(lander: str, tick: Tick) -> Batch:
     }
 
 
-def _array(field: pa.Field, batches: Sequence[Batch]) -> pa.Array:
+def _array(field: pa.Field, batches: Sequence[RowBatch]) -> pa.Array:
     """Return one column of all batches."""
     name, absent = field.name, ABSENT.get(field.name)
     column: list[Any] = []

@@ -13,7 +13,7 @@ from device_agent.fleet.schedule import Schedule
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.state.counters import Counters
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import AskFrame, Report, VariableFrame
+from lasp_edge.protocol.frames import AskFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
@@ -84,7 +84,7 @@ class Exchange(Part):
         for variable in self.variables.values():
             variable.become(replica)
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[VariableReport, ...]:
         """Return what this device says of each variable in its beat."""
         return tuple([variable.report() for variable in self.variables.values()])
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 from crdts import Replica
 from lasp_edge.protocol.admission import is_too_far_ahead
-from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, Report
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
 
 
 class _Peer:
@@ -22,7 +22,7 @@ class _Peer:
         self.number = 0
         self.online = False
         self.heard_us = 0
-        self.reports: dict[str, Report] = {}
+        self.reports: dict[str, VariableReport] = {}
         self.behind: dict[str, int] = {}
 
 
@@ -39,7 +39,7 @@ class Peers:
         self._variables = frozenset(variables)
         self._peers: dict[str, _Peer] = {}
 
-    def take_beat(self, beat: BeatFrame, now_us: int) -> list[Report]:
+    def take_beat(self, beat: BeatFrame, now_us: int) -> list[VariableReport]:
         """Take a beat; return its reports if it is the newest of its device."""
         peer = self._peer(beat.sender)
         newer = (beat.sender, beat.number) > (peer.replica, peer.number)

@@ -13,7 +13,7 @@ from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, r
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold
 from lasp_edge.protocol.admission import Known, sender_refusal
-from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.shards import key_shard
 
 
@@ -72,12 +72,12 @@ class PublishedFold(Replicated):
         except OutOfRangeError:
             raise FrameRefusedError("variable: out of range") from None
 
-    def report(self) -> Report:
+    def report(self) -> VariableReport:
         entries = self.entries
         own = entries.device_digest(self._replica.device)
-        return Report(self.name, entries.seq, entries.digest, own)
+        return VariableReport(self.name, entries.seq, entries.digest, own)
 
-    def lacks(self, beat: BeatFrame, report: Report) -> bool:
+    def lacks(self, beat: BeatFrame, report: VariableReport) -> bool:
         device = beat.sender.device
         held, announced = self.entries.version(device), Version.of(beat.sender, report.seq)
         if report.seq == 0 or (held is not None and held > announced):

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from crdts import Replica, Version
-from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 
 
 class Replicated(ABC):
@@ -55,9 +55,9 @@ class Replicated(ABC):
         """
 
     @abstractmethod
-    def report(self) -> Report:
+    def report(self) -> VariableReport:
         """Return what this device holds, for its beat."""
 
     @abstractmethod
-    def lacks(self, beat: BeatFrame, report: Report) -> bool:
+    def lacks(self, beat: BeatFrame, report: VariableReport) -> bool:
         """Return whether a peer reports something that this device does not hold."""

@@ -12,7 +12,7 @@ from crdts.wire import encode
 from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
 from device_agent.state.stored import Stored, fitting
-from lasp_edge.protocol.frames import BeatFrame, Report, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.inputs import text_hash, variable_digest
 from lasp_edge.variables import Variable
 
@@ -133,10 +133,10 @@ class SharedState(OwnState, Replicated):
         elif not state <= self.fleet:
             self._join_fleet(state)
 
-    def report(self) -> Report:
-        return Report(self.name, self._seq, self._fleet_digest())
+    def report(self) -> VariableReport:
+        return VariableReport(self.name, self._seq, self._fleet_digest())
 
-    def lacks(self, beat: BeatFrame, report: Report) -> bool:  # noqa: ARG002 - any device's
+    def lacks(self, beat: BeatFrame, report: VariableReport) -> bool:  # noqa: ARG002 - any device's
         return report.digest != self._fleet_digest()
 
     def _fleet_digest(self) -> int:

@@ -15,10 +15,10 @@ from lasp_edge.link.events import (
     Counts,
     Disconnected,
     Event,
-    LinkLimits,
+    Limits,
     Message,
     MqttVersion,
-    Traffic,
+    SocketBytes,
     Will,
 )
 from lasp_edge.link.link import Link
@@ -29,10 +29,10 @@ __all__ = [
     "Counts",
     "Disconnected",
     "Event",
+    "Limits",
     "Link",
-    "LinkLimits",
     "Message",
     "MqttVersion",
-    "Traffic",
+    "SocketBytes",
     "Will",
 ]

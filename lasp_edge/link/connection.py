@@ -25,7 +25,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from lasp_edge.link.broker_url import BrokerUrl
-from lasp_edge.link.events import Connected, Counts, LinkLimits, Message, MqttVersion, Traffic, Will
+from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, SocketBytes, Will
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
 
@@ -49,7 +49,7 @@ class ConnectionSettings(NamedTuple):
     subscriptions: tuple[str, ...]
     last_will: Will | None
     keep_session_s: int
-    limits: LinkLimits
+    limits: Limits
 
 
 class ConnectionEnded(Exception):  # noqa: N818 the end of a connection is no error of ours
@@ -89,7 +89,7 @@ class Connection:
         for asked in settings.subscriptions:
             self._asked_for[_filter_within(asked)] = True
         self._ended_because: str | None = None
-        self._final_traffic = Traffic()
+        self._final_traffic = SocketBytes()
         self._session_present = False
         self._subscribing: dict[int, Sequence[str]] = {}
         self._early: list[Message] = []
@@ -203,7 +203,7 @@ class Connection:
         """Close the socket, in whatever state it is."""
         sock = self._client.socket()
         if sock is not None:
-            self._final_traffic = _kernel_count(sock) or Traffic()
+            self._final_traffic = _kernel_count(sock) or SocketBytes()
             sock.close()
         self.ready = False
 
@@ -282,7 +282,7 @@ class Connection:
             self._ended_because = f"the broker disconnects us: {reason}"
 
     def _on_socket_close(self, _c: Client, _u: Any, sock: Any) -> None:
-        self._final_traffic = _kernel_count(sock) or Traffic()
+        self._final_traffic = _kernel_count(sock) or SocketBytes()
 
     # The caller's thread.
 
@@ -316,7 +316,7 @@ class Connection:
         """Tell the broker that it may forget a message that came by this connection."""
         self._client.ack(message.token[1], message.qos)
 
-    def traffic(self) -> Traffic:
+    def traffic(self) -> SocketBytes:
         """Return the bytes of this connection so far."""
         sock = self._client.socket()
         return self._final_traffic if sock is None else (_kernel_count(sock) or self._final_traffic)
@@ -343,11 +343,11 @@ def _empty(wake: socket.socket) -> None:
             pass
 
 
-def _kernel_count(sock: Any) -> Traffic | None:
+def _kernel_count(sock: Any) -> SocketBytes | None:
     # Linux's struct tcp_info: 8 bytes of small fields, 24 words of 32 bits, then in 64 bits
     # pacing_rate, max_pacing_rate, bytes_acked, bytes_received. Elsewhere there is no count.
     try:
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
-        return Traffic(*struct.unpack_from("=QQ", info, 120))
+        return SocketBytes(*struct.unpack_from("=QQ", info, 120))
     except (OSError, AttributeError, struct.error):
         return None

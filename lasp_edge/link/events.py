@@ -42,7 +42,7 @@ class Message(NamedTuple):
 Event = Connected | Disconnected | Message
 
 
-class LinkLimits(NamedTuple):
+class Limits(NamedTuple):
     """Bounds of a link's memory and of its waiting."""
 
     keep_alive_s: int = 20  # a dead peer is noticed after at most twice this
@@ -60,15 +60,15 @@ class LinkLimits(NamedTuple):
     inbox_bytes: int = 4 << 20  # above this the socket is not read until somebody polls
 
 
-class Traffic(NamedTuple):
+class SocketBytes(NamedTuple):
     """Bytes through the link's sockets as the kernel counts them, TLS included, TCP headers not."""
 
     sent: int = 0
     received: int = 0
 
-    def plus(self, other: "Traffic") -> "Traffic":
+    def plus(self, other: "SocketBytes") -> "SocketBytes":
         """Return the bytes of both."""
-        return Traffic(self.sent + other.sent, self.received + other.received)
+        return SocketBytes(self.sent + other.sent, self.received + other.received)
 
 
 class Counts:

@@ -33,10 +33,10 @@ from lasp_edge.link.events import (
     Counts,
     Disconnected,
     Event,
-    LinkLimits,
+    Limits,
     Message,
     MqttVersion,
-    Traffic,
+    SocketBytes,
     Will,
 )
 from lasp_edge.link.inbox import Inbox
@@ -83,7 +83,7 @@ class Link:
         manual_acknowledgement: bool = False,
         keep_session_s: int = 0,
         jitter: random.Random,
-        limits: LinkLimits = LinkLimits(),  # noqa: B008 an immutable tuple
+        limits: Limits = Limits(),  # noqa: B008 an immutable tuple
         notify: Callable[[], None] | None = None,
     ) -> None:
         self.counts = Counts()
@@ -102,7 +102,7 @@ class Link:
         self._connection: Connection | None = None
         self._number = 0
         self._past_trouble = "not started"
-        self._past_traffic = Traffic()
+        self._past_traffic = SocketBytes()
         self._choice = MqttVersionChoice(broker.protocol)
         self._new_connection().subscribe(self._settings.subscriptions or ["#"])  # refuses bad ones
 
@@ -209,7 +209,7 @@ class Link:
         return 0 if connection is None else connection.pending()
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> SocketBytes:
         """Bytes through all of the link's sockets so far; zeros where the kernel does not count."""
         connection, past = self._connection, self._past_traffic
         return past if connection is None else past.plus(connection.traffic())

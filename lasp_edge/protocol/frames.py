@@ -98,7 +98,7 @@ class VariableFrame(Frame):
         return cls(envelope.sender, number, variable, stream, shard, keys, seqs, columns)
 
 
-class Report(NamedTuple):
+class VariableReport(NamedTuple):
     """What a device holds of one variable.
 
     Attributes:
@@ -128,7 +128,7 @@ class BeatFrame(Frame):
 
     low_us: int | None
     done: bool
-    reports: tuple[Report, ...]
+    reports: tuple[VariableReport, ...]
     seq: int = 0
 
     kind = 3
@@ -279,10 +279,10 @@ def _states(plain: Any) -> tuple[PartColumn, ...]:
     return tuple([tuple(column) for column in plain])
 
 
-def _report(variable: Any, seq: Any, digest: Any, own: Any) -> Report:
+def _report(variable: Any, seq: Any, digest: Any, own: Any) -> VariableReport:
     if own is not None:
         checks.integer(own, 0, 2**64)
-    return Report(
+    return VariableReport(
         checks.text(variable),
         checks.integer(seq, 0, SEQS),
         checks.integer(digest, 0, 2**64),

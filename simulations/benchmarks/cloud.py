@@ -67,7 +67,7 @@ def program() -> Plan:
 
 
 def entries(window: Window, rows: int, devices: int, seed: int) -> dict[str, list[Any]]:
-    """Return pane entries by column: panes of the last minutes of `devices`."""
+    """Return pane entries by column: panes of the last minutes of `devices` devices."""
     draw = random.Random(seed)
     panes = max(1, rows // devices)
     return {
@@ -192,7 +192,7 @@ def _duckdb(path: Path, identity: tuple[str, ...], names: list[str], rows: int) 
 
 
 def measure_steps(spark: SparkSession, job: Job, made: Plan, steps: int, devices: int) -> None:
-    """Print what a step costs at the beginning and at the end of many."""
+    """Print what a step costs at the beginning and at the end of `steps` steps."""
     window, cpu = made.windows["by_room"], Cpu(spark)
     known, walls, cpus = MergedState(None, NOTHING_HEARD), [], []
     for number in range(steps):

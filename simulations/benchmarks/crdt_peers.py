@@ -97,7 +97,7 @@ class PycrdtSets:
         return made
 
     def one_element_updates(self, document: Any, count: int) -> list[bytes]:
-        """Add more elements to `document`; return the update that each makes."""
+        """Add `count` more elements to `document`; return the update that each makes."""
         updates = []
         for number in range(count):
             before = document.get_state()

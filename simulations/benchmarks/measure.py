@@ -78,7 +78,7 @@ def rates(
     goal: float | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> Iterator[Line]:
-    """Yield a line for each runner: `count` things in its CPU seconds; ours is the first.
+    """Yield a line a way for `count` things done in some CPU seconds; ours is the first.
 
     Args:
         what: what was done.
@@ -102,7 +102,7 @@ def times(
     goal_s: float | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> Iterator[Line]:
-    """Yield a line for each runner with its CPU seconds; ours is the first, less is better."""
+    """Yield a line a way for what took some CPU seconds; ours is the first, less is better."""
     for line in sizes(what, "s", seconds, goal=goal_s, notes=notes):
         yield line._replace(cpu_s=line.figure)
 

@@ -53,7 +53,7 @@ def _elements() -> Iterator[Line]:
 
 
 def pane_frame(entries: int) -> PaneFrame:
-    """Return a frame of the means of a minute's readings: rooms by panes of ten seconds."""
+    """Return a frame of means of a minute's readings: rooms by panes of ten seconds."""
     at = range(entries)
     each = max(1, entries // len(ROOMS))
     keys = tuple(ROOMS[number // each] for number in at)

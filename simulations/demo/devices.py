@@ -61,7 +61,7 @@ def _key_value(plain: Mapping[str, Any]) -> KeyValue:
     return KeyValue(plain.get("parts", {}), columns, plain.get("inputs", ""))
 
 
-class AgentReport(NamedTuple):
+class Report(NamedTuple):
     """A line of an agent's `--report`. Counts go on over restarts."""
 
     accepted: int
@@ -127,7 +127,7 @@ class Device:
         self.name = name
         self.relay = Relay(broker.port)
         self.data_dir = data_dir
-        self.report: AgentReport | None = None
+        self.report: Report | None = None
         self.condition = Condition.STARTING
         self._words = words
         self._children = children
@@ -199,7 +199,7 @@ class Device:
         )
 
     def _heard(self, line: str) -> None:
-        report = AgentReport.of(line)
+        report = Report.of(line)
         if report is not None:
             self.report = report
             if self.condition is Condition.STARTING:

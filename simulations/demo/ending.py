@@ -12,7 +12,7 @@ from simulations.demo.devices import Value
 from simulations.demo.lake import Row, current_globals, current_windows
 from simulations.demo.live import aligned, decimals, in_words, number
 from simulations.demo.stage import Stage
-from simulations.demo.traffic import Pace, TrafficSummary, json_bytes, traffic_lines
+from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 
 CLOUD_S = 240.0
 """Seconds that Spark may take for what is left: to plan many windows takes it a minute."""
@@ -61,7 +61,7 @@ async def finish(stage: Stage, pace: Pace) -> int:
     stage.say(*(line for verdict in found for line in verdict.lines()))
     readings = evidence.all_readings()
     as_json = json_bytes(stage.cast.program.name, readings)
-    stage.say(*traffic_lines(TrafficSummary(*carried, as_json, len(readings), pace)))
+    stage.say(*traffic_lines(Traffic(*carried, as_json, len(readings), pace)))
     return _result(stage, found, len(readings))
 
 

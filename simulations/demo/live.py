@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self, TextIO
 
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.plan import Plan
-from simulations.demo.devices import AgentReport, Condition, Device, Value
+from simulations.demo.devices import Condition, Device, Report, Value
 
 UNKNOWN = "-"
 _MOST_DEVICES = 32
@@ -109,7 +109,7 @@ def _row(device: Device, measure: Measure | None) -> tuple[str, ...]:
     return (device.name, samples, *texts, _agreed(device, report, held[1]))
 
 
-def _agreed(device: Device, report: AgentReport, fleet: Value | None) -> str:
+def _agreed(device: Device, report: Report, fleet: Value | None) -> str:
     if device.condition is not Condition.RUNNING:
         return str(device.condition)
     if not report.connected:

@@ -9,7 +9,7 @@ from crdts import BoundedLWWSet
 from lasp_edge import Event, Program, Update, folds
 
 SAMPLES = 100
-"""The fleet's average is over this number of each device's last readings."""
+"""The number of each device's latest readings that the fleet's average is over."""
 
 program = Program("demo")
 cpu = program.event("cpu", resolution="0.01", unit="%")

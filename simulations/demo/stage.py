@@ -10,7 +10,7 @@ from typing import Self
 
 from lasp_edge.language.plan import Plan
 from simulations.demo.broker import PrivateBroker
-from simulations.demo.devices import AgentReport, Condition, Device, Value
+from simulations.demo.devices import Condition, Device, Report, Value
 from simulations.demo.lake import Commands, trouble_with
 from simulations.demo.live import Measure, Screen, aligned, rows
 from simulations.demo.processes import Child, Children
@@ -184,7 +184,7 @@ class Stage:
         dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
         return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"
 
-    def progress(self) -> list[AgentReport | None]:
+    def progress(self) -> list[Report | None]:
         """Return what changes as long as something moves."""
         return [device.report for device in self.devices.values()]
 

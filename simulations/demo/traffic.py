@@ -38,7 +38,7 @@ class Pace(NamedTuple):
         return cls(f"{rate:.1f} a second on each device", rate)
 
 
-class TrafficSummary(NamedTuple):
+class Traffic(NamedTuple):
     """What was sent and received, and what JSON would have cost.
 
     Attributes:
@@ -66,7 +66,7 @@ class TrafficSummary(NamedTuple):
         return self.socket_bytes / self.json_bytes
 
 
-def traffic_lines(traffic: TrafficSummary) -> list[str]:
+def traffic_lines(traffic: Traffic) -> list[str]:
     """Return finding (e): all bytes beside those of JSON, at the rate that was measured."""
     (how, rate), indent = traffic.pace, " " * 12
     sent, received = f"{traffic.sent_bytes:,} sent", f"{traffic.received_bytes:,} received"

@@ -21,8 +21,8 @@ from lasp_edge.protocol.frames import (
     MemberFrame,
     PaneFrame,
     PresenceFrame,
-    Report,
     VariableFrame,
+    VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
 from simulations.fleet import LANDER
@@ -145,7 +145,7 @@ FRAMES = st.one_of(
         st.booleans(),
         st.lists(
             st.builds(
-                Report,
+                VariableReport,
                 st.sampled_from(["local_average", "total", "x"]),
                 st.integers(0, 2**40 - 1),
                 st.integers(0, 2**64 - 1),

@@ -21,8 +21,8 @@ from lasp_edge.protocol.frames import (
     MemberFrame,
     PaneFrame,
     PresenceFrame,
-    Report,
     VariableFrame,
+    VariableReport,
 )
 from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of
@@ -109,7 +109,7 @@ def beats(device: Device) -> list[Frame]:
     digest = device.core.exchange.reports()[0].digest
     return [
         PresenceFrame(PEER, 1, online=True),
-        BeatFrame(PEER, 1, None, False, (Report(TARGET, 1, digest),)),  # noqa: FBT003
+        BeatFrame(PEER, 1, None, False, (VariableReport(TARGET, 1, digest),)),  # noqa: FBT003
     ]
 
 

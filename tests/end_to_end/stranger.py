@@ -23,8 +23,8 @@ from lasp_edge.protocol.frames import (
     MemberFrame,
     PaneFrame,
     PresenceFrame,
-    Report,
     VariableFrame,
+    VariableReport,
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
@@ -135,7 +135,7 @@ def _frames(program: Plan, replica: Replica, now_us: int) -> Iterator[Any]:
     yield PaneFrame(replica, 1, (entries,))
     parts = ((7,),) * len(fold.fold.columns)
     yield VariableFrame(replica, 1, fold.name, fold.stream, 0, ("",), (1,), parts)
-    yield BeatFrame(replica, 1, now_us, done=True, reports=(Report(fold.name, 1, 1),))
+    yield BeatFrame(replica, 1, now_us, done=True, reports=(VariableReport(fold.name, 1, 1),))
     yield PresenceFrame(replica, 1, online=False)
     yield AckFrame(replica, 1, replica, "no such lake", tuple(range(1, 1_000)))
     yield AskFrame(replica, 1, replica.device, fold.name)

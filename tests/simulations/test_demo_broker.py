@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lasp_edge.errors import EnvironmentLacks
-from lasp_edge.link import BrokerUrl, Link, LinkLimits
+from lasp_edge.link import BrokerUrl, Limits, Link
 from simulations.demo.broker import AMQTT_LACKS, Broker, PrivateBroker, find_broker
 from tests.brokers import broker_program, messages, until, until_messages, until_true
 
@@ -115,7 +115,7 @@ def test_amqtt_forgets_what_is_not_acknowledged_in_5_seconds(tmp_path, connect):
 def test_amqtt_leaves_mqtt_5_unanswered(tmp_path):
     with PrivateBroker(tmp_path, broker_program("amqtt")) as broker:
         url = BrokerUrl.parse(f"mqtt://127.0.0.1:{broker.port}?protocol=5")
-        limits = LinkLimits(handshake_timeout_s=0.5)
+        limits = Limits(handshake_timeout_s=0.5)
         link = Link(url, client_id="a", jitter=random.Random(1), limits=limits)
         link.start()
         until_true(lambda: link.trouble == "the broker does not answer our CONNECT (MQTT 5)")

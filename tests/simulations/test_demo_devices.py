@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from simulations.demo.devices import AgentReport, KeyValue
+from simulations.demo.devices import KeyValue, Report
 
 REPORT = {
     "device": "pi-1",
@@ -33,7 +33,7 @@ REPORT = {
 
 
 def test_a_report_is_read():
-    report = AgentReport.of(json.dumps(REPORT))
+    report = Report.of(json.dumps(REPORT))
     assert report is not None
     assert (report.accepted, report.refused, report.dirty) == (7, 2, 4)
     assert report.connected
@@ -46,13 +46,13 @@ def test_a_report_is_read():
 
 @pytest.mark.parametrize("line", ["", "hello", "[]", "7", "null", "{}", json.dumps(REPORT)[:-9]])
 def test_other_lines_are_no_reports(line):
-    assert AgentReport.of(line) is None
+    assert Report.of(line) is None
 
 
 def test_a_value_for_each_key_is_read_with_the_inputs_of_each_and_of_all():
     one = {"parts": {"max": 3.0}, "max_q": 3, "inputs": "0a", "devices": 1}
     keys = {"keys": {"attic": one}, "inputs": "0b", "devices": 2, "settled": True, "except": []}
-    report = AgentReport.of(json.dumps(REPORT | {"values": {"rooms": keys}}))
+    report = Report.of(json.dumps(REPORT | {"values": {"rooms": keys}}))
     assert report is not None
     rooms = report.values["rooms"]
     assert rooms.keys == {"attic": KeyValue({"max": 3.0}, {"max_q": 3}, "0a")}

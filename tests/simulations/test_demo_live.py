@@ -7,7 +7,7 @@ import pytest
 
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.language.program import Program
-from simulations.demo.devices import AgentReport, Condition
+from simulations.demo.devices import Condition, Report
 from simulations.demo.live import Measure, Screen, aligned, rows
 
 UP_TWO_AND_CLEAR = "\x1b[2A\x1b[J"
@@ -25,7 +25,7 @@ def report(accepted=5, *, connected=True, settled=True, absent=()):
     values = {"local_average": {"parts": {"mean": 12.0}}, "global_average": fleet}
     counts = {"accepted": accepted, "repeated": 0, "late": 0, "too_late": 0, "refused": 0}
     state = {"dirty": 3, "connected": connected, "done": False, "values": values}
-    made = AgentReport.of(json.dumps(counts | state))
+    made = Report.of(json.dumps(counts | state))
     assert made is not None
     return made
 

@@ -1,6 +1,6 @@
 """The bytes of JSON over MQTT, counted by hand."""
 
-from simulations.demo.traffic import Pace, TrafficSummary, json_bytes, traffic_lines
+from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 from simulations.oracle import Reading
 
 
@@ -29,9 +29,7 @@ def test_a_publish_of_128_bytes_and_more_has_a_length_of_two():
 
 
 def test_more_bytes_than_json_are_told_as_such_with_the_rate_from_which_it_pays():
-    lines = " ".join(
-        traffic_lines(TrafficSummary(60_000, 60_000, 40_000, 400, Pace.of(400, 10, 20.0)))
-    )
+    lines = " ".join(traffic_lines(Traffic(60_000, 60_000, 40_000, 400, Pace.of(400, 10, 20.0))))
     assert "120,000 over the devices' sockets (60,000 sent, 60,000 received)" in lines
     json = "JSON over MQTT (40,000 for 400 readings, 2.0 a second on each device)"
     assert f"3.00 times as much as {json}" in lines
@@ -39,12 +37,12 @@ def test_more_bytes_than_json_are_told_as_such_with_the_rate_from_which_it_pays(
 
 
 def test_a_recording_says_nothing_about_a_rate():
-    lines = " ".join(traffic_lines(TrafficSummary(10, 10, 40, 4, Pace("replayed at full speed"))))
+    lines = " ".join(traffic_lines(Traffic(10, 10, 40, 4, Pace("replayed at full speed"))))
     assert "50 % less than JSON over MQTT (40 for 4 readings, replayed at full speed)" in lines
     assert "At the recorded pace the agents would run for longer and send more." in lines
     assert "a second" not in lines
 
 
 def test_no_reading_is_no_division_by_zero():
-    lines = traffic_lines(TrafficSummary(10, 10, 0, 0, Pace.of(0, 5, 1.0)))
+    lines = traffic_lines(Traffic(10, 10, 0, 0, Pace.of(0, 5, 1.0)))
     assert [line.split()[0] for line in lines] == ["(e)", "no"]

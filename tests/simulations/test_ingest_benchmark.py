@@ -1,12 +1,11 @@
-"""The ingest benchmark: every runner does the same job and gives the same numbers."""
+"""The ingest benchmark: every way does the same job and comes to the same numbers."""
 
 import pytest
 
 from simulations.benchmarks import ingest
-from simulations.benchmarks.ingest import BARE, MAP, Ours, program
-from simulations.benchmarks.ingest_peers import Totals, bare, items
-from simulations.benchmarks.ingest_readings import drawn, tiled
+from simulations.benchmarks.ingest import BARE, MAP, Ours, Totals, bare, items, program
 from simulations.benchmarks.measure import OURS, is_installed
+from simulations.benchmarks.recordings import drawn, tiled
 
 SECOND_US = 1_000_000
 
@@ -18,7 +17,7 @@ def fleet():
 
 @pytest.fixture(scope="module")
 def truth(fleet):
-    """What came of the readings, recomputed from their definition, without any of the runners."""
+    """What came of the readings, recomputed from their definition, without any of the ways."""
     found = {}
     for device, (times_us, values) in fleet.items():
         known = list(
@@ -33,7 +32,7 @@ def truth(fleet):
     return found
 
 
-def test_the_readings_are_of_each_device_and_hold_a_repeat(fleet):
+def test_the_readings_are_of_so_many_devices_and_hold_a_repeat(fleet):
     assert len(fleet) == 6
     assert sum(len(values) for _, values in fleet.values()) == 6_000
     for times_us, values in fleet.values():
@@ -50,7 +49,7 @@ def test_the_readings_are_of_each_device_and_hold_a_repeat(fleet):
     ],
     ids=["columns", "one column", "one at a time", "by a handler"],
 )
-def test_our_runners_give_the_true_numbers(ours, fleet, truth):
+def test_our_ways_come_to_the_true_numbers(ours, fleet, truth):
     assert ours.core_only(fleet) == truth
 
 
@@ -58,24 +57,24 @@ def test_with_commits_it_is_the_same(fleet, truth):
     assert Ours(program(60), 500).with_commits(fleet) == truth
 
 
-def test_the_bare_loop_gives_the_true_numbers(fleet, truth):
+def test_the_bare_loop_comes_to_the_true_numbers(fleet, truth):
     assert bare(items(fleet), 60 * SECOND_US) == truth
 
 
 @pytest.mark.skipif(not is_installed("bytewax"), reason="bytewax is not installed: extra `bench`")
 @pytest.mark.parametrize("by_batch", [False, True])
-def test_bytewax_gives_the_true_numbers(fleet, truth, by_batch):
+def test_bytewax_comes_to_the_true_numbers(fleet, truth, by_batch):
     assert ingest.bytewax(items(fleet), 60 * SECOND_US, by_batch=by_batch) == truth
 
 
-def test_a_runner_that_gives_other_numbers_is_an_error(fleet, truth):
+def test_a_way_that_comes_to_other_numbers_is_an_error(fleet, truth):
     wrong = truth | {next(iter(truth)): Totals(0, (0, 0), {})}
-    with pytest.raises(RuntimeError, match="bare loop does not give the same numbers"):
+    with pytest.raises(RuntimeError, match="bare loop does not come to the same numbers"):
         ingest.measured({OURS: lambda: truth, BARE: lambda: wrong}, 1)
 
 
 @pytest.mark.slow
-def test_it_runs_quickly_and_has_a_line_for_every_runner():
+def test_it_runs_quickly_and_has_a_line_for_every_way():
     lines = list(ingest.table(quick=True))
     first = [line for line in lines if line.what == lines[0].what]
     assert {"lasp-edge", "with commits", "bare loop", MAP} <= {line.way for line in first}

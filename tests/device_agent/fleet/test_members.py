@@ -11,7 +11,13 @@ from crdts.membership import Member
 from device_agent.command import status
 from device_agent.fleet.members import CORRECT_US, REPEAT_US
 from device_agent.settings import SECOND_US
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, Report, VariableFrame
+from lasp_edge.protocol.frames import (
+    BeatFrame,
+    MemberFrame,
+    PaneFrame,
+    VariableFrame,
+    VariableReport,
+)
 from lasp_edge.protocol.inputs import membership_text
 from lasp_edge.protocol.shards import key_shard
 from simulations.oracle import PublishedPartial, inputs
@@ -118,7 +124,7 @@ def test_devices_with_other_knowledge_of_membership_show_other_inputs(tmp_path):
 def test_nobody_waits_for_a_retired_device(device):
     digest = device.core.exchange.reports()[0].digest
     for replica in (PEER, OTHER):
-        report = Report("local_average", 1, digest)
+        report = VariableReport("local_average", 1, digest)
         device.hear(BeatFrame(replica, 1, None, done=False, reports=(report,)))
     assert fleet(device).settled
     device.read([21.0])

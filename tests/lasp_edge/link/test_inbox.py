@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from lasp_edge.link import LinkLimits
+from lasp_edge.link import Limits
 from tests.brokers import (
     until_connected,
     until_messages,
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.broker
 
 def test_an_oversized_message_is_dropped_counted_and_acknowledged(mosquitto, connect):
     url = f"{mosquitto.url}?protocol=3.1.1"
-    options = {"keep_session_s": 600, "limits": LinkLimits(payload_bytes=1_000)}
+    options = {"keep_session_s": 600, "limits": Limits(payload_bytes=1_000)}
     link = connect(url, subscriptions=["t"], **options)
     until_connected(link)
     publish_when_possible(link, "t", b"x" * 1_001)
@@ -34,7 +34,7 @@ def test_an_oversized_message_is_dropped_counted_and_acknowledged(mosquitto, con
 
 
 def test_a_full_inbox_leaves_the_socket_unread_and_loses_nothing(broker, connect):
-    slow = connect(broker.url, "slow", ["t"], limits=LinkLimits(inbox_bytes=100_000))
+    slow = connect(broker.url, "slow", ["t"], limits=Limits(inbox_bytes=100_000))
     until_connected(slow)
     fast = connect(broker.url, "fast")
     until_connected(fast)
@@ -49,7 +49,7 @@ def test_a_full_inbox_leaves_the_socket_unread_and_loses_nothing(broker, connect
 
 def test_reading_goes_on_at_once_when_the_inbox_was_polled(broker, connect):
     options = {"manual_acknowledgement": True}  # so that no acknowledgement wakes the reader
-    limits = LinkLimits(inbox_bytes=20_000, keep_alive_s=120)
+    limits = Limits(inbox_bytes=20_000, keep_alive_s=120)
     slow = connect(broker.url, "slow", ["t"], limits=limits, **options)
     until_connected(slow)
     fast = connect(broker.url, "fast")

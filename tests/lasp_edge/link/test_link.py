@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lasp_edge.link import Connected, Disconnected, LinkLimits
+from lasp_edge.link import Connected, Disconnected, Limits
 from lasp_edge.link.connection import Connection
 from lasp_edge.link.mqtt_version import MqttVersionChoice
 from tests.brokers import (
@@ -89,7 +89,7 @@ def test_waits_between_tries_are_random_below_a_doubling_bound(connect):
             return super().uniform(a, b)
 
     bounds = []
-    limits = LinkLimits(first_wait_s=0.01, longest_wait_s=0.05)
+    limits = Limits(first_wait_s=0.01, longest_wait_s=0.05)
     link = connect("mqtt://127.0.0.1:9", jitter=Noted(7), limits=limits)
     until_true(lambda: len(bounds) >= 6)
     assert bounds[:6] == [(0.0, 0.01), (0.0, 0.02), (0.0, 0.04)] + [(0.0, 0.05)] * 3
@@ -98,7 +98,7 @@ def test_waits_between_tries_are_random_below_a_doubling_bound(connect):
 
 
 def test_what_is_in_flight_is_bounded_and_waited_for(broker, connect):
-    link = connect(broker.url, limits=LinkLimits(in_flight=20))
+    link = connect(broker.url, limits=Limits(in_flight=20))
     until_connected(link)
     os.kill(broker.pid, signal.SIGSTOP)
     try:
@@ -117,7 +117,7 @@ def test_what_is_in_flight_is_bounded_and_waited_for(broker, connect):
 
 
 def test_bytes_in_flight_are_bounded_but_one_message_always_goes(broker, connect):
-    link = connect(broker.url, limits=LinkLimits(in_flight_bytes=1_000))
+    link = connect(broker.url, limits=Limits(in_flight_bytes=1_000))
     until_connected(link)
     os.kill(broker.pid, signal.SIGSTOP)
     try:
@@ -145,7 +145,7 @@ def test_the_brokers_own_bounds_are_kept(tmp_path, connect):
 
 
 def test_a_broker_that_confirms_nothing_is_left(broker, connect):
-    link = connect(broker.url, limits=LinkLimits(confirm_timeout_s=0.3, keep_alive_s=1))
+    link = connect(broker.url, limits=Limits(confirm_timeout_s=0.3, keep_alive_s=1))
     until_connected(link)
     os.kill(broker.pid, signal.SIGSTOP)
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lasp_edge.link import LinkLimits
+from lasp_edge.link import Limits
 from tests.brokers import (
     old_broker,
     until_connected,
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.broker
 @pytest.mark.parametrize("manner", ["refuse", "close", "hang"])
 def test_an_old_broker_is_spoken_to_in_3_1_1_and_that_is_remembered(broker, connect, manner):
     with old_broker(broker, manner) as front:
-        limits = LinkLimits(handshake_timeout_s=0.3, first_wait_s=0.05)
+        limits = Limits(handshake_timeout_s=0.3, first_wait_s=0.05)
         link = connect(front.url, subscriptions=["t"], limits=limits)
         assert until_connected(link).protocol == "3.1.1"
         publish_when_possible(link, "t", b"x")
@@ -29,7 +29,7 @@ def test_an_old_broker_is_spoken_to_in_3_1_1_and_that_is_remembered(broker, conn
 
 def test_a_protocol_that_worked_survives_a_broker_that_dies_in_a_handshake(mosquitto, connect):
     with old_broker(mosquitto, "pass") as front:
-        link = connect(front.url, limits=LinkLimits(first_wait_s=0.05))
+        link = connect(front.url, limits=Limits(first_wait_s=0.05))
         assert until_connected(link).protocol == "5"
         front.manner = "close"
         front.cut()
@@ -40,7 +40,7 @@ def test_a_protocol_that_worked_survives_a_broker_that_dies_in_a_handshake(mosqu
 
 def test_a_protocol_that_is_asked_for_is_the_only_one(broker, connect):
     with old_broker(broker, "close") as front:
-        link = connect(f"{front.url}?protocol=5", limits=LinkLimits(first_wait_s=0.01))
+        link = connect(f"{front.url}?protocol=5", limits=Limits(first_wait_s=0.01))
         until_true(lambda: len(front.protocols) >= 4)
         assert set(front.protocols) == {5}
         assert link.trouble

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lasp_edge.link import Connected, Disconnected, LinkLimits, Will
+from lasp_edge.link import Connected, Disconnected, Limits, Will
 from tests.brokers import (
     messages,
     old_broker,
@@ -46,7 +46,7 @@ def test_a_kept_session_brings_what_was_not_acknowledged_and_what_came_meanwhile
 def test_acknowledging_by_a_connection_that_is_gone_is_void(mosquitto, connect):
     with old_broker(mosquitto, "pass") as front:
         options = {"keep_session_s": 600, "manual_acknowledgement": True, "subscriptions": ["t"]}
-        link = connect(front.url, limits=LinkLimits(first_wait_s=0.05), **options)
+        link = connect(front.url, limits=Limits(first_wait_s=0.05), **options)
         until_connected(link)
         publish_when_possible(link, "t", b"1")
         (before,) = until_messages(link, 1)
@@ -75,7 +75,7 @@ def test_the_last_will_speaks_for_who_vanished_and_not_for_who_left(broker, conn
 
 
 def test_who_has_the_same_id_throws_the_older_off(mosquitto, connect):
-    older = connect(mosquitto.url, "twin", limits=LinkLimits(first_wait_s=30.0))
+    older = connect(mosquitto.url, "twin", limits=Limits(first_wait_s=30.0))
     until_connected(older)
     until_connected(connect(mosquitto.url, "twin"))
     until(older, lambda events: any(isinstance(e, Disconnected) for e in events))

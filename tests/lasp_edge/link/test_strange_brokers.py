@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from lasp_edge.link import Disconnected, LinkLimits
+from lasp_edge.link import Disconnected, Limits
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import (
     broker_program,
@@ -57,7 +57,7 @@ def test_a_refused_subscription_is_told(scripted, connect):
 
 def test_subscriptions_that_are_not_answered_end_the_connection(scripted, connect):
     link = connect(
-        scripted(TAKEN, b""), subscriptions=["a"], limits=LinkLimits(handshake_timeout_s=0.2)
+        scripted(TAKEN, b""), subscriptions=["a"], limits=Limits(handshake_timeout_s=0.2)
     )
     until_true(lambda: link.trouble == "the broker does not answer our subscriptions")
     assert link.protocol == "5"
@@ -68,7 +68,7 @@ def test_subscriptions_that_are_not_answered_end_the_connection(scripted, connec
     "garbage", [b"\xf0\x00", b"HTTP/1.1 400\r\n\r\n", TAKEN + b"\x30\x05\x00\xff"]
 )
 def test_garbage_ends_the_connection_and_no_more(scripted, connect, garbage):
-    link = connect(scripted(garbage), limits=LinkLimits(handshake_timeout_s=0.2, keep_alive_s=1))
+    link = connect(scripted(garbage), limits=Limits(handshake_timeout_s=0.2, keep_alive_s=1))
     until_true(lambda: link.trouble not in (None, "connecting"))
     assert link._thread.is_alive()
 

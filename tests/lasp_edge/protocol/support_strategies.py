@@ -11,8 +11,8 @@ from lasp_edge.protocol.frames import (
     MemberFrame,
     PaneFrame,
     PresenceFrame,
-    Report,
     VariableFrame,
+    VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
 
@@ -82,7 +82,9 @@ FRAMES = {
         numbers,
         st.none() | st.integers(-(2**58), 2**58 - 1),
         st.booleans(),
-        st.lists(st.builds(Report, texts, seqs, uint64, st.none() | uint64), max_size=4).map(tuple),
+        st.lists(
+            st.builds(VariableReport, texts, seqs, uint64, st.none() | uint64), max_size=4
+        ).map(tuple),
         seqs,
     ),
     PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),

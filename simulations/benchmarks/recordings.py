@@ -1,4 +1,4 @@
-"""The readings of the ingest benchmark: a recorded day, or one like it, many times over."""
+"""The readings of the ingest benchmark: three real devices, copied until there are enough."""
 
 import gzip
 import json
@@ -10,17 +10,15 @@ from random import Random
 from device_agent.settings import SECOND_US
 
 COPIES = 18
-"""Devices that are made of each recorded one."""
 DAY_US = 25 * 3_600 * SECOND_US
 """The recording is a day and some minutes long; copies follow each other at this distance."""
 
-ReadingColumns = tuple[list[int | None], list[float]]
-"""Own times in microseconds, and values, in the order in which they came."""
-Readings = dict[str, ReadingColumns]
-"""The readings by device."""
+Column = tuple[list[int | None], list[float]]
+Fleet = dict[str, Column]
+"""Device -> own times in microseconds, and values, in the order of acceptance."""
 
 
-def recorded() -> tuple[Readings, str]:
+def recorded() -> tuple[dict[str, Column], str]:
     """Return three devices' readings of a day, and where they are from.
 
     The directory of real data is named by LASP_EDGE_TEST_DATA, else ../shared/data; without it the
@@ -32,7 +30,7 @@ def recorded() -> tuple[Readings, str]:
     path = path / "rpi_mqtt_3dev" / "messages.jsonl.gz"
     if not path.is_file():
         return drawn(), "no real data was found: the readings are drawn"
-    found: Readings = {}
+    found: dict[str, Column] = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             message = json.loads(line)
@@ -42,7 +40,7 @@ def recorded() -> tuple[Readings, str]:
     return found, "real readings of three Raspberry Pis, temperatures"
 
 
-def drawn() -> Readings:
+def drawn() -> dict[str, Column]:
     """Return readings that look like those of three devices, one of them doubled."""
     draw, found = Random(1), {}
     for number, period_s in enumerate((5.43, 5.94, 3.69)):
@@ -58,8 +56,8 @@ def drawn() -> Readings:
     return found
 
 
-def tiled(recording: Mapping[str, ReadingColumns], readings: int, copies: int = COPIES) -> Readings:
-    """Return `copies` of each device, its day repeated until there are `readings` in all."""
+def tiled(recording: Mapping[str, Column], readings: int, copies: int = COPIES) -> Fleet:
+    """Return `copies` of each device, each its days one after the other, cut to fit."""
     share = readings / copies / sum(len(values) for _, values in recording.values())
     fleet = {}
     for device, (times_us, values) in recording.items():
