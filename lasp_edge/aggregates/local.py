@@ -26,7 +26,7 @@ from typing import Any
 
 from crdts import BoundedLWWSet
 from crdts.samples import HeldSample
-from lasp_edge.aggregates.sliding import Queue, keyed, queue
+from lasp_edge.aggregates.sliding import TwoStacks, keyed
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 
@@ -58,7 +58,7 @@ class WindowFold:
         self.fold = fold
         self.partial = fold.zero
         self._slides = False
-        self._queue: Queue | None = None
+        self._queue: TwoStacks | None = None
 
     def update(self, state: BoundedLWWSet, moved: Moved | None) -> bool:
         """Fold a changed set; return whether the partial is another one now.
@@ -97,7 +97,7 @@ class WindowFold:
                 fold.retract(self.partial, _folded(fold, went)), _folded(fold, came)
             )
         if self._queue is None:
-            self._queue = queue(fold)
+            self._queue = TwoStacks(fold)
             came, went = state.samples(), []
         for time_us, value, _ in came:
             self._queue.push(fold.lift(value, time_us))
