@@ -1,7 +1,7 @@
 """Beats and presence: what a device periodically says of itself.
 
 A beat says what the device holds of each variable, and up to when its readings are complete. It is
-sent when it says something new, and otherwise only now and then. Presence is retained: it says that
+sent when it says something new, and else one in five times. Presence is retained: it says that
 the device is connected; the broker says as its Last Will that it is not any more.
 """
 

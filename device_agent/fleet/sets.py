@@ -21,7 +21,7 @@ class Sets:
 
     Args:
         variables: the dynamic variables that are bounded sets.
-        replica: this life.
+        replica: this device's replica.
 
     Attributes:
         held: variable -> key -> set.

@@ -18,7 +18,7 @@ from device_agent.intake.identities import Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
 from device_agent.intake.progress import IntakeProgress
-from device_agent.intake.routes import Route
+from device_agent.intake.routes import Route, first_us
 from device_agent.intake.source_progress import SourceProgress
 from device_agent.parts import Part
 from device_agent.settings import Settings
@@ -82,7 +82,8 @@ class Intake(Part):
         self._panes, self._variables, self._counters = panes, variables, counters
         self._max_skew_us = settings.max_skew_us
         self.sources = SourceProgress(restored.sources, settings.lateness_us)
-        self.progress = progress = IntakeProgress(settings.retain_us, restored.facts)
+        first = first_us(window.span_us for window in plan.windows.values())
+        self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
         self.identities = Identities(restored.last_blocks)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}

@@ -4,8 +4,6 @@ from device_agent.state.facts import Facts
 
 NO_TIME = -(2**62)
 """Before every time."""
-FIRST_US = -(2**57)
-"""No reading is older, some 4,500 years before the epoch: a frame could not hold its time."""
 
 
 class IntakeProgress:
@@ -13,6 +11,7 @@ class IntakeProgress:
 
     Args:
         retain_us: how much older than the newest reading a reading may be.
+        first_us: the floor before the first reading.
         facts: what the store holds of them.
 
     Attributes:
@@ -24,10 +23,10 @@ class IntakeProgress:
 
     __slots__ = ("_retain_us", "floor_us", "high_us", "promised_us", "stamp_us")
 
-    def __init__(self, retain_us: int, facts: Facts) -> None:
+    def __init__(self, retain_us: int, first_us: int, facts: Facts) -> None:
         self._retain_us = retain_us
         self.stamp_us = NO_TIME if facts.stamp_us is None else facts.stamp_us
-        self.floor_us = FIRST_US if facts.floor_us is None else facts.floor_us
+        self.floor_us = first_us if facts.floor_us is None else facts.floor_us
         self.promised_us = NO_TIME if facts.promised_us is None else facts.promised_us
         self.high_us = facts.high_us
 

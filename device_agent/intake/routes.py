@@ -1,9 +1,11 @@
 """Where the readings of each event go: windows, variables that collect them, and handlers."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 
 
 class WindowTarget(NamedTuple):
@@ -13,6 +15,12 @@ class WindowTarget(NamedTuple):
     span_us: int
     stream: int
     infallible: bool
+
+
+def first_us(spans_us: Iterable[int]) -> int:
+    """Return the first time whose panes, of these lengths, a lander takes."""
+    starts_us = [-(-EARLIEST_PANE_US // span_us) * span_us for span_us in spans_us]
+    return max(starts_us, default=EARLIEST_PANE_US)
 
 
 class Route:

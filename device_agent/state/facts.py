@@ -1,7 +1,7 @@
 """Facts: what an agent remembers as single values, each written by one part.
 
-A field that is None says nothing: in changes the stored value stays, and in what was restored there
-is none. Stored, a fact is one row: its name, and its value as JSON.
+A field that is None says nothing: in changes, the stored value stays; in what was restored, no
+value was stored. In the store, a fact is one row: its name, and its value as JSON.
 
     >>> facts = Facts(lake="lake-1", settled={"everywhere": Settled("00ff", 3)})
     >>> Facts.from_rows(facts.rows()) == facts

@@ -47,7 +47,7 @@ MAP, BATCHES, BARE = "bytewax", "bytewax batch", "bare loop"
 BRING = "not installed: pip install 'lasp-edge[bench]'"
 
 
-class Outcome(NamedTuple):
+class Totals(NamedTuple):
     """What a device's readings amount to: the same numbers for every way of counting them."""
 
     accepted: int
@@ -98,11 +98,11 @@ class Ours:
     def __init__(self, made: Plan, size: int, group: int = 1) -> None:
         self._made, self._size, self._group = made, size, group
 
-    def core_only(self, fleet: Fleet) -> dict[str, Outcome]:
+    def core_only(self, fleet: Fleet) -> dict[str, Totals]:
         """Take all in; what would be committed is dropped."""
         return {device: self._one(device, column) for device, column in fleet.items()}
 
-    def _one(self, device: str, column: Column) -> Outcome:
+    def _one(self, device: str, column: Column) -> Totals:
         core = Core(self._made, device, 7, Restored())
         panes: dict[int, Partial] = {}
         now_us = _end_us(column)
@@ -117,7 +117,7 @@ class Ours:
             core.samples.refold()
         return _outcome(core, panes)
 
-    def with_commits(self, fleet: Fleet) -> dict[str, Outcome]:
+    def with_commits(self, fleet: Fleet) -> dict[str, Totals]:
         """Take all in, with a commit for each batch."""
         with tempfile.TemporaryDirectory() as directory:
             return {
@@ -125,7 +125,7 @@ class Ours:
                 for number, (device, column) in enumerate(fleet.items())
             }
 
-    def _durable(self, directory: Path, device: str, column: Column) -> Outcome:
+    def _durable(self, directory: Path, device: str, column: Column) -> Totals:
         store = Store(directory)
         durable = Durable(Core(self._made, device, 7, store.restored()), store)
         now_us = _end_us(column)
@@ -148,9 +148,9 @@ def _note(panes: dict[int, Partial], changes: Changes) -> None:
         panes[pane.pane_us] = row.partial
 
 
-def _outcome(core: Core, panes: dict[int, Partial]) -> Outcome:
+def _outcome(core: Core, panes: dict[int, Partial]) -> Totals:
     accepted = core.counters.totals["accepted"]
-    return Outcome(accepted, core.results.local()["local_average"][""].partial, panes)
+    return Totals(accepted, core.results.local()["local_average"][""].partial, panes)
 
 
 class State:
@@ -181,9 +181,9 @@ class State:
         count, total = self.panes.get(pane_us, (0, 0))
         self.panes[pane_us] = (count + 1, total + quantised)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Totals:
         """Return what came of it."""
-        return Outcome(len(self.known), (len(self.last), self.total), self.panes)
+        return Totals(len(self.known), (len(self.last), self.total), self.panes)
 
 
 Item = tuple[str, tuple[int, float]]
@@ -207,7 +207,7 @@ class Latest(dict[str, State]):
         return self
 
 
-def bare(stream: Iterable[Item], pane_us: int) -> dict[str, Outcome]:
+def bare(stream: Iterable[Item], pane_us: int) -> dict[str, Totals]:
     """Do the job in a loop."""
     states: dict[str, State] = {}
     for device, (time_us, value) in stream:
@@ -220,7 +220,7 @@ def bare(stream: Iterable[Item], pane_us: int) -> dict[str, Outcome]:
 
 def bytewax(
     stream: Sequence[Item], pane_us: int, *, by_batch: bool = False, source_batch: int = BATCH
-) -> dict[str, Outcome]:
+) -> dict[str, Totals]:
     """Do the job in one stateful step of a bytewax flow with one worker.
 
     Args:
@@ -237,7 +237,7 @@ def bytewax(
         state.take(*reading)
         return state, state
 
-    class Batches(operators.StatefulBatchLogic):  # type: ignore[name-defined, misc]
+    class ListStep(operators.StatefulBatchLogic):  # type: ignore[name-defined, misc]
         def __init__(self, resumed: State | None) -> None:
             self.state = resumed or State(pane_us)
 
@@ -252,13 +252,13 @@ def bytewax(
     readings = operators.input("in", flow, testing.TestingSource(stream, batch_size=source_batch))
     stateful = operators.stateful_batch if by_batch else operators.stateful_map
     states = Latest()
-    kept = stateful("step", readings, Batches if by_batch else step)
+    kept = stateful("step", readings, ListStep if by_batch else step)
     operators.output("out", kept, testing.TestingSink(states))
     testing.run_main(flow)
     return {device: state.outcome() for device, state in states.items()}
 
 
-Way = Callable[[], dict[str, Outcome]]
+Way = Callable[[], dict[str, Totals]]
 Ways = dict[str, Way]
 
 
@@ -272,11 +272,11 @@ def measured(ways: Ways, rounds: int) -> dict[str, float]:
         RuntimeError: two ways come to different numbers.
     """
     seconds: dict[str, float] = {}
-    truth: dict[str, Outcome] | None = None
+    truth: dict[str, Totals] | None = None
     for name, way in ways.items():
-        found: list[dict[str, Outcome]] = []
+        found: list[dict[str, Totals]] = []
 
-        def work(_: object, way: Way = way, found: list[dict[str, Outcome]] = found) -> None:
+        def work(_: object, way: Way = way, found: list[dict[str, Totals]] = found) -> None:
             found[:] = [way()]
 
         gc.collect()

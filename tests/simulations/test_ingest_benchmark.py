@@ -3,7 +3,7 @@
 import pytest
 
 from simulations.benchmarks import ingest
-from simulations.benchmarks.ingest import BARE, MAP, Ours, Outcome, bare, items, program
+from simulations.benchmarks.ingest import BARE, MAP, Ours, Totals, bare, items, program
 from simulations.benchmarks.measure import OURS, is_installed
 from simulations.benchmarks.recordings import drawn, tiled
 
@@ -28,7 +28,7 @@ def truth(fleet):
         for time_us, quantised in known:
             panes.setdefault(time_us // 60_000_000 * 60_000_000, []).append(quantised)
         partials = {start: (len(qs), sum(qs)) for start, qs in panes.items()}
-        found[device] = Outcome(len(known), (len(last), sum(last)), partials)
+        found[device] = Totals(len(known), (len(last), sum(last)), partials)
     return found
 
 
@@ -68,7 +68,7 @@ def test_bytewax_comes_to_the_true_numbers(fleet, truth, by_batch):
 
 
 def test_a_way_that_comes_to_other_numbers_is_an_error(fleet, truth):
-    wrong = truth | {next(iter(truth)): Outcome(0, (0, 0), {})}
+    wrong = truth | {next(iter(truth)): Totals(0, (0, 0), {})}
     with pytest.raises(RuntimeError, match="bare loop does not come to the same numbers"):
         ingest.measured({OURS: lambda: truth, BARE: lambda: wrong}, 1)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
 from device_agent.intake.batch import Batch
-from device_agent.intake.progress import FIRST_US
+from device_agent.intake.routes import first_us
 from device_agent.intake.tags import tags_text
 from device_agent.settings import SECOND_US
 from device_agent.state.counters import KEPT_NAMES, Counters
@@ -19,6 +19,7 @@ from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
 DAY_US = 86_400 * SECOND_US
@@ -256,10 +257,20 @@ def test_the_text_of_tags_is_ascii_and_tells_them_apart(tags):
     assert text != tags_text(tags | {"another": "one"}) or tags.get("another") == "one"
 
 
+FIRST_US = EARLIEST_PANE_US  # a multiple of the program's pane length, as of a day
+
+
+@pytest.mark.parametrize("span_us", [1, 7, 10 * SECOND_US, 7 * SECOND_US, 400 * DAY_US])
+def test_no_pane_of_an_accepted_reading_starts_before_what_a_lander_takes(span_us):
+    start_us = first_us([span_us])
+    assert start_us % span_us == 0
+    assert EARLIEST_PANE_US <= start_us < EARLIEST_PANE_US + span_us
+
+
 @pytest.mark.parametrize(
     "time_us", [0, -1, -DAY_US, FIRST_US, 1, NOW_US + 299 * SECOND_US], ids=str
 )
-def test_any_time_that_a_frame_can_say_is_taken(tmp_path, time_us):
+def test_any_time_that_a_lander_takes_is_taken(tmp_path, time_us):
     device = Device(tmp_path)
     device.take([20.0], [time_us], [{}])
     assert device.counted == {"accepted": 1}

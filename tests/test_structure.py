@@ -1,0 +1,61 @@
+"""The tree stays readable: small files and classes, one meaning for a type's name, plain words."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parent.parent
+PACKAGES = ("crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations")
+FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py"))
+MOST_LINES = 400
+MOST_METHODS = 20
+UNCLEAR = re.compile(r"(?<!there )\b(?:is|are|was) none\b|\bso (?:many|long|often)\b")
+"""Words that a reader must decode: "is none" reads as "is None", "so many" points elsewhere."""
+
+
+def name(path):
+    return str(path.relative_to(CHECKOUT))
+
+
+def classes(path):
+    return [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
+    ]
+
+
+def test_there_are_files_to_look_at():
+    assert len(FILES) > 150
+    assert sum(len(classes(path)) for path in FILES) > 150
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_a_file_holds_one_idea(path):
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+def test_a_class_has_few_methods():
+    found = {
+        f"{name(path)}: {found.name}": count
+        for path in FILES
+        for found in classes(path)
+        if (count := sum(isinstance(node, ast.FunctionDef) for node in found.body)) > MOST_METHODS
+    }
+    assert not found
+
+
+def test_the_name_of_a_type_has_one_meaning():
+    places = defaultdict(list)
+    for path in FILES:
+        for found in classes(path):
+            if not found.name.startswith("_"):
+                places[found.name].append(name(path))
+    assert not {known: where for known, where in places.items() if len(where) > 1}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_words_are_plain(path):
+    lines = enumerate(path.read_text().splitlines(), 1)
+    assert not [f"{number}: {line.strip()}" for number, line in lines if UNCLEAR.search(line)]
