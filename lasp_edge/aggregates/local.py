@@ -48,7 +48,6 @@ class WindowFold:
     """The partial of a bounded set.
 
     Attributes:
-        fold: the fold.
         partial: of the samples that the set held when it was last folded.
     """
 
@@ -63,11 +62,9 @@ class WindowFold:
     def update(self, state: BoundedLWWSet, moved: Moved | None) -> bool:
         """Fold a changed set; return whether the partial is another one now.
 
-        A set with a hole is not folded: the partial stays what it was.
+        `moved` is what came and went since the last time; None: fold it anew.
 
-        Args:
-            state: the set.
-            moved: what came and went since the last time; None: fold it anew.
+        A set with a hole is not folded: the partial stays what it was.
 
         Raises:
             FoldError: see there.
@@ -113,12 +110,7 @@ def _folded(fold: Fold, samples: Sequence[HeldSample]) -> Partial:
 class ElementsFold:
     """The partial of a set's elements, each of which has a partial of its own.
 
-    Args:
-        fold: the fold.
-        sample: gives what the fold lifts for an element.
-
     Attributes:
-        fold: the fold.
         partial: of the elements that are in, without those that the fold could not take.
     """
 

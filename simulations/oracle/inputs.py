@@ -25,12 +25,8 @@ def inputs(
 ) -> str:
     """Return the `inputs` of a dynamic fold, by its definition.
 
-    Args:
-        program: the program.
-        name: the target of a `fold_dynamic`.
-        published: (key, device) -> what the device last published of the key.
-        retired: device -> the version up to which it was retired.
-        key: of this key alone; None of the whole.
+    `published` is what each (key, device) last published; `retired` says up to which version a
+    device was retired. With `key` it is the digest of that key alone.
 
     Raises:
         KeyError: the program has no such dynamic fold.
