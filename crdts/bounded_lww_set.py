@@ -83,11 +83,8 @@ class BoundedLWWSet(BoundedState, Shadow, IncrementalSet):
     ) -> Self:
         """Return the delta in which `replica` adds a sample and drops those beyond the limits.
 
-        Args:
-            replica: The writer. A new one first adopts what the earlier one kept.
-            value: A plain value.
-            time_us: The sample's own time, which places it nowhere in this set.
-            accepted_us: When the writer took it; None is at `time_us`. Kept for `max_age_s` alone.
+        A new replica first adopts what the earlier one kept. A sample's own time places it nowhere;
+        `accepted_us`, by default the same, counts for `max_age_s` alone.
 
         Raises:
             ValueError: a newer replica has written, or an argument is not as described above.

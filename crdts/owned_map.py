@@ -61,12 +61,9 @@ class OwnedMap(DeviceMap[Entry]):
     def put(self, replica: Replica, seq: int, payload: Any) -> Self:
         """Return the delta in which `replica` replaces its device's entry by `payload`.
 
-        It changes nothing where a newer entry of the device is known.
+        `seq` is greater than that of every earlier write of the replica.
 
-        Args:
-            replica: The writer.
-            seq: The number of this write, greater than those of the replica's writes before.
-            payload: A plain value.
+        It changes nothing where a newer entry of the device is known.
 
         Raises:
             ValueError: the payload is not a plain value, or `seq` is not from 1 to 2**40 - 1.

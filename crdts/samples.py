@@ -47,9 +47,7 @@ def need_time(number: Any) -> int:
 def columns_of(items: Mapping[int, HeldSample], *, complete: bool) -> tuple[Any, ...]:
     """Return samples by seq as columns: seqs, times, delays, whether all are integers, values.
 
-    Args:
-        items: seq -> sample.
-        complete: whether no seq is missing, so that they need not be written.
+    Where they are `complete` no seq is missing, so that none need be written.
     """
     seqs = sorted(items)
     samples = [items[seq] for seq in seqs]

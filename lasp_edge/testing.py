@@ -21,14 +21,10 @@ def check_fold(
 ) -> None:
     """Check that a fold keeps the laws that sliding and merging rest on.
 
+    Its samples are in steps of `resolution`; `examples` cases are drawn by `seed` for each law.
+
     >>> from lasp_edge import folds
     >>> check_fold(folds.mean())
-
-    Args:
-        fold: a fold, or its factory.
-        resolution: the step of its samples.
-        examples: how many cases to draw for each law.
-        seed: what they are drawn by.
 
     Raises:
         AssertionError: a law is broken; the text shows the smallest counter-example.

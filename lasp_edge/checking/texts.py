@@ -30,7 +30,6 @@ class FunctionText:
     Attributes:
         name: what it is and where, such as `window temperature_by_room, key`.
         version: what tells its meanings apart, as text.
-        digest: of its text.
         remedy: what to do where the meaning changed.
     """
 

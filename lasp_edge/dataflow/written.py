@@ -54,10 +54,8 @@ class WrittenVariables:
     def update(self, variable: Named, mutator: Any, *arguments: Any) -> None:
         """Change a variable by a mutator of its type.
 
-        Args:
-            variable: a variable that is not derived.
-            mutator: the mutator, its name, or the whole change as a tuple `("add", element)`.
-            *arguments: the mutator's arguments after the replica.
+        `mutator` is one of its type, its name, or the whole change as a tuple `("add", element)`;
+        `arguments` follow the replica.
 
         Raises:
             ValueError: the variable is derived, has no such mutator, or the mutator raises it.

@@ -47,7 +47,6 @@ class Fold(ABC):
     """An aggregate of quantised samples. Define the columns, `lift` and `lower`; the rest follows.
 
     Attributes:
-        name: part of the fold's fingerprint.
         version: raise it whenever `lift` or the meaning of a column changes.
         parameters: whatever else gives the partial its meaning, as canonical text.
         columns: the columns of a partial, in order.
@@ -126,11 +125,9 @@ class Fold(ABC):
     def room_for(self, count: int, peak: int = LIMIT - 1) -> Callable[[Partial], bool]:
         """Return a function: does a valid partial certainly stay in range with more samples?
 
-        It is right for built-in folds, whose lifted columns grow with the size of a sample.
+        There are at most `count` more, none larger than `peak` steps without the sign.
 
-        Args:
-            count: how many samples, at most.
-            peak: how large, at most, in steps and without the sign.
+        It is right for built-in folds, whose lifted columns grow with the size of a sample.
         """
         limits: list[tuple[int, int]] = []
         for place, column in enumerate(self.columns):

@@ -132,13 +132,6 @@ class Program:
 
         It means the same as a handler with `update(into, BoundedLWWSet.add, event.value,
         event.time_us)` that runs before all others, and costs no Python function a reading.
-
-        Args:
-            source: the event.
-            into: a dynamic `BoundedLWWSet` variable.
-
-        Returns:
-            The variable.
         """
         event, variable = self._draft.event(source), self._draft.variable(into)
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):

@@ -30,7 +30,6 @@ class Update:
     """What a handler is given: it collects changes, which are applied together or not at all.
 
     Args:
-        plan: whose variables can be changed.
         event: the event that the handler runs for; None where it waited for a threshold.
     """
 
@@ -44,13 +43,10 @@ class Update:
     def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
         """Ask for a change: `update(samples, BoundedLWWSet.add, value, time_us)`.
 
-        A variable with keys changes at the key of the event.
+        `mutator` is one of the variable's type, its name, or the whole change as a tuple
+        `("add", value, time_us)`; `arguments` follow the replica.
 
-        Args:
-            variable: a declared variable of the program.
-            mutator: a mutator of its type, its name, or the whole change as a tuple
-                `("add", value, time_us)`.
-            *arguments: the mutator's arguments after the replica.
+        A variable with keys changes at the key of the event.
 
         Raises:
             ValueError: the variable is derived or of another program, there is no such mutator, or

@@ -254,26 +254,27 @@ def bytewax(
     return {device: state.outcome() for device, state in states.items()}
 
 
-Way = Callable[[], dict[str, Totals]]
-Ways = dict[str, Way]
+Contender = Callable[[], dict[str, Totals]]
+Contenders = dict[str, Contender]
+"""Who does the job, by name, and how."""
 
 
-def measured(ways: Ways, rounds: int) -> dict[str, float]:
+def measured(contenders: Contenders, rounds: int) -> dict[str, float]:
     """Return way -> CPU seconds, the least of some rounds.
 
     What is in memory before is hidden from Python's cyclic collector, else each way pays for
-    walking over the readings and over what the other ways gave.
+    walking over the readings and over what the other contenders gave.
 
     Raises:
         RuntimeError: two ways come to different numbers.
     """
     seconds: dict[str, float] = {}
     truth: dict[str, Totals] | None = None
-    for name, way in ways.items():
+    for name, run in contenders.items():
         found: list[dict[str, Totals]] = []
 
-        def work(_: object, way: Way = way, found: list[dict[str, Totals]] = found) -> None:
-            found[:] = [way()]
+        def work(_: object, run: Contender = run, found: list[dict[str, Totals]] = found) -> None:
+            found[:] = [run()]
 
         gc.collect()
         gc.freeze()
@@ -305,7 +306,7 @@ def _by_columns(fleet: Fleet, note: str, rounds: int) -> Iterator[Line]:
     what = f"repeat check, last {BOUND}, mean, panes of 60 s; column batches of {BATCH:,}"
     made, stream, pane_us = program(60), items(fleet), 60 * SECOND_US
     ours, replayed = Ours(made, BATCH), Ours(made, REPLAYED_BATCH)
-    ways: Ways = {
+    contenders: Contenders = {
         OURS: lambda: ours.core_only(fleet),
         "with commits": lambda: ours.with_commits(fleet),
         f"of {REPLAYED_BATCH}": lambda: replayed.core_only(fleet),
@@ -313,8 +314,8 @@ def _by_columns(fleet: Fleet, note: str, rounds: int) -> Iterator[Line]:
         BARE: lambda: bare(stream, pane_us),
     }
     if is_installed("bytewax"):
-        ways[MAP] = lambda: bytewax(stream, pane_us)
-        ways[BATCHES] = lambda: bytewax(stream, pane_us, by_batch=True)
+        contenders[MAP] = lambda: bytewax(stream, pane_us)
+        contenders[BATCHES] = lambda: bytewax(stream, pane_us, by_batch=True)
     notes = {
         OURS: f"the core only; {note}",
         "with commits": "the same, each batch in a commit of SQLite's",
@@ -323,14 +324,14 @@ def _by_columns(fleet: Fleet, note: str, rounds: int) -> Iterator[Line]:
         MAP: "stateful_map, in memory",
         BATCHES: "stateful_batch, in memory: the step is given lists, and runs the bare loop",
     }
-    seconds = measured(ways, rounds)
+    seconds = measured(contenders, rounds)
     for line in rates(what, UNIT, len(stream), seconds, goal=GOAL, notes=notes):
         if line.way == MAP and line.ratio is not None:
             verdict = "met" if line.ratio >= GOAL_RATIO else "NOT met"
             yield line._replace(goal=f"ours >= {GOAL_RATIO}x: {verdict}")
         else:
             yield line
-    if MAP not in ways:
+    if MAP not in contenders:
         yield missing(what, MAP, BRING)
 
 
@@ -338,20 +339,20 @@ def _narrow_panes(fleet: Fleet, rounds: int) -> Iterator[Line]:
     """Yield the lines of panes that hold two or three readings each."""
     what = f"the same, panes of 10 s, of two or three readings; column batches of {BATCH:,}"
     ours, stream = Ours(program(10), BATCH), items(fleet)
-    ways: Ways = {
+    contenders: Contenders = {
         OURS: lambda: ours.core_only(fleet),
         "with commits": lambda: ours.with_commits(fleet),
         BARE: lambda: bare(stream, 10 * SECOND_US),
     }
-    yield from rates(what, UNIT, len(stream), measured(ways, rounds))
+    yield from rates(what, UNIT, len(stream), measured(contenders, rounds))
 
 
 def _one_a_commit(fleet: Fleet) -> Iterator[Line]:
     """Yield the line of readings that come one at a time and are each committed."""
-    ways: Ways = {OURS: lambda: Ours(program(60), 1).with_commits(fleet)}
+    contenders: Contenders = {OURS: lambda: Ours(program(60), 1).with_commits(fleet)}
     count = sum(len(values) for _, values in fleet.values())
     what = "one reading at a time, each in a commit of its own"
-    yield from rates(what, UNIT, count, measured(ways, 1))
+    yield from rates(what, UNIT, count, measured(contenders, 1))
 
 
 def _one_by_one(fleet: Fleet, rounds: int) -> Iterator[Line]:
@@ -359,18 +360,19 @@ def _one_by_one(fleet: Fleet, rounds: int) -> Iterator[Line]:
     what = f"the same job, one reading at a time; panes of 60 s, packed every {GROUP:,} readings"
     stream, pane_us = items(fleet), 60 * SECOND_US
     single, handled = Ours(program(60), 1, GROUP), Ours(program(60, handler=True), BATCH)
-    ways: Ways = {
+    contenders: Contenders = {
         OURS: lambda: single.core_only(fleet),
         "by a handler": lambda: handled.core_only(fleet),
         BARE: lambda: bare(stream, pane_us),
     }
     if is_installed("bytewax"):
-        ways[MAP] = lambda: bytewax(stream, pane_us, source_batch=1)
+        contenders[MAP] = lambda: bytewax(stream, pane_us, source_batch=1)
     notes = {
         OURS: "batches of one, the core only",
         "by a handler": f"an Event for each reading to a Python handler, in batches of {BATCH:,}",
         MAP: "stateful_map, one reading enters the flow at a time",
     }
-    yield from rates(what, UNIT, len(stream), measured(ways, rounds), goal=GOAL_ONE, notes=notes)
-    if MAP not in ways:
+    seconds = measured(contenders, rounds)
+    yield from rates(what, UNIT, len(stream), seconds, goal=GOAL_ONE, notes=notes)
+    if MAP not in contenders:
         yield missing(what, MAP, BRING)

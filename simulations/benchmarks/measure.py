@@ -80,13 +80,7 @@ def rates(
 ) -> Iterator[Line]:
     """Yield a line a way for `count` things done in some CPU seconds; ours is the first.
 
-    Args:
-        what: what was done.
-        unit: of the rate, such as "adds/s": more is better.
-        count: how many of them.
-        seconds: way -> CPU seconds.
-        goal: the least rate that ours is to reach.
-        notes: way -> what has to be known.
+    More is better: `goal` is the least rate of ours. `seconds` and `notes` are by way.
     """
     ours = count / next(iter(seconds.values()))
     for at, (way, spent_s) in enumerate(seconds.items()):

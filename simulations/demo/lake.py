@@ -48,11 +48,7 @@ def _newest(table: Path, stream: int, identity: str) -> list[Row]:
 
 
 class Commands:
-    """Runs `lasp-edge` commands that print something and end.
-
-    Args:
-        command: the words before the sub-command.
-    """
+    """Runs `lasp-edge` commands that print something and end."""
 
     def __init__(self, children: Children, command: Sequence[str]) -> None:
         self._children = children

@@ -122,9 +122,7 @@ def _agreed(device: Device, report: Report, fleet: Value | None) -> str:
 def aligned(table: Sequence[Sequence[str]], left: Sequence[int] = (0, -1)) -> list[str]:
     """Return rows of equally many words as lines with aligned columns.
 
-    Args:
-        table: the rows, the head among them.
-        left: columns that are aligned to the left; the others are to the right.
+    The head is among the rows. The columns `left` are aligned to the left, the others to the right.
 
     >>> for line in aligned([("device", "samples", ""), ("pi-1", "1,204", "killed")]):
     ...     print(line)

@@ -133,11 +133,8 @@ class Stage:
     ) -> None:
         """Wait for a condition.
 
-        Args:
-            condition: is looked at several times a second.
-            most_s: how long to wait.
-            what: the condition in words, for when it does not come true.
-            moving: the time counts from the last change of what this returns.
+        `what` says it in words, for when it does not come true. The time counts from the last
+        change of what `moving` returns.
 
         Raises:
             Trouble: it did not come true, or a process ended by itself.

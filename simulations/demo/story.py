@@ -103,12 +103,7 @@ async def _cut_off(stage: Stage, device: Device) -> None:
 
 
 async def replay(stage: Stage, chaos_seed: int | None) -> None:
-    """Have each device read its part of a file, with accidents where they are asked for.
-
-    Args:
-        stage: who takes part.
-        chaos_seed: the accidents' seed; None for none.
-    """
+    """Have each device read its part of a file, with accidents where they are asked for."""
     await open_stage(stage)
     stage.say(
         f"Devices: {len(stage.devices)} agents; each reads its own device's lines of the file."

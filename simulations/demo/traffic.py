@@ -24,7 +24,6 @@ class Pace(NamedTuple):
     """How fast the devices measured.
 
     Attributes:
-        text: in words.
         per_second: readings of each device; None for a recording, which has no rate of its own.
     """
 
@@ -45,8 +44,6 @@ class Traffic(NamedTuple):
         sent_bytes: by the devices, over all sockets.
         received_bytes: by the devices.
         json_bytes: for every accepted reading, one by one.
-        readings: the number of accepted readings.
-        pace: how fast the devices measured.
     """
 
     sent_bytes: int
