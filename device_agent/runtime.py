@@ -96,14 +96,14 @@ class Runtime:
         will = core.beats.presence(online=False)
         self.link = Link(
             broker,
-            client_id=f"{core.topics.root}/{core.replica.device}",
+            client_id=f"{core.agent.topics.root}/{core.replica.device}",
             subscriptions=core.subscriptions(),
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=Random(core.replica.nonce),
         )
         self._stop_signal: int | None = None
         self._stop_sources = False
-        self._period_us = core.settings.interval_us // 2
+        self._period_us = core.agent.settings.interval_us // 2
         self._tick_us = 0
 
     def open(self) -> None:

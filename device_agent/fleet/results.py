@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreement, Agreements
 from device_agent.fleet.derived import Derived
 from device_agent.fleet.samples import Samples
 from device_agent.parts import Part, Publication
-from device_agent.settings import Settings
-from device_agent.state.counters import Counters, error_text
+from device_agent.state.counters import error_text
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
-from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.inputs import inputs_digest
-from lasp_edge.protocol.topics import Topics
 
 AnyFold = LocalFold | DynamicFold
 
@@ -72,38 +70,25 @@ class Results(Part):
     """The results of one device.
 
     Args:
-        plan: the program's plan.
+        agent: what all parts share.
         samples: the local folds' partials, and the fleet's entries of them.
         agreements: how far the fleet agrees.
         derived: the derived sets.
-        counters: where a fold is counted whose value cannot be made.
-        device: this device's name.
-        topics: where results are published.
-        settings: at which intervals; 0 for never.
     """
 
     name = "results"
 
     def __init__(
-        self,
-        plan: Plan,
-        samples: Samples,
-        agreements: Agreements,
-        derived: Derived,
-        counters: Counters,
-        device: str,
-        topics: Topics,
-        settings: Settings,
+        self, agent: Agent, samples: Samples, agreements: Agreements, derived: Derived
     ) -> None:
-        self._local_folds = dict(sorted(plan.local_folds.items()))
-        self._dynamic_folds = dict(sorted(plan.dynamic_folds.items()))
+        self._agent = agent
+        self._local_folds = dict(sorted(agent.plan.local_folds.items()))
+        self._dynamic_folds = dict(sorted(agent.plan.dynamic_folds.items()))
         self._samples = samples
         self._agreements = agreements
         self._derived = derived
-        self._counters = counters
-        self._device = device
-        self._topics = topics
-        self._timer = Timer(settings.results_us) if settings.results_us else None
+        every_us = agent.settings.results_us
+        self._timer = Timer(every_us) if every_us else None
         self._sent: dict[tuple[str, str | None], int] = {}
 
     def local(self) -> dict[str, dict[str, Result]]:
@@ -186,7 +171,7 @@ class Results(Part):
         try:
             parts = fold.fold.lower(result.partial, fold.resolution)
         except Exception as error:  # noqa: BLE001 - a user's fold may raise anything
-            self._counters.note(f"fold {fold.name}: {error_text(error)}")
+            self._agent.counters.note(f"fold {fold.name}: {error_text(error)}")
             parts = {}
         return {"parts": parts, **columns}
 
@@ -204,7 +189,7 @@ class Results(Part):
         if self._timer and not publication.pane_frame:
             self._timer.restart()
 
-    def become(self, _replica: Any) -> None:
+    def succeed(self) -> None:
         self.resend()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
@@ -223,7 +208,8 @@ class Results(Part):
             del self._sent[name, key]
 
     def _publication(self, name: str, key: str | None, text: bytes) -> Publication:
-        return Publication(self._topics.result(name, self._device, key), text, retain=True)
+        device = self._agent.replica.device
+        return Publication(self._agent.topics.result(name, device, key), text, retain=True)
 
     def report(self) -> dict[str, Any]:
         return {"values": self.plain()}

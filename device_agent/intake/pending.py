@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 
-from device_agent.fleet.pending_updates import PendingUpdates
+from device_agent.fleet.variables import PendingUpdates
 from device_agent.intake.progress import NO_TIME
 from device_agent.state.changes import ReadingRow
 from lasp_edge.folds.columns import Partial
