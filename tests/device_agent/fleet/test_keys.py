@@ -558,7 +558,7 @@ def restart_now_and_then(drawn, fleet):
     if drawn.random() < 0.2:
         device.restart()
         for other in fleet:
-            other.core.exchange.resend()
+            other.core.exchange.connected(other.now_us)
 
 
 @pytest.mark.parametrize("seed", range(5))
