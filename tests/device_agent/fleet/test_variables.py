@@ -472,7 +472,7 @@ def test_a_state_too_large_for_a_frame_is_not_published_and_said_so(device):
     for life in range(1, 6_000):
         state |= state.increment(Replica(life, 2**31 + life, "pi-1"), 10**6)
     device.core.variables.shared_states["total"].own |= state
-    device.core.exchange.resend()
+    device.core.exchange.connected(device.now_us)
     sizes = [len(p.payload) for p in device.tick()]
     assert max(sizes) <= MAX_FRAME_BYTES
     device.tick(20)
