@@ -16,7 +16,7 @@ from device_agent.fleet.peers import Peers
 from device_agent.fleet.published_fold import PublishedFold
 from device_agent.parts import Handler, Part, Publication
 from device_agent.state.changes import Changes
-from device_agent.state.facts import Settled
+from device_agent.state.facts import Facts, Settled
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
@@ -111,9 +111,8 @@ class Agreements(Part):
                 settled[name] = Settled(agreement.inputs, agreement.devices)
         if settled == self._settled:
             return None
-        self._settled, changes = settled, Changes()
-        changes.facts.settled = settled
-        return changes
+        self._settled = settled
+        return Changes(facts=Facts(settled=settled))
 
     def publications(self, _now_us: int) -> Iterator[Publication]:
         """Ask for entries that were missing for two beats."""

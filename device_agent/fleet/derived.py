@@ -26,8 +26,6 @@ class Derived:
         moved: derived variable -> how many times it changed since the start.
     """
 
-    __slots__ = ("_failures", "_flow", "_followed", "_reached", "moved")
-
     def __init__(self, agent: Agent) -> None:
         plan = agent.plan
         self._followed = frozenset(plan.followed)

@@ -18,6 +18,7 @@ from device_agent.clock import is_time
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
+from device_agent.state.facts import Facts
 from lasp_edge.protocol.admission import Known, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame
@@ -81,9 +82,8 @@ class Members(Part):
     def take_changes(self) -> Changes | None:
         if not self._changed:
             return None
-        self._changed, changes = False, Changes()
-        changes.facts.membership = self.membership
-        return changes
+        self._changed = False
+        return Changes(facts=Facts(membership=self.membership))
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Repeat the commands that were not heard for some time."""

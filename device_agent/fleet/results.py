@@ -8,6 +8,7 @@ key "", and its value and agreement share a topic.
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from device_agent.agent import Agent
@@ -82,8 +83,6 @@ class Results(Part):
         self, agent: Agent, samples: Samples, agreements: Agreements, derived: Derived
     ) -> None:
         self._agent = agent
-        self._local_folds = dict(sorted(agent.plan.local_folds.items()))
-        self._dynamic_folds = dict(sorted(agent.plan.dynamic_folds.items()))
         self._samples = samples
         self._agreements = agreements
         self._derived = derived
@@ -93,17 +92,21 @@ class Results(Part):
 
     def local(self) -> dict[str, dict[str, Result]]:
         """Return target of a local fold -> key -> value."""
-        return {
-            name: {key: Result(partial) for key, partial in self._samples.partials(name).items()}
-            for name in self._local_folds
-        }
+        return {fold.name: by_key for fold, by_key, _ in self._local()}
 
     def fleet(self) -> dict[str, dict[str, Result]]:
         """Return target of a dynamic fold -> key -> value."""
-        agreements = self._agreements.all()
-        return {
-            name: self._by_key(fold, agreements[name]) for name, fold in self._dynamic_folds.items()
-        }
+        return {fold.name: by_key for fold, by_key, _ in self._fleet()}
+
+    def _local(self) -> Iterator[FoldResults]:
+        for name, fold in sorted(self._agent.plan.local_folds.items()):
+            partials = self._samples.partials(name)
+            yield FoldResults(fold, {key: Result(p) for key, p in partials.items()}, None)
+
+    def _fleet(self) -> Iterator[FoldResults]:
+        for name, agreement in self._agreements.all().items():
+            fold = self._agent.plan.dynamic_folds[name]
+            yield FoldResults(fold, self._by_key(fold, agreement), agreement)
 
     def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
         entries, found = self._samples.published[fold.source.name].entries, {}
@@ -114,30 +117,22 @@ class Results(Part):
             found[key] = Result(total.partial, inputs, total.devices, settled, offline)
         return found
 
-    def _folds(self) -> Iterator[FoldResults]:
-        for name, by_key in self.local().items():
-            yield FoldResults(self._local_folds[name], by_key, None)
-        agreements = self._agreements.all()
-        for name, fold in self._dynamic_folds.items():
-            yield FoldResults(fold, self._by_key(fold, agreements[name]), agreements[name])
-
     def plain(self) -> dict[str, dict[str, Any]]:
         """Return every fold's value: parts, columns, inputs, agreement; by key if it has keys.
 
         Derived sets stand among them: how many elements, and which.
         """
         found: dict[str, dict[str, Any]] = {}
-        for fold, by_key, agreement in self._folds():
-            agreed = _agreed(agreement) if agreement else {}
+        for fold, by_key, agreement in chain(self._local(), self._fleet()):
             if fold.keyed:
                 keys = {key: self._of_key(fold, result) for key, result in by_key.items()}
-                found[fold.name] = {"keys": keys} | agreed
+                found[fold.name] = {"keys": keys} | _agreed(agreement)
             elif by_key:
                 found[fold.name] = self._whole(fold, by_key[""], agreement)
         return found | {name: self._derived.plain(name) for name in sorted(self._derived.moved)}
 
     def _current(self) -> Iterator[CurrentValue]:
-        for fold, by_key, agreement in self._folds():
+        for fold, by_key, agreement in chain(self._local(), self._fleet()):
             name = fold.name
             if not fold.keyed:
                 for result in by_key.values():
@@ -154,7 +149,7 @@ class Results(Part):
             yield CurrentValue(name, None, moved, partial(self._derived.plain, name))
 
     def _whole(self, fold: AnyFold, result: Result, agreement: Agreement | None) -> dict[str, Any]:
-        return self._value(fold, result) | (_agreed(agreement) if agreement else {})
+        return self._value(fold, result) | _agreed(agreement)
 
     def _of_key(self, fold: AnyFold, result: Result) -> dict[str, Any]:
         value = self._value(fold, result)
@@ -175,12 +170,8 @@ class Results(Part):
             parts = {}
         return {"parts": parts, **columns}
 
-    def resend(self) -> None:
-        """Publish everything again, whether it changed or not."""
-        self._sent = dict.fromkeys(self._sent, 0)
-
     def connected(self, _now_us: int) -> None:
-        self.resend()
+        self.succeed()
         if self._timer:
             self._timer.restart()
 
@@ -190,7 +181,8 @@ class Results(Part):
             self._timer.restart()
 
     def succeed(self) -> None:
-        self.resend()
+        """Publish everything again, whether it changed or not."""
+        self._sent = dict.fromkeys(self._sent, 0)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Publish what changed; an empty text where a key is gone."""
@@ -215,7 +207,9 @@ class Results(Part):
         return {"values": self.plain()}
 
 
-def _agreed(agreement: Agreement) -> dict[str, Any]:
+def _agreed(agreement: Agreement | None) -> dict[str, Any]:
+    if agreement is None:
+        return {}
     return {
         "inputs": agreement.inputs,
         "devices": agreement.devices,

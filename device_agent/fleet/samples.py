@@ -13,6 +13,7 @@ from device_agent.fleet.published_fold import PublishedFold
 from device_agent.fleet.sets import Sets
 from device_agent.parts import Part
 from device_agent.state.changes import Changes
+from device_agent.state.facts import Facts
 from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
@@ -116,8 +117,5 @@ class Samples(Part):
             self._counters.note(reason)
 
     def take_changes(self) -> Changes | None:
-        if self._new_key_versions is None:
-            return None
-        changes = Changes()
-        changes.facts.key_versions, self._new_key_versions = self._new_key_versions, None
-        return changes
+        new, self._new_key_versions = self._new_key_versions, None
+        return None if new is None else Changes(facts=Facts(key_versions=new))

@@ -29,8 +29,6 @@ class Sets:
         moved: variable -> key -> what happened since `take_moved`; None: fold it anew.
     """
 
-    __slots__ = ("_agent", "_due", "_heap", "_stored", "_variables", "held", "moved")
-
     def __init__(self, agent: Agent, variables: Sequence[Variable]) -> None:
         self._agent, self._stored = agent, agent.stored
         self._variables = {variable.name: variable for variable in variables}

@@ -89,6 +89,5 @@ class Succession(Part):
     def take_changes(self) -> Changes | None:
         if not self._changed:
             return None
-        self._changed, changes = False, Changes()
-        changes.replica = self._agent.replica
-        return changes
+        self._changed = False
+        return Changes(replica=self._agent.replica)

@@ -5,6 +5,7 @@ deltas become part of this device's variables together, when the batch is joined
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from crdts import Lattice
@@ -16,6 +17,7 @@ from device_agent.parts import Part
 from lasp_edge.language.updates import Mutation
 
 
+@dataclass(slots=True)
 class PendingUpdates:
     """The checked updates of one batch: samples by column, and joined deltas.
 
@@ -24,11 +26,8 @@ class PendingUpdates:
         deltas: variable -> delta; handlers already see it, the store does not have it yet.
     """
 
-    __slots__ = ("deltas", "samples")
-
-    def __init__(self) -> None:
-        self.samples: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-        self.deltas: dict[str, Lattice] = {}
+    samples: dict[tuple[str, str], tuple[list[int], list[int]]] = field(default_factory=dict)
+    deltas: dict[str, Lattice] = field(default_factory=dict)
 
     def extend(self, name: str, key: str, values: Sequence[int], times_us: Sequence[int]) -> None:
         """Add quantised samples in the order of their acceptance, each one checked before."""
@@ -97,13 +96,8 @@ class Variables(Part):
             deltas.append((name, getattr(state, mutator)(self._agent.replica, *arguments)))
             if len(requested) > 1:
                 ahead[name] = state | deltas[-1][1]
-        columns = updates.samples
-        for where, value, time_us in samples:
-            known = columns.get(where)
-            if known is None:
-                known = columns[where] = ([], [])
-            known[0].append(value)
-            known[1].append(time_us)
+        for (name, key), value, time_us in samples:
+            updates.extend(name, key, (value,), (time_us,))
         for name, delta in deltas:
             self._states[name].join(delta)
             updates.add(name, delta)

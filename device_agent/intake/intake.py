@@ -22,6 +22,7 @@ from device_agent.intake.progress import IntakeProgress, SourceProgress
 from device_agent.intake.routes import Route, first_us
 from device_agent.parts import Part
 from device_agent.state.changes import BLOCK_US, BlockId, Changes, Restored
+from device_agent.state.facts import Facts
 from device_agent.state.panes import Panes
 
 COLUMN_LEAST = 8
@@ -76,9 +77,9 @@ class Intake(Part):
         self.identities = Identities(restored.last_blocks)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
-        found = (settings, self._routes, progress, self.identities, panes)
+        found = (agent, self._routes, progress, self.identities, panes)
         self._by_column = ByColumn(*found)
-        self._one_by_one = OneByOne(plan, agent.replica.device, *found, variables)
+        self._one_by_one = OneByOne(*found, variables)
         self.column_least = COLUMN_LEAST
         self._pending = PendingBatch()
         self._changes = Changes()
@@ -134,10 +135,6 @@ class Intake(Part):
             PaneRange(target.stream, least_us // target.span_us * target.span_us, end_us)
             for target in self._routes[block.event].targets
         ]
-
-    def recall(self, block: BlockId, stored: bytes | None) -> None:
-        """Take a block that was wanted into memory; None: the store does not hold it."""
-        self.identities.recall(block, stored)
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Accept what is acceptable of a batch; it waits for the next `join`."""
@@ -207,9 +204,7 @@ class Intake(Part):
         if self.progress.promised_us == self._noted_us:
             return None
         self._noted_us = self.progress.promised_us
-        notes = Changes()
-        notes.facts.promised_us = self._noted_us
-        return notes
+        return Changes(facts=Facts(promised_us=self._noted_us))
 
     def committed(self) -> None:
         self.identities.forget()

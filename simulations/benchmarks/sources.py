@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from device_agent.sources import SourceContext, source_from_spec
+from device_agent.sources.choice import source_from_spec
+from device_agent.sources.source import SourceContext
 
 ROWS = 50_000
 DEVICES = 3
