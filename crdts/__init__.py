@@ -14,8 +14,8 @@
 - `membership`: which devices were retired, and up to which of their writes they count
 - `frontier`: how far every device has come
 - `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
-- `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order),
-  `bounded_tokens` (its readers) and `samples` (columns on the wire)
+- `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order)
+  and `samples` (columns on the wire)
 - `mutator`: the mark of the methods by which programs write
 - `incremental`: what sets tell those who keep something up to date with them
 - `derived_set`: a set that follows from others, as a state

@@ -1,12 +1,7 @@
 """The state of a bounded set: the samples `lo < seq <= hi` of the writer that wrote last.
 
-Join, order, delta and wire form. How a writer adds and drops samples is `crdts.bounded_lww_set`'s,
-how a reader is told of them `crdts.bounded_tokens`'.
-
-The greater replica replaces the lesser one's state whole. Of one replica, `lo` and `hi` are the
-greater ones, and the samples above `lo` come from both sides. The greater limits win.
-
-Cost: see `crdts.bounded_lww_set`.
+Join, order, delta and wire form, as `crdts.bounded_lww_set` states them. How a writer adds and
+drops samples, and how a reader is told of them, is there too.
 """
 
 from collections.abc import Iterator, Sequence

@@ -41,10 +41,7 @@ def check_fold(
 def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) -> None:
     """Check every fold of a program, of its windows and of its variables.
 
-    Args:
-        program: the program.
-        examples: how many cases to draw for each law and fold.
-        seed: what they are drawn by.
+    `examples` cases are drawn by `seed` for each law and fold.
 
     Raises:
         AssertionError: a law is broken; the text shows the smallest counter-example.

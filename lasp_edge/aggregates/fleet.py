@@ -52,7 +52,6 @@ class Total(NamedTuple):
     """One key over the fleet.
 
     Attributes:
-        partial: the combination.
         digest: of the entries that it was made from, under the membership.
         devices: how many devices have the key.
     """
@@ -94,11 +93,9 @@ class FleetFold:
     """The entries of one local fold.
 
     Args:
-        fold: the fold.
         keyed: whether it has keys; one without has the only key "".
 
     Attributes:
-        fold: the fold.
         seq: the number of this device's newest row in this life.
     """
 

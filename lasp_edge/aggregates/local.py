@@ -26,7 +26,7 @@ from typing import Any
 
 from crdts import BoundedLWWSet
 from crdts.samples import HeldSample
-from lasp_edge.aggregates.sliding import Queue, keyed, queue
+from lasp_edge.aggregates.sliding import TwoStacks, keyed
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 
@@ -48,7 +48,6 @@ class WindowFold:
     """The partial of a bounded set.
 
     Attributes:
-        fold: the fold.
         partial: of the samples that the set held when it was last folded.
     """
 
@@ -58,16 +57,14 @@ class WindowFold:
         self.fold = fold
         self.partial = fold.zero
         self._slides = False
-        self._queue: Queue | None = None
+        self._queue: TwoStacks | None = None
 
     def update(self, state: BoundedLWWSet, moved: Moved | None) -> bool:
         """Fold a changed set; return whether the partial is another one now.
 
-        A set with a hole is not folded: the partial stays what it was.
+        `moved` is what came and went since the last time; None: fold it anew.
 
-        Args:
-            state: the set.
-            moved: what came and went since the last time; None: fold it anew.
+        A set with a hole is not folded: the partial stays what it was.
 
         Raises:
             FoldError: see there.
@@ -97,7 +94,7 @@ class WindowFold:
                 fold.retract(self.partial, _folded(fold, went)), _folded(fold, came)
             )
         if self._queue is None:
-            self._queue = queue(fold)
+            self._queue = TwoStacks(fold)
             came, went = state.samples(), []
         for time_us, value, _ in came:
             self._queue.push(fold.lift(value, time_us))
@@ -113,12 +110,7 @@ def _folded(fold: Fold, samples: Sequence[HeldSample]) -> Partial:
 class ElementsFold:
     """The partial of a set's elements, each of which has a partial of its own.
 
-    Args:
-        fold: the fold.
-        sample: gives what the fold lifts for an element.
-
     Attributes:
-        fold: the fold.
         partial: of the elements that are in, without those that the fold could not take.
     """
 

@@ -4,9 +4,9 @@ Three structures, chosen by what the fold declares (its combine is commutative, 
 to keep an order):
 
 - with an inverse a total is kept: what goes is **retracted**. O(1).
-- first in, first out, without an inverse: **two stacks**. Pushed partials are totalled as they
-  come; when the oldest is wanted they are turned over, each with the total of all that are younger.
-  O(1) amortised.
+- first in, first out, without an inverse: **two stacks** (`TwoStacks`). Pushed partials are
+  totalled as they come; when the oldest is wanted they are turned over, each with the total of all
+  that are younger. O(1) amortised.
 - in any order, without an inverse: a balanced **tree** whose leaves are the partials and whose
   inner nodes are the combinations of their two children. O(log n).
 
@@ -29,7 +29,6 @@ Algorithms", DEBS 2017 (two stacks).
 """
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Hashable
 
 from lasp_edge.folds.columns import Partial
@@ -57,39 +56,9 @@ class Keyed(ABC):
         """Return how many keys have a partial."""
 
 
-class Queue(ABC):
-    """The total of partials that leave in the order in which they came."""
-
-    @property
-    @abstractmethod
-    def total(self) -> Partial:
-        """The combination of all partials; the fold's zero without any."""
-
-    @abstractmethod
-    def push(self, partial: Partial) -> None:
-        """Add the youngest partial."""
-
-    @abstractmethod
-    def pop(self) -> Partial:
-        """Take the oldest partial away and return it.
-
-        Raises:
-            IndexError: the queue is empty.
-        """
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return how many partials there are."""
-
-
 def keyed(fold: Fold) -> Keyed:
     """Return the total by key that suits the fold."""
     return RetractedKeys(fold) if fold.invertible else TreeOfKeys(fold)
-
-
-def queue(fold: Fold) -> Queue:
-    """Return the queue that suits the fold."""
-    return RetractedQueue(fold) if fold.invertible else TwoStacks(fold)
 
 
 class RetractedKeys(Keyed):
@@ -188,37 +157,8 @@ class TreeOfKeys(Keyed):
         self._nodes = nodes
 
 
-class RetractedQueue(Queue):
-    """A queue for a fold with an inverse: O(1)."""
-
-    __slots__ = ("_fold", "_partials", "_total")
-
-    def __init__(self, fold: Fold) -> None:
-        self._fold = fold
-        self._partials: deque[Partial] = deque()
-        self._total = fold.zero
-
-    @property
-    def total(self) -> Partial:
-        return self._total
-
-    def push(self, partial: Partial) -> None:
-        self._partials.append(partial)
-        self._total = self._fold.combine(self._total, partial)
-
-    def pop(self) -> Partial:
-        if not self._partials:
-            raise IndexError("pop from an empty queue")
-        gone = self._partials.popleft()
-        self._total = self._fold.retract(self._total, gone)
-        return gone
-
-    def __len__(self) -> int:
-        return len(self._partials)
-
-
-class TwoStacks(Queue):
-    """A queue for any fold: O(1) amortised.
+class TwoStacks:
+    """The total of partials that leave in the order in which they came: O(1) amortised.
 
     `_older` holds the partials that leave next, last first, each with the total of itself and of
     what stands before it there; `_younger` the others, with one total.
@@ -234,14 +174,21 @@ class TwoStacks(Queue):
 
     @property
     def total(self) -> Partial:
+        """The combination of all partials; the fold's zero without any."""
         older = self._older[-1][1] if self._older else self._fold.zero
         return self._fold.combine(older, self._younger_total)
 
     def push(self, partial: Partial) -> None:
+        """Add the youngest partial."""
         self._younger.append(partial)
         self._younger_total = self._fold.combine(self._younger_total, partial)
 
     def pop(self) -> Partial:
+        """Take the oldest partial away and return it.
+
+        Raises:
+            IndexError: there is none.
+        """
         if not self._older:
             self._turn_over()
         if not self._older:

@@ -16,7 +16,7 @@ from functools import reduce
 from math import isfinite
 from typing import Any
 
-from lasp_edge.aggregates.sliding import keyed, queue
+from lasp_edge.aggregates.sliding import TwoStacks, keyed
 from lasp_edge.folds.columns import Algebra, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
@@ -122,7 +122,7 @@ def lower_is_total(fold: Fold, a: TimedValues) -> Sides:
 def sliding_equals_recomputation(fold: Fold, a: TimedValues, b: TimedValues) -> Sides:
     """Sliding, by key and in order, gives what combining afresh gives."""
     before, after = ([fold.lift(*sample) for sample in samples] for samples in (a, b))
-    by_key, in_order = keyed(fold), queue(fold)
+    by_key, in_order = keyed(fold), TwoStacks(fold)
     for n, partial in enumerate(before + after):
         in_order.push(partial)
         by_key.put(n if n < len(a) else n - len(a), partial)  # those of b replace those of a

@@ -77,10 +77,7 @@ def _nested(where: str, fold: Fold) -> Iterator[tuple[str, Fold]]:
 def verdicts(fold: Fold, *, examples: int = EXAMPLES, seed: int = 0) -> list[LawVerdict]:
     """Return whether a fold keeps each law.
 
-    Args:
-        fold: the fold, at the resolution of its samples.
-        examples: how many cases to draw for each law.
-        seed: what they are drawn by.
+    For each law, `examples` cases are drawn after all small ones.
 
     Raises:
         ValueError: the fold refuses all samples that were tried.

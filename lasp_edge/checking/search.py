@@ -62,11 +62,7 @@ def _shown(fold: Fold, samples: tuple[TimedValue, ...]) -> str:
 def smallest_broken(law: Law, fold: Fold, examples: int, random: Random) -> Broken | None:
     """Return a smallest case that breaks the law, or None where none was found.
 
-    Args:
-        law: the law.
-        fold: the fold, at the resolution of its samples.
-        examples: how many cases to draw after the small ones.
-        random: where they are drawn from.
+    `examples` cases are drawn from `random` after all small ones.
     """
     for case in _cases(len(signature(law).parameters) - 1, fold, examples, random):
         broken = _tried(law, fold, case)

@@ -47,14 +47,7 @@ from lasp_edge.dataflow.written import Named
 
 
 class Dataflow(DerivedVariables):
-    """The variables of one replica, and those who wait for them.
-
-    Args:
-        replica: who writes here.
-
-    Attributes:
-        definitions: how each derived variable is made.
-    """
+    """The variables of one replica, and those who wait for them."""
 
     def read(self, variable: Named, threshold: Any = None) -> Read:
         """Return the value of a variable as soon as it meets a threshold.

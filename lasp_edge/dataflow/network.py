@@ -17,8 +17,6 @@ class Network:
     """Nodes by the names of their variables.
 
     Attributes:
-        graph: what is made from what.
-        nodes: name -> node.
         spreading: a change is on its way; nothing may be written meanwhile.
     """
 

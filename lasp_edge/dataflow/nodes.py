@@ -22,7 +22,6 @@ class Node(ABC):
     """What stands behind a variable's name.
 
     Attributes:
-        name: the variable's.
         sources: what it is made from; none for a leaf.
         failures: how often a function of the user's failed, and what it was given was left aside.
     """

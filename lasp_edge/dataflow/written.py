@@ -24,9 +24,6 @@ Named = Variable | str
 class WrittenVariables:
     """The variables of one replica that are not derived.
 
-    Args:
-        replica: who writes here.
-
     Attributes:
         definitions: how each derived variable is made.
     """
@@ -41,10 +38,6 @@ class WrittenVariables:
 
     def declare(self, bottom: Lattice, name: str) -> Variable:
         """Declare a variable that replicas share; declaring it again returns it as it is.
-
-        Args:
-            bottom: the state it starts with.
-            name: unique in the dataflow.
 
         Raises:
             ValueError: the name stands for something else already.

@@ -32,11 +32,7 @@ from lasp_edge.variables import Variable, named
 
 
 class Derivations:
-    """The derived sets and the waiting handlers of a draft.
-
-    Args:
-        draft: where they are declared.
-    """
+    """The derived sets and the waiting handlers of a draft."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -47,12 +43,7 @@ class Derivations:
     ) -> Variable:
         """Declare a derived set.
 
-        Args:
-            name: a new name.
-            operator: as in `Derivation`.
-            sources: the variables that it is made from, or their names.
-            function: of a map or filter; None for the other operators.
-            version: of the meaning of `function`.
+        `function` is that of a map or filter, else None; `version` is that of its meaning.
 
         Raises:
             ValueError: something does not fit; nothing is declared then.

@@ -25,9 +25,6 @@ from lasp_edge.variables import Variable, named
 class Draft:
     """The tables of a program that is being written, by name.
 
-    Args:
-        name: the program's name.
-
     Attributes:
         keys: the key functions of windows and variables.
         local: target -> the variable and the fold of a local fold.

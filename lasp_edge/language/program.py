@@ -46,6 +46,8 @@ _ONE = Resolution("1")
 class Program:
     """A fleet's computation: events, variables, folds and windows under one name.
 
+    Every method raises ValueError where something does not fit; nothing is declared then.
+
     Args:
         name: names the fleet on the broker and is part of every stream id.
     """
@@ -137,9 +139,6 @@ class Program:
 
         Returns:
             The variable.
-
-        Raises:
-            ValueError: something does not fit; nothing is declared then.
         """
         event, variable = self._draft.event(source), self._draft.variable(into)
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
@@ -174,9 +173,6 @@ class Program:
             source: a dynamic `BoundedLWWSet` variable.
             fold: a fold such as `folds.mean()`, or its factory.
             target: a new name, or a declared variable whose shape fits the fold's partial.
-
-        Raises:
-            ValueError: something does not fit; nothing is declared then.
         """
         made = as_fold(fold)
         source = self._draft.variable(source)
@@ -197,9 +193,6 @@ class Program:
             fold: the fold that made the partials, as in the talk's `fold_dynamic(local, fold,
                 target)`; it may be left out, as in `fold_dynamic(local, target)`.
             target: a new name or a declared variable.
-
-        Raises:
-            ValueError: something does not fit; nothing is declared then.
         """
         draft = self._draft
         if target is None:
@@ -244,9 +237,6 @@ class Program:
             slide_s: distance of the starts in seconds; the size where it is left out.
             key: gives the text by which readings are grouped.
             version: raise it when the meaning of `key` changes.
-
-        Raises:
-            ValueError: something does not fit; nothing is declared then.
         """
         draft, what = self._draft, f"window {name!r}"
         if named(name, "window") in draft.windows or name in draft.variables:
@@ -277,9 +267,6 @@ class Program:
                 it fails has no image, and is counted.
             name: a new name.
             version: raise it when the meaning of `function` changes.
-
-        Raises:
-            ValueError: something does not fit; nothing is declared then.
         """
         return self._derived_sets().derive(name, "map", (source,), function, version)
 

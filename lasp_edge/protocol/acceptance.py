@@ -140,15 +140,9 @@ class Acceptance:
     """Turns a fleet's messages into rows, for one program.
 
     Args:
-        windows: of the program.
         local_folds: those whose entries devices publish.
-        topics: the fleet's.
         incarnations: the greatest that is known of each device.
         membership: the member commands that were taken before.
-
-    Attributes:
-        topics: the fleet's.
-        membership: all member commands that were taken.
     """
 
     def __init__(

@@ -28,8 +28,6 @@ class PaneEntries(NamedTuple):
     """Pane entries of one stream and one replica, by column; all columns are equally long.
 
     Attributes:
-        stream: the stream id.
-        span_us: length of a pane.
         incarnation: with `nonce` the replica that wrote them, which may be an earlier one of the
             frame's device.
         nonce: see `incarnation`.

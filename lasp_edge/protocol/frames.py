@@ -51,9 +51,7 @@ class VariableFrame(Frame):
     has the one key "" in shard 0. Of one with keys an entry may be empty.
 
     Attributes:
-        variable: the variable's name.
         stream: the id of the local fold that made the partials; 0 for a shared state.
-        shard: which of the variable's shards it is.
         keys: sorted.
         seqs: the seq of the replica at which each key last changed, at most `number`.
         columns: one tuple for each fold column, as long as `keys`; of a shared state the one
@@ -102,7 +100,6 @@ class VariableReport(NamedTuple):
     """What a device holds of one variable.
 
     Attributes:
-        variable: its name.
         seq: the device's newest seq there.
         digest: of the whole variable, as the device holds it.
         own: sum of the hashes of the device's own entries, modulo 2**64; None where it does not

@@ -107,11 +107,7 @@ def advance(
 ) -> Coverage:
     """Return the frontier that the merged promises and ticks allow.
 
-    Args:
-        before: F so far; None is bottom.
-        liveness: everything that was merged.
-        roster: the devices that are expected; None for whoever was heard.
-        dead_after_us: see above.
+    `before` is F so far, where None is bottom; a roster of None means whoever was heard.
     """
     promises = liveness.promises.entries
     known = promises if roster is None else roster

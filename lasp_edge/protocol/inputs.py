@@ -30,11 +30,8 @@ def text_hash(text: str) -> int:
 def entry_hash(key: str, device: str, version: Version, parts: Iterable[ColumnValue]) -> int:
     """Return the hash of one owned entry.
 
-    Args:
-        key: its key.
-        device: whose it is.
-        version: the replica that wrote it, and the seq at which that key last changed.
-        parts: of the partial: integers in decimal, bytes in hexadecimal, None as empty text.
+    The seq of `version` is that at which the key last changed. Integers are written in decimal,
+    bytes in hexadecimal, None as empty text.
     """
     fields = [key, device, *map(str, version), *map(_text, parts)]
     return text_hash("\x1f".join(fields))
@@ -50,22 +47,12 @@ def membership_text(membership: Membership) -> str:
 
 
 def variable_digest(entry_hashes: Iterable[int], membership: str = "") -> int:
-    """Return the digest of a dynamic variable's entries under a membership.
-
-    Args:
-        entry_hashes: `entry_hash` of each entry that counts.
-        membership: canonical text of who was retired; empty while nobody was.
-    """
+    """Return the digest of a dynamic variable's entries under a membership."""
     return (sum(entry_hashes) + text_hash(membership)) % MODULUS
 
 
 def inputs_digest(digest: int, stream: int) -> str:
-    """Return the `inputs` of a dynamic fold, 16 hexadecimal digits.
-
-    Args:
-        digest: the `variable_digest` of the variable it folds.
-        stream: the fold's stream id.
-    """
+    """Return the `inputs` of a dynamic fold, 16 hexadecimal digits."""
     return format((digest + text_hash(str(stream))) % MODULUS, "016x")
 
 

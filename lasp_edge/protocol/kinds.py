@@ -55,7 +55,6 @@ class FrameKind(NamedTuple):
     """One kind of frame.
 
     Attributes:
-        frame: its class.
         topic: the level of its topics that names the kind.
         subscribers: who subscribes to it.
         guard: why a reader refuses a frame, given what it knows; see `admission`.
@@ -128,10 +127,7 @@ def topic_of(frame: Frame, topics: Topics) -> str:
 def subscriptions(topics: Topics, subscriber: Subscriber, device: str = "") -> list[str]:
     """Return the topic filters for all frames that a subscriber takes.
 
-    Args:
-        topics: of the fleet.
-        subscriber: who subscribes.
-        device: whose frames an addressee takes; its own name.
+    An addressee takes those about `device`, itself.
     """
     rows = [row for row in FRAME_KINDS.values() if row.subscribers & subscriber]
     if subscriber is Subscriber.ADDRESSEE:

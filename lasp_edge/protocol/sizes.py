@@ -22,9 +22,6 @@ SHARD_OVERHEAD_BYTES = FRAME_OVERHEAD_BYTES + 300 + 5 * MAX_COLUMNS
 def entry_bytes(key: str, columns: int, binary: int = 0) -> int:
     """Return an upper bound for the bytes that one entry adds to a frame.
 
-    Args:
-        key: its key.
-        columns: how many columns its fold has.
-        binary: how many bytes its binary parts have, together.
+    `binary` is how many bytes its binary parts have, together.
     """
     return len(key.encode()) + 5 + 9 * (3 + columns) + binary

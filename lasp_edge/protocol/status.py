@@ -61,10 +61,7 @@ TRANSITIONS: Final = (
 def status_after(before: str | None, *, passed: bool, differs: bool) -> str:
     """Return the status of a window's result.
 
-    Args:
-        before: the newest row's status; None where the window has no row yet.
-        passed: whether the frontier has passed the window's end.
-        differs: whether the result differs from the newest row's.
+    The arguments are those of a `Transition`.
     """
     (after,) = (
         case.after

@@ -61,11 +61,7 @@ class Address(NamedTuple):
 
 
 class Topics:
-    """The topics of one fleet.
-
-    Args:
-        fleet: the fleet's name.
-    """
+    """The topics of one fleet."""
 
     def __init__(self, fleet: str) -> None:
         self.root = f"{PREFIX}/{level(fleet)}"
@@ -73,10 +69,7 @@ class Topics:
     def of(self, kind: str, device: str, *names: str) -> str:
         """Return the topic of one device's frames of a kind.
 
-        Args:
-            kind: as `lasp_edge.protocol.kinds` names it.
-            device: whom the frames concern.
-            *names: what follows, such as a variable's name and shard.
+        `names` follow the device's, such as a variable's name and shard.
         """
         return "/".join((self.root, shard_of(device), kind, level(device), *map(level, names)))
 

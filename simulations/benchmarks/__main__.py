@@ -13,7 +13,7 @@ from importlib import import_module
 
 from simulations.benchmarks.measure import HEAD, MET, MISSED, Line, show
 
-NAMES = ("ingest", "crdts", "sizes", "dynamic", "quantile", "claims")
+NAMES = ("ingest", "crdts", "sizes", "dynamic", "quantile")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

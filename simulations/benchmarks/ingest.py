@@ -223,11 +223,7 @@ def bytewax(
 ) -> dict[str, Totals]:
     """Do the job in one stateful step of a bytewax flow with one worker.
 
-    Args:
-        stream: the readings.
-        pane_us: length of a pane.
-        by_batch: the step is given lists.
-        source_batch: the number of readings that enter the flow at once.
+    The step is given lists `by_batch`; `source_batch` readings enter the flow at once.
     """
     operators, testing = import_module("bytewax.operators"), import_module("bytewax.testing")
     flow = import_module("bytewax.dataflow").Dataflow("ingest")

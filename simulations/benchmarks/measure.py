@@ -117,12 +117,7 @@ def sizes(
 ) -> Iterator[Line]:
     """Yield a line a way for sizes; ours is the first, less is better.
 
-    Args:
-        what: what was made.
-        unit: of the size, such as "B".
-        figures: way -> size.
-        goal: the greatest size that ours is to have.
-        notes: way -> what has to be known.
+    Arguments as for `rates`; `goal` is the greatest size that ours is to have.
     """
     ours = next(iter(figures.values()))
     for at, (way, size) in enumerate(figures.items()):

@@ -49,7 +49,6 @@ class Evidence(NamedTuple):
     """What there is to check.
 
     Attributes:
-        program: the program.
         values: what each device holds at the end, by device and name.
         readings: each device's accepted readings in the order of acceptance.
         globals: current rows of the lake's table of fleet-wide values, by name.

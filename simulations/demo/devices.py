@@ -109,11 +109,7 @@ class Device:
     """A device: it can be started, killed, cut off and let in again.
 
     Args:
-        name: the device's name.
         words: the agent's command line, without device, broker, data directory and report.
-        children: starts its process.
-        broker: what its wire leads to.
-        data_dir: a folder of its own.
     """
 
     def __init__(

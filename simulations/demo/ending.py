@@ -40,10 +40,6 @@ _OF_THE_FILE = {
 async def finish(stage: Stage, pace: Pace) -> int:
     """Wait for Spark, end the devices, and say what came of it.
 
-    Args:
-        stage: everything, settled.
-        pace: how fast the devices measured.
-
     Returns:
         The exit code.
     """

@@ -51,7 +51,6 @@ class Commands:
     """Runs `lasp-edge` commands that print something and end.
 
     Args:
-        children: starts them.
         command: the words before the sub-command.
     """
 

@@ -140,10 +140,7 @@ class Children:
     ) -> Child:
         """Start a process.
 
-        Args:
-            name: what to call it, in any letters.
-            words: the command line.
-            on_line: takes each line of its standard output; without it they go to the log.
+        `on_line` takes each line of its standard output; without it they go to the log.
         """
         log = self.folder / f"{self._started}.log"
         self._started += 1

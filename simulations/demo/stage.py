@@ -47,10 +47,6 @@ class Cast:
 class Stage:
     """Everything that runs during a demo; leaving the block ends all of it.
 
-    Args:
-        cast: who takes part.
-        screen: where progress is shown.
-
     Attributes:
         broker: the private broker, from the block's beginning.
         devices: by name, from the block's beginning.

@@ -101,9 +101,7 @@ def _compared(ratio: float) -> str:
 def json_bytes(program: str, readings: Iterable[Reading]) -> int:
     """Return what shipping every reading as JSON would cost.
 
-    Args:
-        program: the program's name, the first level of the topic.
-        readings: all that were accepted.
+    `program` is the first level of the topic.
     """
     return sum(_publish_bytes(program, reading) for reading in readings)
 

@@ -13,9 +13,6 @@ _KINDS = {row.topic: row for row in FRAME_KINDS.values()}
 class SimulatedBroker:
     """An MQTT broker, as far as a fleet sees it.
 
-    Args:
-        topics: of the fleet.
-
     Attributes:
         retained: topic -> payload.
         entries: the newest entry of each (variable, shard, device) that was ever passed on.

@@ -21,12 +21,6 @@ from lasp_edge.language.plan import Plan
 class SimulatedDevice:
     """A device that runs, or is switched off.
 
-    Args:
-        name: the device's name.
-        directory: its data directory.
-        program: what it computes.
-        settings: of its agent.
-
     Attributes:
         durable: the running agent's core and store; None while it is switched off.
         cut_steps: for how many steps its connection is broken.

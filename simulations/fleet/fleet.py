@@ -24,14 +24,11 @@ class Fleet:
     """Devices, a broker, a lander and an operator, on virtual time.
 
     Args:
-        program: what they compute.
         size: how many devices: `pi-0`, `pi-1`, ...
         seed: of everything that is drawn.
         faults: what may go wrong until `settle`.
-        settings: of every agent.
 
     Attributes:
-        devices: by name.
         hub: broker, lander and operator.
         kills: the number of agents that were killed and started again.
     """

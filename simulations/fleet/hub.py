@@ -19,12 +19,6 @@ IN_FLIGHT = 20
 class Hub:
     """All of a fleet but its devices.
 
-    Args:
-        topics: of the fleet.
-        lander: takes what lands.
-        random: draws the faults.
-        faults: what may go wrong.
-
     Attributes:
         now_us: virtual time.
         published_bytes: of all topics and payloads that agents published.

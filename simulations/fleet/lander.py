@@ -22,7 +22,6 @@ class SimulatedLander:
 
     Args:
         lake: the lake's id; devices send everything to another one anew.
-        program: whose frames are taken.
         membership: the commands that the lake knows already.
 
     Attributes:
@@ -89,10 +88,7 @@ class SimulatedLander:
     ) -> dict[tuple[str, int], Partial]:
         """Return (key, start_us) -> partial of every window, combined from the panes.
 
-        Args:
-            program: the program.
-            name: a window of it.
-            without: devices whose panes are left out.
+        The panes of the devices `without` are left out.
         """
         window = program.windows[name]
         found: dict[tuple[str, int], Partial] = {}

@@ -23,11 +23,7 @@ class Parcel(NamedTuple):
 
 
 class SimulatedNetwork:
-    """Messages in flight, in the order of their arrival.
-
-    Args:
-        random: draws the faults.
-    """
+    """Messages in flight, in the order of their arrival."""
 
     def __init__(self, random: Random) -> None:
         self._random = random

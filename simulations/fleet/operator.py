@@ -16,9 +16,6 @@ _BEAT = FRAME_KINDS[BeatFrame.kind].topic
 class SimulatedOperator:
     """Commands which devices count.
 
-    Args:
-        topics: of the fleet.
-
     Attributes:
         membership: all commands so far.
     """

@@ -10,7 +10,7 @@ from lasp_edge.language.plan import Plan
 
 
 class PublishedPartial(NamedTuple):
-    """What a device last said of one key: the key's own version, and its partial."""
+    """What a device last published of one key: the key's own version, and its partial."""
 
     version: Version
     partial: Partial
@@ -19,27 +19,23 @@ class PublishedPartial(NamedTuple):
 def inputs(
     program: Plan,
     name: str,
-    words: Mapping[tuple[str, str], PublishedPartial],
+    published: Mapping[tuple[str, str], PublishedPartial],
     retired: Mapping[str, Version],
     key: str | None = None,
 ) -> str:
     """Return the `inputs` of a dynamic fold, by its definition.
 
-    Args:
-        program: the program.
-        name: the target of a `fold_dynamic`.
-        words: (key, device) -> what the device last said of the key.
-        retired: device -> the version up to which it was retired.
-        key: of this key alone; None of the whole.
+    `published` is what each (key, device) last published; `retired` says up to which version a
+    device was retired. With `key` it is the digest of that key alone.
 
     Raises:
         KeyError: the program has no such dynamic fold.
     """
     members = [f"{device}={'.'.join(map(str, at))}" for device, at in sorted(retired.items())]
     texts = [str(program.dynamic_folds[name].stream), "\x1f".join(members)]
-    for (at, device), word in words.items():
+    for (at, device), latest in published.items():
         if device not in retired and key in {None, at}:
-            fields = [at, device, *map(str, word.version), *map(_in_text, word.partial)]
+            fields = [at, device, *map(str, latest.version), *map(_in_text, latest.partial)]
             texts.append("\x1f".join(fields))
     hashes = [int(sha256(text.encode()).hexdigest()[:16], 16) for text in texts]
     return f"{sum(hashes) % 2**64:016x}"

@@ -70,11 +70,8 @@ def local_partials(
 ) -> dict[str, Partial]:
     """Return a local fold's partials on one device, by key; without keys the key is "".
 
-    Args:
-        program: the program.
-        name: the target of a `fold`.
-        readings: this device's readings in the order of their acceptance; repeats are left out.
-        now_us: the time, where the set is bounded by age; readings say when they were accepted.
+    `readings` are those of the device, in the order of their acceptance; repeats are left out.
+    `now_us` is needed where the set is bounded by age; readings say when they were accepted.
 
     Raises:
         KeyError: the program has no such fold.
@@ -114,12 +111,7 @@ def dynamic_partials(
 ) -> dict[str, Partial]:
     """Return a dynamic fold's partials by key: the combination of all devices' local partials.
 
-    Args:
-        program: the program.
-        name: the target of a `fold_dynamic`.
-        readings: device -> its readings in the order of their acceptance.
-        retired: devices that do not count.
-        now_us: as for `local_partials`.
+    `readings` are by device, and else as for `local_partials`; `retired` devices do not count.
 
     Raises:
         KeyError: the program has no such dynamic fold.

@@ -23,10 +23,7 @@ def windows(
 ) -> dict[tuple[str, int], WindowTruth]:
     """Return every window that holds a reading, by (key, start), sorted.
 
-    Args:
-        program: the program.
-        name: a window of it.
-        readings: readings of all devices, in any order; repeats and foreign events are left out.
+    `readings` are those of all devices, in any order; repeats and foreign events are left out.
 
     Raises:
         KeyError: the program has no such window.

@@ -1,4 +1,4 @@
-"""What a docstring claims that a type costs is what the benchmark measures."""
+"""What a docstring claims that a type costs is what is measured here."""
 
 import inspect
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from crdts.wire import TYPES
-from simulations.benchmarks.claims import claims
+from tests.crdts.claims import claims
 
 
 @pytest.fixture(scope="module")

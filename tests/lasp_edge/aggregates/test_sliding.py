@@ -81,7 +81,7 @@ def test_a_total_by_key_equals_the_recomputation(fold):
 def test_a_queue_equals_the_recomputation(fold):
     @given(st.lists(st.none() | values, max_size=60))
     def check(asked):
-        queue, held = sliding.queue(fold), []
+        queue, held = sliding.TwoStacks(fold), []
         for n, value in enumerate(asked):
             if value is not None:
                 held.append(fold.lift(value, n % 3))
@@ -98,19 +98,18 @@ def test_a_queue_equals_the_recomputation(fold):
 
 
 @pytest.mark.parametrize(
-    ("fold", "by_key", "in_order"),
+    ("fold", "by_key"),
     [
-        (folds.mean(), sliding.RetractedKeys, sliding.RetractedQueue),
-        (folds.quantile(0.5), sliding.RetractedKeys, sliding.RetractedQueue),
-        (folds.max(), sliding.TreeOfKeys, sliding.TwoStacks),
-        (folds.distinct(), sliding.TreeOfKeys, sliding.TwoStacks),
-        (folds.struct(mean=folds.mean(), max=folds.max()), sliding.TreeOfKeys, sliding.TwoStacks),
+        (folds.mean(), sliding.RetractedKeys),
+        (folds.quantile(0.5), sliding.RetractedKeys),
+        (folds.max(), sliding.TreeOfKeys),
+        (folds.distinct(), sliding.TreeOfKeys),
+        (folds.struct(mean=folds.mean(), max=folds.max()), sliding.TreeOfKeys),
     ],
     ids=["mean", "quantile", "max", "distinct", "struct"],
 )
-def test_the_structure_is_chosen_by_what_the_fold_declares(fold, by_key, in_order):
+def test_the_structure_is_chosen_by_what_the_fold_declares(fold, by_key):
     assert type(sliding.keyed(fold)) is by_key
-    assert type(sliding.queue(fold)) is in_order
 
 
 class Counting(Fold):
@@ -151,7 +150,7 @@ def test_one_changed_key_of_ten_thousand_costs_the_logarithm():
 
 def test_a_queue_costs_three_combines_a_sample():
     fold = Counting()
-    window = sliding.queue(fold)
+    window = sliding.TwoStacks(fold)
     for n in range(5_000):
         window.push((n % 997,))
         if len(window) > 100:

@@ -1,9 +1,8 @@
 """What the docstrings of `crdts` claim that a type costs, held against what it does.
 
-Run: `python -m simulations.benchmarks claims`. A claim is of bytes on the wire unless it says "in
-memory". Every type has some: what an element or an entry costs, what a replica does, and what is
-left after many writes of one writer, which tells what grows. `tests/crdts/test_costs.py` fails
-where one is exceeded, or where a type has none.
+A claim is of bytes on the wire unless it says "in memory". Every type has some: what an element or
+an entry costs, what a replica does, and what is left after many writes of one writer, which tells
+what grows.
 """
 
 import tracemalloc
@@ -38,7 +37,6 @@ from crdts import (
 )
 from crdts.replica import INCARNATIONS, NONCES, SEQS
 from simulations.benchmarks.crdts import HERE, SIZE, filled
-from simulations.benchmarks.measure import Line, at_most
 from simulations.benchmarks.sizes import DAY_S, START_US, bounded
 
 STARTS = 1_000
@@ -60,14 +58,6 @@ class Claim(NamedTuple):
     what: str
     measured: float
     at_most: float
-
-
-def table(*, quick: bool = False) -> Iterator[Line]:  # noqa: ARG001  # they are quick
-    """Yield a line a claim."""
-    for claim in claims():
-        words = f"{at_most(claim.measured, claim.at_most, 'B')}, {claim.what}"
-        what = "claims of docstrings, in bytes on the wire"
-        yield Line(what, claim.kind.__name__, None, claim.measured, "B", None, words)
 
 
 def claims() -> Iterator[Claim]:
