@@ -4,7 +4,7 @@ Samples come from the program's handlers and collections. After each tick the lo
 date, and partials that changed are this device's new entries of their variable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from crdts import BoundedLWWSet, Membership
 from device_agent.agent import Agent
@@ -12,7 +12,7 @@ from device_agent.fleet.budget import FrameBudget
 from device_agent.fleet.published_fold import PublishedFold
 from device_agent.fleet.sets import Sets
 from device_agent.parts import Part
-from device_agent.state.changes import Changes
+from device_agent.state.changes import Changes, VariableId
 from device_agent.state.facts import Facts
 from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds.columns import Partial
@@ -83,15 +83,14 @@ class Samples(Part):
         if name in self._budgets:
             self._budgets[name].reserve(key, self._sets.samples(name, key))
 
-    def add(
-        self, name: str, key: str, values: Sequence[int], times_us: Sequence[int], accepted_us: int
+    def record(
+        self, samples: Mapping[VariableId, tuple[list[int], list[int]]], accepted_us: int
     ) -> None:
-        """Add samples of one key, all accepted together."""
-        self._sets.add((name, key), values, times_us, accepted_us)
-
-    def settle_budgets(self) -> None:
-        """Let the reserved bytes become what the samples need that were added."""
-        for name, budget in self._budgets.items():
+        """Add checked samples of keys, values and times, all accepted together."""
+        for where, (values, times_us) in sorted(samples.items()):
+            if values:
+                self._sets.add(where, values, times_us, accepted_us)
+        for name, budget in self._budgets.items():  # what was reserved becomes what they need
             for key in budget.take_reserved():
                 budget.settle(key, self._sets.samples(name, key))
 

@@ -109,9 +109,6 @@ class Variables(Part):
             updates: what the batch's handlers and collections asked for.
             accepted_us: when the batch was accepted.
         """
-        for (name, key), (values, times_us) in sorted(updates.samples.items()):
-            if values:
-                self._samples.add(name, key, values, times_us, accepted_us)
-        self._samples.settle_budgets()
+        self._samples.record(updates.samples, accepted_us)
         for name, delta in sorted(updates.deltas.items()):
             self._states[name].store(delta)
