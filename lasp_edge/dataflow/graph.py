@@ -65,9 +65,9 @@ class Graph:
             ValueError: one of them is made from `target`, or is it; the cycle is in the message.
         """
         for source in sources:
-            way = self._way(target, source)
-            if way:
-                cycle = " -> ".join([*way, target])
+            path = self._path(target, source)
+            if path:
+                cycle = " -> ".join([*path, target])
                 raise ValueError(f"a variable cannot be made from itself, as in {cycle}")
 
     def after(self, name: str) -> list[str]:
@@ -99,7 +99,7 @@ class Graph:
                 self.rank[lifted] = rank
                 ahead += self.readers[lifted]
 
-    def _way(self, start: str, end: str) -> list[str]:
+    def _path(self, start: str, end: str) -> list[str]:
         """Return a shortest path for data from `start` to `end`; [] without one."""
         came_from = {start: ""}
         ahead = deque([start])
@@ -109,9 +109,9 @@ class Graph:
                 if reader not in came_from:
                     came_from[reader] = at
                     ahead.append(reader)
-        way: list[str] = []
+        path: list[str] = []
         at = end if end in came_from else ""
         while at:
-            way.insert(0, at)
+            path.insert(0, at)
             at = came_from[at]
-        return way
+        return path

@@ -115,14 +115,15 @@ def need_alike(known: Iterable[Column], added: Iterable[Column]) -> None:
     by_name = {column.name.casefold(): column for column in known}
     for column in added:
         other = by_name.get(column.name.casefold(), column)
-        if _kind(other) != _kind(column):
+        if meaning(other) != meaning(column):
             raise ValueError(
                 f"column {other.name!r} is a {_in_words(other)} elsewhere in the program, and "
                 f"{column.name!r} a {_in_words(column)} here; rename a part"
             )
 
 
-def _kind(column: Column) -> tuple[str, Op, str, int]:
+def meaning(column: Column) -> tuple[str, Op, str, int]:
+    """Return what must be equal where two columns have one name."""
     return column.name, column.op, column.by, column.size
 
 

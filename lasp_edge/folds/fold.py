@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any, Self, TypeVar
 
-from lasp_edge.folds.columns import Algebra, Column, Op, Partial
+from lasp_edge.folds.columns import Algebra, Column, Op, Partial, meaning
 from lasp_edge.folds.numbers import LIMIT, Resolution
 
 MAX_COLUMNS = 64
@@ -181,9 +181,9 @@ class Fold(ABC):
 
     def fingerprint(self, resolution: Resolution) -> str:
         """Return canonical text that differs for partials that must not meet."""
-        columns = [[each for each in _meaning(column) if each] for column in self.columns]
-        meaning = [self.name, self.version, self.parameters, columns, resolution.canonical]
-        return json.dumps(meaning)
+        columns = [[each for each in meaning(column) if each] for column in self.columns]
+        text = [self.name, self.version, self.parameters, columns, resolution.canonical]
+        return json.dumps(text)
 
     @property
     def is_built_in(self) -> bool:
@@ -274,10 +274,6 @@ def fold_of(description: Mapping[str, Any]) -> Fold | None:
     if made is None or made.version != description["version"]:
         return None
     return made.described(description)
-
-
-def _meaning(column: Column) -> tuple[str, str, str, int]:
-    return column.name, column.op, column.by, column.size
 
 
 def _folded(names: Sequence[str]) -> list[str]:

@@ -26,42 +26,31 @@ from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, Variabl
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, FUTURE_US
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.spans import WindowShape
 from lasp_edge.protocol.topics import Topics
 
 UNKNOWN_STREAM = "unknown stream"
 OF_A_RETIRED_DEVICE = "of a retired device"
 
 
-class PaneStream(Protocol):
-    """What must be known of a window to take its panes; `lasp_edge.language` has such objects."""
+class FoldedStream(Protocol):
+    """What must be known of partials to take them; `lasp_edge.language` has such objects."""
 
     @property
     def stream(self) -> int:
-        """The id that travels with its panes."""
+        """The id that travels with them."""
 
     @property
     def fold(self) -> Fold:
         """The fold whose partials they are."""
 
-    @property
-    def span_us(self) -> int:
-        """Length of a pane."""
 
-    @property
-    def size_us(self) -> int:
-        """Length of the window."""
+class PaneStream(FoldedStream, WindowShape, Protocol):
+    """What must be known of a window to take its panes."""
 
 
-class EntryStream(Protocol):
+class EntryStream(FoldedStream, Protocol):
     """What must be known of a local fold to take the entries that devices publish of it."""
-
-    @property
-    def stream(self) -> int:
-        """The id that travels with its entries."""
-
-    @property
-    def fold(self) -> Fold:
-        """The fold whose partials they are."""
 
     @property
     def keyed(self) -> bool:

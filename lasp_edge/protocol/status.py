@@ -17,8 +17,6 @@ revision is one more than that row's; the first is 0.
     'final'
     >>> status_after("final", passed=True, differs=False)
     'final'
-    >>> [revision_after(None), revision_after(0)]
-    [0, 1]
 """
 
 from typing import Final, NamedTuple
@@ -71,13 +69,3 @@ def status_after(before: str | None, *, passed: bool, differs: bool) -> str:
         and case.differs in {None, differs}
     )
     return after
-
-
-def is_appended(before: str | None, after: str, *, differs: bool) -> bool:
-    """Return whether a result becomes a new row; see `status_after`."""
-    return before is None or differs or after != before
-
-
-def revision_after(before: int | None) -> int:
-    """Return the revision of a row that is appended after the one with revision `before`."""
-    return 0 if before is None else before + 1

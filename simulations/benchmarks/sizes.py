@@ -15,7 +15,7 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame, VariableFrame
 from simulations.benchmarks.crdt_peers import BRING, PYCRDT, REFERENCE, PycrdtSets, of_reference
 from simulations.benchmarks.crdts import HERE, SIZE, absent, beside, filled
-from simulations.benchmarks.measure import OURS, Line, is_installed, sizes
+from simulations.benchmarks.measure import OURS, Line, is_installed, missing, sizes
 
 DAY_S = 86_400
 BOUND = 100
@@ -82,7 +82,7 @@ def _mean_entries() -> Iterator[Line]:
     }
     yield from sizes(what, "B", figures, goal=MEAN_ENTRY_GOAL_B, notes=notes)
     if not is_installed(PYCRDT):
-        yield Line(what, PYCRDT, note=f"skipped: {BRING[PYCRDT]}")
+        yield missing(what, PYCRDT, BRING[PYCRDT])
 
 
 def _pycrdt_means(entries: int) -> bytes:

@@ -9,12 +9,12 @@ import json
 import random
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from device_agent.sources.choice import source_from_spec
 from device_agent.sources.source import SourceContext
+from simulations.benchmarks.measure import cpu_s
 
 ROWS = 50_000
 DEVICES = 3
@@ -56,16 +56,6 @@ def loads_alone(path: Path) -> int:
         return sum(1 for line in file if json.loads(line))
 
 
-def cpu_s(work: Callable[[], int]) -> tuple[int, float]:
-    """Return what `work` counts, and the least CPU time of some rounds."""
-    count, best = 0, float("inf")
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        count = work()
-        best = min(best, time.process_time() - began)
-    return count, best
-
-
 def main() -> None:
     """Print one line for each way to read the file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -75,17 +65,20 @@ def main() -> None:
         path = file or Path(directory, "rows.jsonl")
         if file is None:
             write_rows(path)
-        ways: dict[str, Callable[[], int]] = {
+        works: dict[str, Callable[[], int]] = {
             "time and one event": lambda: replay(path),
             "and a tag": lambda: replay(path, tag={"room": "device_id"}),
             "stamped by the agent": lambda: replay(path, time=None),
         }
         if path.suffix != ".gz":
-            ways = {"json.loads alone, line by line": lambda: loads_alone(path)} | ways
-        for name, way in ways.items():
-            count, seconds = cpu_s(way)
-            line = f"{name:32} {count:8,} in {seconds:6.3f} s: {count / seconds:10,.0f} a CPU-s"
-            sys.stdout.write(line + "\n")
+            works = {"json.loads alone, line by line": lambda: loads_alone(path)} | works
+        for name, work in works.items():
+            sys.stdout.write(_line(name, work))
+
+
+def _line(name: str, work: Callable[[], int]) -> str:
+    count, seconds = work(), cpu_s(lambda _: work(), rounds=ROUNDS)
+    return f"{name:32} {count:8,} in {seconds:6.3f} s: {count / seconds:10,.0f} a CPU-s\n"
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Evidence(NamedTuple):
         lasted_s: how long the demo ran: no sample is older.
     """
 
-    program: Plan
+    plan: Plan
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
     globals: Mapping[str, Sequence[Row]]
@@ -85,12 +85,12 @@ def _differs(text: str) -> Finding:
 
 def verdicts(evidence: Evidence) -> list[Verdict]:
     """Return the verdicts (a) to (d)."""
-    folds = evidence.program.dynamic_folds.values()
+    folds = evidence.plan.dynamic_folds.values()
     checks = {
         "a": [_agreement(evidence, fold) for fold in folds] + _derived(evidence),
         "b": [_recomputation(evidence, fold) for fold in folds],
         "c": [_in_the_lake(evidence, fold) for fold in folds],
-        "d": [_windows(evidence, window) for window in evidence.program.windows.values()],
+        "d": [_windows(evidence, window) for window in evidence.plan.windows.values()],
     }
     return [_joined(letter, found) for letter, found in checks.items()]
 
@@ -143,7 +143,7 @@ def _different(held: Sequence[Mapping[str, Any]]) -> set[str]:
 
 def _derived(evidence: Evidence) -> list[Finding]:
     """Return what was found of the sets that devices derive from shared ones."""
-    folds = {*evidence.program.local_folds, *evidence.program.dynamic_folds}
+    folds = {*evidence.plan.local_folds, *evidence.plan.dynamic_folds}
     names = sorted({name for values in evidence.values.values() for name in values} - folds)
     return [_derived_agreement(evidence, name) for name in names]
 
@@ -168,7 +168,7 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
         return Finding(None, text)
     # Nothing has expired: as if all was accepted in the same moment.
     at_once = {d: [r._replace(accepted_us=0) for r in of] for d, of in evidence.readings.items()}
-    right = dynamic_partials(evidence.program, fold.name, at_once, now_us=0)
+    right = dynamic_partials(evidence.plan, fold.name, at_once, now_us=0)
     what = f"each device's last {bottom.bound:,} readings" if bottom.bound else "all readings"
     what += " of a key" * fold.keyed
     wrong = []
@@ -207,11 +207,11 @@ def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
 
 def _name(evidence: Evidence, fold: DynamicFold) -> str:
     """Return the value's name where the program has several."""
-    return f"{fold.name} " if len(evidence.program.dynamic_folds) > 1 else ""
+    return f"{fold.name} " if len(evidence.plan.dynamic_folds) > 1 else ""
 
 
 def _windows(evidence: Evidence, window: Window) -> Finding:
-    right = windows(evidence.program, window.name, evidence.all_readings())
+    right = windows(evidence.plan, window.name, evidence.all_readings())
     rows = evidence.windows[window.name]
     stored = {
         (row["key"], row["start_us"]): WindowTruth(_of_row(window.fold, row), row["devices_in"])

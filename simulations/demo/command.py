@@ -114,12 +114,12 @@ def _cast(arguments: argparse.Namespace) -> Cast:
         spec = arguments.program or LIVE_PROGRAM
         return Cast(spec, load_plan(spec), LIVE_DEVICES, LIVE_SOURCE, lake, COMMAND)
     spec = arguments.program or REPLAY_PROGRAM
-    program, recording = load_plan(spec), _recording(arguments)
-    unknown = [e for e in recording.events if e.partition("=")[0] not in program.events]
+    plan, recording = load_plan(spec), _recording(arguments)
+    unknown = [e for e in recording.events if e.partition("=")[0] not in plan.events]
     if unknown:
-        raise UsageError(f"--event {unknown[0]}: {spec} has the events {', '.join(program.events)}")
+        raise UsageError(f"--event {unknown[0]}: {spec} has the events {', '.join(plan.events)}")
     devices = recording.devices(arguments.max_agents)
-    return Cast(spec, program, list(devices), recording.words(), lake, COMMAND)
+    return Cast(spec, plan, list(devices), recording.words(), lake, COMMAND)
 
 
 def _refuse_without_replay(arguments: argparse.Namespace) -> None:

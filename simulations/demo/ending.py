@@ -56,25 +56,25 @@ async def finish(stage: Stage, pace: Pace) -> int:
     found = verdicts(evidence)
     stage.say(*(line for verdict in found for line in verdict.lines()))
     readings = evidence.all_readings()
-    as_json = json_bytes(stage.cast.program.name, readings)
+    as_json = json_bytes(stage.cast.plan.name, readings)
     stage.say(*traffic_lines(Traffic(*carried, as_json, len(readings), pace)))
     return _result(stage, found, len(readings))
 
 
 async def _evidence(stage: Stage, values: Mapping[str, Mapping[str, Value]]) -> Evidence:
-    program, commands = stage.cast.program, stage.commands
+    plan, commands = stage.cast.plan, stage.commands
     readings = {
         name: await commands.readings(device.data_dir) for name, device in stage.devices.items()
     }
-    folds, windows = program.dynamic_folds.items(), program.windows.items()
+    folds, windows = plan.dynamic_folds.items(), plan.windows.items()
     in_globals = {name: current_globals(stage.lake, fold) for name, fold in folds}
     in_windows = {name: current_windows(stage.lake, window) for name, window in windows}
-    return Evidence(program, values, readings, in_globals, in_windows, stage.lasted_s())
+    return Evidence(plan, values, readings, in_globals, in_windows, stage.lasted_s())
 
 
 def _windows_lines(evidence: Evidence) -> list[str]:
     """Return the end of the first window's table, and how many rows the others have."""
-    first, *others = evidence.program.windows.values() or (None,)
+    first, *others = evidence.plan.windows.values() or (None,)
     lines = [] if first is None else window_lines(first, evidence.windows[first.name])
     return lines + [f"{_title(window, evidence.windows[window.name])}." for window in others]
 
@@ -134,7 +134,7 @@ def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
 
 def _result(stage: Stage, found: Sequence[Verdict], readings: int) -> int:
     if stage.cast.lake is not None:
-        name = next(iter(stage.cast.program.windows), "NAME")
+        name = next(iter(stage.cast.plan.windows), "NAME")
         stage.say(f"The tables stay; to read them: lasp-edge windows {name} --lake {stage.lake}")
     wrong = [verdict for verdict in found if verdict.ok is False]
     if wrong:

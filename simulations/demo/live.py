@@ -35,10 +35,10 @@ class Measure(NamedTuple):
     keyed: bool = False
 
     @classmethod
-    def of(cls, program: Plan) -> Self | None:
+    def of(cls, plan: Plan) -> Self | None:
         """Return the measure of a program; None where it has no fleet-wide value."""
-        for name, fold in program.dynamic_folds.items():
-            units = {e.unit for e in program.events.values() if e.resolution == fold.resolution}
+        for name, fold in plan.dynamic_folds.items():
+            units = {e.unit for e in plan.events.values() if e.resolution == fold.resolution}
             unit = units.pop() if len(units) == 1 else ""
             part, places = fold.fold.parts[0], decimals(fold.resolution)
             return cls(fold.source.name, name, part, places, unit, fold.keyed)

@@ -29,7 +29,7 @@ class Cast:
 
     Attributes:
         spec: the program, as MODULE:ATTRIBUTE.
-        program: the same, loaded.
+        plan: the same, loaded.
         devices: names.
         words: arguments of every agent: its sources.
         lake: where the tables are kept; None for a folder that goes with the demo.
@@ -37,7 +37,7 @@ class Cast:
     """
 
     spec: str
-    program: Plan
+    plan: Plan
     devices: Sequence[str]
     words: Sequence[str]
     lake: Path | None
@@ -56,7 +56,7 @@ class Stage:
     def __init__(self, cast: Cast, screen: Screen) -> None:
         self.cast = cast
         self.screen = screen
-        self.measure = Measure.of(cast.program)
+        self.measure = Measure.of(cast.plan)
         self.children = Children()
         self.lake = cast.lake or self.children.folder / "lake"
         self.commands = Commands(self.children, cast.command)
@@ -216,7 +216,7 @@ class Stage:
     def _disputed(self) -> list[str]:
         """Return the values on which the devices do not agree, as far as they reported."""
         reports = [device.report for device in self.devices.values() if device.report is not None]
-        plan = self.cast.program
+        plan = self.cast.plan
         derived = {name for report in reports for name in report.values} - plan.local_folds.keys()
         names = sorted({*plan.dynamic_folds, *derived})
         return [

@@ -26,18 +26,18 @@ class SimulatedDevice:
         cut_steps: for how many steps its connection is broken.
     """
 
-    def __init__(self, name: str, directory: Path, program: Plan, settings: Settings) -> None:
+    def __init__(self, name: str, directory: Path, plan: Plan, settings: Settings) -> None:
         self.name = name
         self.durable: Durable | None = None
         self.cut_steps = 0
         self._directory = directory
-        self._program = program
+        self._plan = plan
         self._settings = settings
 
     def start(self, nonce: int) -> None:
         """Start a process on the directory."""
         store = Store(self._directory)
-        core = Core(self._program, self.name, nonce, store.restored(), self._settings)
+        core = Core(self._plan, self.name, nonce, store.restored(), self._settings)
         core.intake.sources.cursor("simulated")
         self.durable = Durable(core, store)
 

@@ -35,23 +35,23 @@ class Fleet:
 
     def __init__(
         self,
-        program: Plan,
+        plan: Plan,
         *,
         size: int,
         seed: int,
         faults: Faults = GENTLE,
         settings: Settings | None = None,
     ) -> None:
-        self.program = program
+        self.plan = plan
         self.kills = 0
         self._random = Random(seed)
-        lander = SimulatedLander("lake-1", program)
-        self.hub = Hub(Topics(program.name), lander, self._random, faults)
+        lander = SimulatedLander("lake-1", plan)
+        self.hub = Hub(Topics(plan.name), lander, self._random, faults)
         self._files = TemporaryDirectory(prefix="fleet-")
         folder, settings = Path(self._files.name), settings or Settings()
         names = [f"pi-{number}" for number in range(size)]
         self.devices = {
-            name: SimulatedDevice(name, folder / name, program, settings) for name in names
+            name: SimulatedDevice(name, folder / name, plan, settings) for name in names
         }
         for name in self.devices:
             self.start(name)
@@ -124,7 +124,7 @@ class Fleet:
 
     def new_lake(self, name: str) -> None:
         """The lake is lost; an empty one with another id takes its place."""
-        self.hub.lander = SimulatedLander(name, self.program, self.membership)
+        self.hub.lander = SimulatedLander(name, self.plan, self.membership)
 
     def step(self, steps: int = 1) -> None:
         """Let time pass: faults, ticks, messages."""
@@ -177,7 +177,7 @@ class Fleet:
 
     def published(self, name: str) -> dict[tuple[str, str], PublishedPartial]:
         """Return (key, device) -> what a dynamic fold reads of it, the newest that was sent."""
-        source, found = self.program.dynamic_folds[name].source.name, {}
+        source, found = self.plan.dynamic_folds[name].source.name, {}
         for (variable, _, device), frame in self.hub.broker.entries.items():
             if variable == source and frame.keys:
                 partials = zip(*frame.columns, strict=True)

@@ -30,15 +30,15 @@ class SimulatedLander:
         refused: what was not taken, by topic and reason.
     """
 
-    def __init__(self, lake: str, program: Plan, membership: Membership | None = None) -> None:
+    def __init__(self, lake: str, plan: Plan, membership: Membership | None = None) -> None:
         self.lake = lake
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
         self._acceptance = Acceptance(
-            program.windows.values(),
-            program.published_folds.values(),
-            Topics(program.name),
+            plan.windows.values(),
+            plan.published_folds.values(),
+            Topics(plan.name),
             membership=membership,
         )
         self._devices: set[str] = set()
@@ -84,13 +84,13 @@ class SimulatedLander:
                 self.panes[pane] = (seq, partial)
 
     def windows(
-        self, program: Plan, name: str, without: Collection[str] = ()
+        self, plan: Plan, name: str, without: Collection[str] = ()
     ) -> dict[tuple[str, int], Partial]:
         """Return (key, start_us) -> partial of every window, combined from the panes.
 
         The panes of the devices `without` are left out.
         """
-        window = program.windows[name]
+        window = plan.windows[name]
         found: dict[tuple[str, int], Partial] = {}
         for (stream, key, pane_us, device, *_), (_, partial) in self.panes.items():
             if stream != window.stream or device in without:

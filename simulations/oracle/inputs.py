@@ -17,7 +17,7 @@ class PublishedPartial(NamedTuple):
 
 
 def inputs(
-    program: Plan,
+    plan: Plan,
     name: str,
     published: Mapping[tuple[str, str], PublishedPartial],
     retired: Mapping[str, Version],
@@ -32,7 +32,7 @@ def inputs(
         KeyError: the program has no such dynamic fold.
     """
     members = [f"{device}={'.'.join(map(str, at))}" for device, at in sorted(retired.items())]
-    texts = [str(program.dynamic_folds[name].stream), "\x1f".join(members)]
+    texts = [str(plan.dynamic_folds[name].stream), "\x1f".join(members)]
     for (at, device), latest in published.items():
         if device not in retired and key in {None, at}:
             fields = [at, device, *map(str, latest.version), *map(_in_text, latest.partial)]

@@ -53,7 +53,7 @@ def quantised(value: Any, resolution: Resolution) -> int | None:
     return steps if abs(steps) < LIMIT else None
 
 
-def accepted(program: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
+def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
     """Return the readings that count, in order.
 
     Left out are unknown events, values that must be refused, and repeats: equal device, event,
@@ -63,7 +63,7 @@ def accepted(program: Plan, readings: Iterable[Reading]) -> list[AcceptedReading
     samples = []
     known = set()
     for reading in readings:
-        event = program.events.get(reading.event)
+        event = plan.events.get(reading.event)
         steps = None if event is None else quantised(reading.value, event.resolution)
         if event is None or steps is None:
             continue

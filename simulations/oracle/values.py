@@ -26,11 +26,11 @@ class _Adding(Update):
 
     __slots__ = ("functions", "keys", "resolution", "sample", "variable")
 
-    def __init__(self, program: Plan, variable: Variable) -> None:
-        super().__init__(program)
-        self.functions = program.functions
+    def __init__(self, plan: Plan, variable: Variable) -> None:
+        super().__init__(plan)
+        self.functions = plan.functions
         self.variable = variable
-        self.resolution = program.resolutions[variable.name]
+        self.resolution = plan.resolutions[variable.name]
         self.sample: AcceptedReading | None = None
         self.keys: dict[str, list[Added]] = defaultdict(list)
 
@@ -53,20 +53,20 @@ class _Adding(Update):
         self.keys[key].append(Added(steps, time_us, self.sample.accepted_us))
 
 
-def added(program: Plan, variable: Variable, readings: Iterable[Reading]) -> dict[str, list[Added]]:
+def added(plan: Plan, variable: Variable, readings: Iterable[Reading]) -> dict[str, list[Added]]:
     """Return all that was ever added to a variable, by key, in order: collected, or by handlers."""
-    adding = _Adding(program, variable)
-    for sample in accepted(program, readings):
+    adding = _Adding(plan, variable)
+    for sample in accepted(plan, readings):
         adding.sample = sample
-        if variable in program.collections.get(sample.event.name, ()):
+        if variable in plan.collections.get(sample.event.name, ()):
             adding.add(sample.quantised, sample.event.time_us)
-        for handler in program.functions.handlers.get(sample.event.name, ()):
+        for handler in plan.functions.handlers.get(sample.event.name, ()):
             handler(sample.event, adding)
     return dict(adding.keys)
 
 
 def local_partials(
-    program: Plan, name: str, readings: Iterable[Reading], now_us: int | None = None
+    plan: Plan, name: str, readings: Iterable[Reading], now_us: int | None = None
 ) -> dict[str, Partial]:
     """Return a local fold's partials on one device, by key; without keys the key is "".
 
@@ -77,10 +77,10 @@ def local_partials(
         KeyError: the program has no such fold.
         ValueError: the set is bounded by age, and `now_us` or an `accepted_us` is missing.
     """
-    fold = program.local_folds[name]
+    fold = plan.local_folds[name]
     bottom = fold.source.bottom
     assert isinstance(bottom, BoundedLWWSet), "a local fold reads a bounded set"
-    keys = added(program, fold.source, readings)
+    keys = added(plan, fold.source, readings)
     if not fold.keyed:
         keys.setdefault("", [])
     held = {}
@@ -103,7 +103,7 @@ def _oldest_us(name: str, max_age_s: float, now_us: int | None, samples: list[Ad
 
 
 def dynamic_partials(
-    program: Plan,
+    plan: Plan,
     name: str,
     readings: Mapping[str, Iterable[Reading]],
     retired: Collection[str] = (),
@@ -117,11 +117,11 @@ def dynamic_partials(
         KeyError: the program has no such dynamic fold.
         ValueError: as for `local_partials`.
     """
-    source = program.dynamic_folds[name].source
+    source = plan.dynamic_folds[name].source
     said: dict[str, list[Partial]] = {} if source.keyed else {"": []}
     for device in sorted(readings):
         if device not in retired:
-            here = local_partials(program, source.name, readings[device], now_us)
+            here = local_partials(plan, source.name, readings[device], now_us)
             for key, partial in here.items():
                 said.setdefault(key, []).append(partial)
     return {key: combined(source.fold, said[key]) for key in sorted(said)}

@@ -19,7 +19,7 @@ class WindowTruth(NamedTuple):
 
 
 def windows(
-    program: Plan, name: str, readings: Iterable[Reading]
+    plan: Plan, name: str, readings: Iterable[Reading]
 ) -> dict[tuple[str, int], WindowTruth]:
     """Return every window that holds a reading, by (key, start), sorted.
 
@@ -28,12 +28,12 @@ def windows(
     Raises:
         KeyError: the program has no such window.
     """
-    window = program.windows[name]
+    window = plan.windows[name]
     held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
-    for sample in accepted(program, readings):
+    for sample in accepted(plan, readings):
         if sample.event.name != window.source.name:
             continue
-        key = program.functions.key(name, sample.event)
+        key = plan.functions.key(name, sample.event)
         time_us = sample.event.time_us
         start_us = time_us // window.slide_us * window.slide_us  # the last start not after it
         while start_us + window.size_us > time_us:

@@ -108,23 +108,23 @@ class Work:
         """Hold the `inputs` of a dynamic fold against their definition."""
         fleet = self.fleet
         retired, words = fleet.membership.retired, fleet.published(name)
-        truth = inputs(fleet.program, name, words, retired)
+        truth = inputs(fleet.plan, name, words, retired)
         assert {device.inputs(name) for device in fleet.running()} == {truth}, self.replay
 
     def check_keys(self, name: str) -> None:
         """Hold a dynamic fold with keys against the oracle, key by key."""
         fleet, retired = self.fleet, self.fleet.membership.retired
-        truth = dynamic_partials(fleet.program, name, self.readings, retired, self.fleet.now_us)
+        truth = dynamic_partials(fleet.plan, name, self.readings, retired, self.fleet.now_us)
         words = fleet.published(name)
         for device, results in fleet.results(name).items():
             found = {key: result.partial for key, result in results.items()}
             assert found == truth, (device, self.replay)
             for key, result in results.items():
-                assert result.inputs == inputs(fleet.program, name, words, retired, key)
+                assert result.inputs == inputs(fleet.plan, name, words, retired, key)
 
     def check_windows(self, without=()) -> None:
         """Hold the windows in the lake against the oracle, without some devices' readings."""
-        name, program = "window_by_room", self.fleet.program
+        name, program = "window_by_room", self.fleet.plan
         readings = [r for device, rs in self.readings.items() if device not in without for r in rs]
         truth = windows(program, name, readings)
         found = self.fleet.hub.lander.windows(program, name, without)
@@ -132,7 +132,7 @@ class Work:
 
     def settle(self) -> None:
         """Heal, settle, and hold everything against the oracle."""
-        fleet, program = self.fleet, self.fleet.program
+        fleet, program = self.fleet, self.fleet.plan
         fleet.settle()
         everything = [reading for readings in self.readings.values() for reading in readings]
         self.check_windows(fleet.membership.retired)  # what they said late need not be there
@@ -257,7 +257,7 @@ def test_a_retired_device_that_lives_on_counts_again_when_it_is_admitted():
     late = [pane for pane in work.fleet.hub.lander.panes if pane[3] == "pi-1" and pane[2] > at_us]
     assert late == []
     assert len(work.fleet.hub.lander.panes) > before
-    partials = dynamic_partials(work.fleet.program, "everywhere", work.readings, ["pi-1"])
+    partials = dynamic_partials(work.fleet.plan, "everywhere", work.readings, ["pi-1"])
     assert all(found == partials for found in work.fleet.values("everywhere").values())
     assert not work.fleet.devices["pi-1"].core.done
     work.fleet.admit("pi-1")

@@ -224,7 +224,7 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
             fleet.read(device, "temperature", random.choice([number, number, -number]))
         fleet.step()
     fleet.settle()
-    program = fleet.program
+    program = fleet.plan
     definitions = {
         name: Definition(made.operator, made.sources, program.functions.derived.get(name))
         for name, made in program.derivations.items()

@@ -9,8 +9,6 @@ from lasp_edge.protocol.status import (
     REVISED,
     STATUSES,
     TENTATIVE,
-    is_appended,
-    revision_after,
     status_after,
 )
 
@@ -32,11 +30,3 @@ def test_a_window_is_final_once_the_frontier_has_passed_it_and_revised_for_ever_
     assert status_after(FINAL, passed=True, differs=False) == FINAL
     assert status_after(FINAL, passed=True, differs=True) == REVISED
     assert status_after(REVISED, passed=True, differs=False) == REVISED
-
-
-def test_only_what_differs_is_appended_and_numbered_on():
-    assert is_appended(None, TENTATIVE, differs=True)
-    assert is_appended(FINAL, REVISED, differs=True)
-    assert is_appended(TENTATIVE, FINAL, differs=False)
-    assert not is_appended(FINAL, FINAL, differs=False)
-    assert [revision_after(None), revision_after(0), revision_after(7)] == [0, 1, 8]
