@@ -6,7 +6,7 @@ In the order in which data flow through it:
 - `intake`: what is accepted, repeated, too late or refused, and how complete the readings are
 - `fleet`: variables and their folds, what is exchanged with other devices, what they agree on
 - `state`: panes on their way to the lake, stored variables, counters, facts: what must be durable
-- `core`: the list of parts; `parts`: the contract that each of them keeps
+- `core`: the list of parts; `parts`: the contract that each keeps; `agent`: what they share
 - `durable`: recall, change, commit, and only then publish; `runtime`: the process around it
 - `command`: the sub-commands; `settings`, `clock`, `lean`: options, timers, a small process
 """

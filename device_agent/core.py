@@ -15,10 +15,10 @@ that all of them keep, is said in `device_agent.parts`.
 """
 
 from collections.abc import Iterator
-from random import Random
 from typing import Any
 
 from crdts import Replica
+from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
@@ -28,11 +28,9 @@ from device_agent.fleet.members import Members
 from device_agent.fleet.reactions import Reactions
 from device_agent.fleet.results import Results
 from device_agent.fleet.samples import Samples
-from device_agent.fleet.schedule import Schedule
 from device_agent.fleet.succession import Succession
 from device_agent.fleet.variables import Variables
 from device_agent.intake.batch import Batch
-from device_agent.intake.completeness import Completeness
 from device_agent.intake.intake import Intake
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import Settings
@@ -63,6 +61,7 @@ class Core:
         fleet: the fleet's name; the program's where it is left out.
 
     Attributes:
+        agent: what all parts share.
         parts: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
     """
@@ -76,70 +75,42 @@ class Core:
         settings: Settings | None = None,
         fleet: str = "",
     ) -> None:
-        self.settings = settings = settings or Settings()
-        self.topics = topics = Topics(fleet or plan.name)
-        facts, stored = restored.facts, Stored(restored.variables)
-        me = Replica.checked(restored.incarnation + 1, nonce, device)
-        self.counters = counters = Counters(restored.counters)
-        self.succession = Succession(
-            me, counters, self._become, known_to_lander=facts.lake is not None
-        )
-        self.derived = Derived(plan, me)
-        self.samples = Samples(plan, me, stored, facts.key_versions or {}, counters)
-        self.variables = Variables(plan, me, stored, self.samples, self.derived, counters)
-        memory = Panes(me, plan.windows.values())
-        self.intake = Intake(
+        self.agent = agent = Agent(
             plan,
-            device,
-            settings,
-            restored,
-            panes=memory,
-            variables=self.variables,
-            counters=counters,
+            Replica.checked(restored.incarnation + 1, nonce, device),
+            settings or Settings(),
+            Topics(fleet or plan.name),
+            Counters(restored.counters),
+            Stored(restored.variables),
+            restored.facts,
         )
-        self.panes = PaneDelivery(
-            memory, me, topics, Random(nonce), facts.lake, lambda: self.intake.sources.finished
-        )
-        self.completeness = Completeness(self.intake, self.panes)
-        schedule = Schedule(settings)
-        self.exchange = Exchange(
-            [*self.samples.published.values(), *self.variables.shared_states.values()],
-            me,
-            topics,
-            schedule,
-            counters,
-        )
-        self.members = Members(
-            facts.membership, me, topics, Random(nonce + 1), self.samples.set_membership
-        )
-        self.agreements = Agreements(
-            plan.dynamic_folds,
-            self.exchange,
-            self.members,
-            me,
-            topics,
-            settings,
-            facts.settled or {},
-        )
-        self.beats = Beats(me, topics, schedule, self.exchange, self.completeness.promise)
-        self.results = Results(
-            plan, self.samples, self.agreements, self.derived, counters, device, topics, settings
-        )
+        self.counters = agent.counters
+        self.derived = Derived(agent)
+        self.samples = Samples(agent)
+        self.variables = Variables(agent, self.samples, self.derived)
+        memory = Panes(agent)
+        self.intake = Intake(agent, restored, memory, self.variables)
+        self.panes = PaneDelivery(agent, memory, lambda: self.intake.sources.finished)
+        folds, states = self.samples.published, self.variables.shared_states
+        self.exchange = Exchange(agent, [*folds.values(), *states.values()])
+        self.members = Members(agent, self.samples.set_membership)
+        self.agreements = Agreements(agent, self.exchange, self.members)
+        self.beats = Beats(agent, self.exchange, self.intake, self.panes)
+        self.results = Results(agent, self.samples, self.agreements, self.derived)
         self.parts: tuple[Part, ...] = (
-            self.succession,  # may let all others go on as another replica
+            Succession(agent, self._succeed),  # may let all others go on as another replica
             self.intake,  # joins what was read, so that all others see it
             self.variables,
-            Reactions(plan, self.derived, self.variables, counters),
+            Reactions(agent, self.derived, self.variables),
             self.samples,
-            schedule,
             self.exchange,  # entries are published before the beat that speaks of them
             self.panes,
             self.beats,
             self.results,
             self.agreements,
             self.members,
-            stored,  # has what those before it changed
-            counters,
+            agent.stored,  # has what those before it changed
+            agent.counters,
         )
         self._handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
         for part in self.parts:
@@ -152,7 +123,7 @@ class Core:
     @property
     def replica(self) -> Replica:
         """The replica that this device is."""
-        return self.succession.replica
+        return self.agent.replica
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Take readings in, of which the store gave back what `intake.wanted` named."""
@@ -174,7 +145,7 @@ class Core:
         except FrameError as error:
             self.counters.note(f"frame: {error}")
             return
-        if topic == topic_of(frame, self.topics):
+        if topic == topic_of(frame, self.agent.topics):
             self.handle_frame(frame, now_us)
         else:
             self.counters.note("frame: on another's topic")
@@ -249,13 +220,16 @@ class Core:
 
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
-        every = subscriptions(self.topics, Subscriber.DEVICES)
-        return [*every, *subscriptions(self.topics, Subscriber.ADDRESSEE, self.replica.device)]
+        every = subscriptions(self.agent.topics, Subscriber.DEVICES)
+        return [
+            *every,
+            *subscriptions(self.agent.topics, Subscriber.ADDRESSEE, self.replica.device),
+        ]
 
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self.completeness.done
+        return self.beats.done
 
     def report(self) -> dict[str, Any]:
         """Return the state of the agent as plain data, for people and for tests."""
@@ -265,11 +239,12 @@ class Core:
             report |= part.report()
         return report | {"done": self.done}
 
-    def _become(self, replica: Replica) -> None:
+    def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.intake.join()  # what was read until now belongs to the replica that read it
+        self.agent.replica = replica
         for part in self.parts:
-            part.become(replica)
+            part.succeed()
 
     def _failed(self, part: Part, what: str, error: Exception) -> None:
         """Count an exception that nobody foresaw, with its reason; the part goes on."""

@@ -5,7 +5,7 @@ The process on a device and the simulated fleet drive the core through this one 
 
 from collections.abc import Iterator
 
-from device_agent.clock import is_time
+from device_agent.clock import Timer
 from device_agent.core import Core
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
@@ -27,7 +27,7 @@ class Durable:
     def __init__(self, core: Core, store: Store) -> None:
         self.core = core
         self.store = store
-        self._prune_us = 0
+        self._prune = Timer(PRUNE_US)
         self._commit()
 
     def read(self, batch: Batch, now_us: int) -> None:
@@ -35,7 +35,7 @@ class Durable:
         core, store = self.core, self.store
         wanted = core.intake.wanted(batch, now_us)
         for block in wanted.blocks:
-            core.intake.recall(block, store.identities(block))
+            core.intake.identities.recall(block, store.identities(block))
         for place in wanted.panes:
             core.panes.memory.restore(store.panes(core.replica, *place))
         core.handle_batch(batch, now_us)
@@ -52,8 +52,7 @@ class Durable:
         self._commit()
         if core.panes.cache.wants_page():
             core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
-        if is_time(now_us, self._prune_us, PRUNE_US):
-            self._prune_us = now_us + PRUNE_US
+        if self._prune.is_due(now_us):
             self.store.prune(core.intake.progress.floor_us)
         yield from core.publications(now_us)
 

@@ -55,8 +55,8 @@ def _let_in() -> None:
 
 if __name__ == "__main__":
     _keep_out()
-    from lasp_edge.tool.command_line import main
+    from lasp_edge.tool.command_line import run_command
 
     import_module("device_agent.command.agent")
     _let_in()
-    sys.exit(main())
+    sys.exit(run_command("agent", "device_agent.command.agent", sys.argv[2:]))

@@ -4,7 +4,8 @@ Problem: a feature of the agent needs frames, time, durable state, publications 
 report. If the core knew each feature by name, each new one would be an edit in ten places. Sketch:
 a feature is one `Part`; the core is a list of parts, and calls all of them in the same order:
 
-1. The constructor takes what the store held (`Restored`) and nothing else that is durable.
+1. The constructor takes the `Agent` first: what all parts share. All that is durable comes from it,
+   or from what the store held (`Restored`).
 2. `handlers`: a frame goes to every part that takes its kind, in the order of the list. A part that
    cannot use a frame raises `FrameRefusedError`; the core counts it.
 3. `tick`: what time alone brings.
@@ -15,7 +16,7 @@ a feature is one `Part`; the core is a list of parts, and calls all of them in t
 6. `committed`: memory may let go what the store can give back.
 7. `publications`: only now, in the order of the list. The core asserts that nothing is uncommitted.
 
-`connected`, `unsent` and `become` are the three events that concern all parts. A part reads no
+`connected`, `unsent` and `succeed` are the three events that concern all parts. A part reads no
 clock and draws from no random source but the one it was given. What it raises unforeseen, in a
 handler, a tick or its publications, is counted with its reason, and all parts go on.
 """
@@ -23,7 +24,6 @@ handler, a tick or its publications, is counted with its reason, and all parts g
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
-from crdts import Replica
 from device_agent.state.changes import Changes
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import PaneFrame
@@ -74,8 +74,8 @@ class Part:
     def unsent(self, publication: Publication) -> None:
         """The link did not take this publication, and none that came after it."""
 
-    def become(self, replica: Replica) -> None:
-        """Go on as this replica: a later one of this device was heard of."""
+    def succeed(self) -> None:
+        """Go on as the agent's present replica: a later one of this device was heard of."""
 
     def tick(self, now_us: int) -> None:
         """Do what is due by now."""

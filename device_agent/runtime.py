@@ -16,11 +16,11 @@ from random import Random, SystemRandom
 from types import FrameType
 from typing import Any
 
-from device_agent.clock import is_time
+from device_agent.clock import Timer, is_time
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
-from device_agent.sources import Source
+from device_agent.sources.source import Source
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Will
 
 log = logging.getLogger(__name__)
@@ -45,21 +45,17 @@ class Reporter:
     """Prints the agent's report at intervals.
 
     Args:
-        every_us: the interval in microseconds; None for never.
+        every_us: the interval in microseconds.
         write: takes the report of a core and prints it.
     """
 
-    def __init__(self, every_us: int | None, write: Callable[[dict[str, Any]], None]) -> None:
-        self._every_us = every_us
+    def __init__(self, every_us: int, write: Callable[[dict[str, Any]], None]) -> None:
+        self._timer = Timer(every_us)
         self._write = write
-        self._next_us = 0
 
     def tell(self, core: Core, at_us: int, *, now: bool = False) -> None:
         """Report if it is time, or at once."""
-        if self._every_us is None:
-            return
-        if now or is_time(at_us, self._next_us, self._every_us):
-            self._next_us = at_us + self._every_us
+        if now or self._timer.is_due(at_us):
             self._write(core.report())
 
 
@@ -96,14 +92,14 @@ class Runtime:
         will = core.beats.presence(online=False)
         self.link = Link(
             broker,
-            client_id=f"{core.topics.root}/{core.replica.device}",
+            client_id=f"{core.agent.topics.root}/{core.replica.device}",
             subscriptions=core.subscriptions(),
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=Random(core.replica.nonce),
         )
         self._stop_signal: int | None = None
         self._stop_sources = False
-        self._period_us = core.settings.interval_us // 2
+        self._period_us = core.agent.settings.interval_us // 2
         self._tick_us = 0
 
     def open(self) -> None:

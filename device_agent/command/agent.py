@@ -23,13 +23,8 @@ from device_agent.durable import Durable
 from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import SECOND_US, Settings
-from device_agent.sources import (
-    Source,
-    SourceContext,
-    add_source_arguments,
-    source_from_spec,
-    source_options,
-)
+from device_agent.sources.choice import add_source_arguments, source_from_spec, source_options
+from device_agent.sources.source import Source, SourceContext
 from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan

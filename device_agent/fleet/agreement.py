@@ -8,21 +8,19 @@ offline and did not are named. Retired devices are not waited for.
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from crdts import Replica
+from device_agent.agent import Agent
 from device_agent.fleet.beats import IDLE_BEATS
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
 from device_agent.fleet.peers import Peers
 from device_agent.fleet.published_fold import PublishedFold
 from device_agent.parts import Handler, Part, Publication
-from device_agent.settings import Settings
 from device_agent.state.changes import Changes
-from device_agent.state.facts import Settled
+from device_agent.state.facts import Facts, Settled
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
 from lasp_edge.protocol.inputs import inputs_digest
-from lasp_edge.protocol.topics import Topics
 
 SILENT_BEATS = 3 * IDLE_BEATS
 """Beat intervals without a word of a device, after which it counts as not connected: an idle
@@ -49,34 +47,20 @@ class Agreements(Part):
     """Compares what the other devices report with what is held here.
 
     Args:
-        folds: the dynamic folds by target.
+        agent: what all parts share.
         exchange: the variables that are reported.
         members: who is retired.
-        replica: this device's replica.
-        topics: where asks are published.
-        settings: how long a device may be silent.
-        settled: what the fleet last agreed on, as the store holds it.
     """
 
     name = "agreements"
 
-    def __init__(
-        self,
-        folds: Mapping[str, DynamicFold],
-        exchange: Exchange,
-        members: Members,
-        replica: Replica,
-        topics: Topics,
-        settings: Settings,
-        settled: Mapping[str, Settled],
-    ) -> None:
-        self._folds = dict(sorted(folds.items()))
+    def __init__(self, agent: Agent, exchange: Exchange, members: Members) -> None:
+        self._agent = agent
+        self._folds = dict(sorted(agent.plan.dynamic_folds.items()))
         self._exchange = exchange
         self._members = members
-        self._replica = replica
-        self._topics = topics
-        self._silent_us = SILENT_BEATS * settings.beat_us
-        self._settled = dict(settled)
+        self._silent_us = SILENT_BEATS * agent.settings.beat_us
+        self._settled = dict(agent.facts.settled or {})
         self._peers = Peers(exchange.variables)
         self._missing: dict[tuple[str, str], None] = {}
         self._asks = 0
@@ -87,7 +71,7 @@ class Agreements(Part):
 
     def _hear_beat(self, frame: BeatFrame, now_us: int) -> None:
         device = frame.sender.device
-        if device == self._replica.device:
+        if device == self._agent.replica.device:
             return
         for report in self._peers.take_beat(frame, now_us):
             lacking = self._exchange.variables[report.variable].lacks(frame, report)
@@ -95,14 +79,11 @@ class Agreements(Part):
                 self._missing[device, report.variable] = None
 
     def _hear_presence(self, frame: PresenceFrame, now_us: int) -> None:
-        if frame.sender.device != self._replica.device:
+        if frame.sender.device != self._agent.replica.device:
             self._peers.take_presence(frame, now_us)
 
     def connected(self, _now_us: int) -> None:
         self._peers.disconnect_all()
-
-    def become(self, replica: Replica) -> None:
-        self._replica = replica
 
     def tick(self, now_us: int) -> None:
         self._peers.expire(now_us, self._silent_us)
@@ -115,7 +96,7 @@ class Agreements(Part):
         published = self._exchange.variables[fold.source.name]
         assert isinstance(published, PublishedFold)
         digest, devices = published.entries.digest, published.entries.devices
-        others: Collection[str] = [name for name in devices if name != self._replica.device]
+        others: Collection[str] = [name for name in devices if name != self._agent.replica.device]
         settled, offline = self._peers.agreement(
             published.name, digest, others, self._members.membership.retired
         )
@@ -130,14 +111,13 @@ class Agreements(Part):
                 settled[name] = Settled(agreement.inputs, agreement.devices)
         if settled == self._settled:
             return None
-        self._settled, changes = settled, Changes()
-        changes.facts.settled = settled
-        return changes
+        self._settled = settled
+        return Changes(facts=Facts(settled=settled))
 
     def publications(self, _now_us: int) -> Iterator[Publication]:
         """Ask for entries that were missing for two beats."""
         missing, self._missing = self._missing, {}
         for device, variable in missing:
             self._asks += 1
-            ask = AskFrame(self._replica, self._asks, device, variable)
-            yield Publication.of(ask, self._topics)
+            ask = AskFrame(self._agent.replica, self._asks, device, variable)
+            yield Publication.of(ask, self._agent.topics)

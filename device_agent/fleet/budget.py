@@ -30,8 +30,6 @@ class FrameBudget:
         folds: the published folds over it; each has frames of its own.
     """
 
-    __slots__ = ("_fixed", "_folds", "_needs", "_samples", "_used", "_variable")
-
     def __init__(self, variable: str, folds: Sequence[Fold]) -> None:
         self._variable = variable
         self._folds = [(fold, fold.is_built_in) for fold in folds]

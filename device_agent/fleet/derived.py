@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from crdts import Lattice, Replica
+from crdts import Lattice
 from crdts.plain import encoded
-from lasp_edge.language.plan import Plan
+from device_agent.agent import Agent
 
 LISTED_ELEMENTS = 1_000
 """Elements of a set that results list, at most, the first in their order; all are counted."""
@@ -20,16 +20,14 @@ class Derived:
     """The derived sets of one device.
 
     Args:
-        plan: the program's plan.
-        replica: this device's replica.
+        agent: what all parts share.
 
     Attributes:
         moved: derived variable -> how many times it changed since the start.
     """
 
-    __slots__ = ("_failures", "_flow", "_followed", "_reached", "moved")
-
-    def __init__(self, plan: Plan, replica: Replica) -> None:
+    def __init__(self, agent: Agent) -> None:
+        plan = agent.plan
         self._followed = frozenset(plan.followed)
         self._failures: dict[str, int] = {}
         self._reached: list[tuple[int, Any]] = []
@@ -38,7 +36,7 @@ class Derived:
             return  # a device whose program derives nothing does without the dataflow engine
         from lasp_edge.language.derivations import dataflow_of  # noqa: PLC0415 - see above
 
-        self._flow = dataflow_of(plan, replica)
+        self._flow = dataflow_of(plan, agent.replica)
         for name in self.moved:
             self._flow.stream(name, self._note)
         for index, (variable, threshold) in enumerate(plan.awaited):

@@ -7,46 +7,36 @@ device, the newer one is published over it.
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from crdts import Replica
+from device_agent.agent import Agent
+from device_agent.clock import Timer
 from device_agent.fleet.replicated import Replicated
-from device_agent.fleet.schedule import Schedule
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
-from device_agent.state.counters import Counters
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from lasp_edge.protocol.topics import Topics
 
 
 class Exchange(Part):
     """Publishes this device's entries, and joins those of its peers.
 
     Args:
+        agent: what all parts share.
         variables: all variables that travel.
-        replica: this device's replica.
-        topics: where entries are published.
-        schedule: when.
-        counters: where an entry that is too large is counted.
 
     Attributes:
         variables: by name, sorted.
+        beat_due: a beat is to be published in this round.
     """
 
     name = "exchange"
 
-    def __init__(
-        self,
-        variables: Iterable[Replicated],
-        replica: Replica,
-        topics: Topics,
-        schedule: Schedule,
-        counters: Counters,
-    ) -> None:
+    def __init__(self, agent: Agent, variables: Iterable[Replicated]) -> None:
+        self._agent = agent
         self.variables = {each.name: each for each in sorted(variables, key=lambda one: one.name)}
-        self._topics = topics
-        self._schedule = schedule
-        self._counters = counters
-        self.become(replica)
+        self._entries = Timer(agent.settings.interval_us)
+        self._beats = Timer(agent.settings.beat_us)
+        self.beat_due = False
+        self.succeed()
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -54,8 +44,8 @@ class Exchange(Part):
 
     def _receive(self, frame: VariableFrame, _now_us: int) -> None:
         """Join a peer's entry, or an own one that the broker kept."""
-        own = frame.sender.device == self._replica.device
-        if own and frame.sender > self._replica:
+        own = frame.sender.device == self._agent.replica.device
+        if own and frame.sender > self._agent.replica:
             return  # a later replica of this device, which it does not succeed
         variable = self.variables.get(frame.variable)
         if variable is None:
@@ -71,31 +61,39 @@ class Exchange(Part):
         if variable is not None:
             variable.unsent.update(variable.shards())
 
-    def resend(self) -> None:
-        """Publish all own entries again."""
+    def connected(self, _now_us: int) -> None:
         for variable in self.variables.values():
             variable.unsent.update(variable.shards())
+        self._restart()
 
-    def connected(self, _now_us: int) -> None:
-        self.resend()
+    def unsent(self, publication: Publication) -> None:
+        """What was left over goes out in the next round, and the beat after it."""
+        if not publication.pane_frame:
+            self._restart()
 
-    def become(self, replica: Replica) -> None:
-        self._replica = replica
+    def _restart(self) -> None:
+        self._entries.restart()
+        self._beats.restart()
+
+    def succeed(self) -> None:
         for variable in self.variables.values():
-            variable.become(replica)
+            variable.succeed()
 
     def reports(self) -> tuple[VariableReport, ...]:
         """Return what this device says of each variable in its beat."""
         return tuple([variable.report() for variable in self.variables.values()])
 
-    def publications(self, _now_us: int) -> Iterator[Publication]:
-        if not self._schedule.entries_due:
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        self.beat_due = self._beats.is_due(now_us)
+        if not (self._entries.is_due(now_us) or self.beat_due):
             return
         for variable in self.variables.values():
             for shard in sorted(variable.unsent):
-                publication = Publication.of(variable.frame(shard), self._topics)
+                publication = Publication.of(variable.frame(shard), self._agent.topics)
                 if len(publication.payload) <= MAX_FRAME_BYTES:
                     yield publication
                 else:
-                    self._counters.note(f"variable {variable.name}: too large to be published")
+                    self._agent.counters.note(
+                        f"variable {variable.name}: too large to be published"
+                    )
                 variable.unsent.discard(shard)  # the link took it, or else it asked for no more

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from crdts import Membership, Replica
+from crdts import Membership
+from device_agent.agent import Agent
 from device_agent.clock import is_time
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from device_agent.state.changes import Changes
+from device_agent.state.facts import Facts
 from lasp_edge.protocol.admission import Known, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame
-from lasp_edge.protocol.topics import Topics
 
 REPEAT_US = 60 * SECOND_US
 """Least time in which a command was not heard before it is repeated; at most twice that."""
@@ -32,10 +33,7 @@ class Members(Part):
     """The fleet's membership as a device holds it.
 
     Args:
-        stored: what the store held; None for a new store.
-        replica: this device's replica.
-        topics: where commands are repeated.
-        jitter: spreads the devices' repetitions; seeded by the caller.
+        agent: what all parts share.
         tell: is given the membership, now and whenever it changes.
 
     Attributes:
@@ -44,18 +42,10 @@ class Members(Part):
 
     name = "members"
 
-    def __init__(
-        self,
-        stored: Membership | None,
-        replica: Replica,
-        topics: Topics,
-        jitter: Random,
-        tell: Callable[[Membership], None],
-    ) -> None:
-        self.membership = stored or Membership()
-        self._replica = replica
-        self._topics = topics
-        self._jitter = jitter
+    def __init__(self, agent: Agent, tell: Callable[[Membership], None]) -> None:
+        self._agent = agent
+        self.membership = agent.facts.membership or Membership()
+        self._jitter = Random(agent.replica.nonce + 1)
         self._due_us: dict[str, int] = {}
         self._sent = 0
         self._changed = False
@@ -89,15 +79,11 @@ class Members(Part):
         for device in sorted(self.membership.entries):
             self._wait(device, now_us, CORRECT_US)
 
-    def become(self, replica: Replica) -> None:
-        self._replica = replica
-
     def take_changes(self) -> Changes | None:
         if not self._changed:
             return None
-        self._changed, changes = False, Changes()
-        changes.facts.membership = self.membership
-        return changes
+        self._changed = False
+        return Changes(facts=Facts(membership=self.membership))
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Repeat the commands that were not heard for some time."""
@@ -106,8 +92,8 @@ class Members(Part):
                 self._wait(device, now_us, REPEAT_US)
                 self._sent += 1
                 member = self.membership.entries[device]
-                frame = MemberFrame.of(self._replica, self._sent, device, member)
-                yield Publication.of(frame, self._topics)
+                frame = MemberFrame.of(self._agent.replica, self._sent, device, member)
+                yield Publication.of(frame, self._agent.topics)
 
     def report(self) -> dict[str, Any]:
         return {"retired": list(self.membership.retired)}

@@ -6,24 +6,23 @@ heard of it for some beats: a broker that crashes publishes no wills.
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 
 from crdts import Replica
 from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
 
 
+@dataclass(slots=True)
 class _Peer:
     """One other device."""
 
-    __slots__ = ("behind", "heard_us", "number", "online", "replica", "reports")
-
-    def __init__(self, replica: Replica) -> None:
-        self.replica = replica
-        self.number = 0
-        self.online = False
-        self.heard_us = 0
-        self.reports: dict[str, VariableReport] = {}
-        self.behind: dict[str, int] = {}
+    replica: Replica
+    number: int = 0
+    online: bool = False
+    heard_us: int = 0
+    reports: dict[str, VariableReport] = field(default_factory=dict)
+    behind: dict[str, int] = field(default_factory=dict)
 
 
 class Peers:
@@ -32,8 +31,6 @@ class Peers:
     Args:
         variables: names of the variables of which reports are kept.
     """
-
-    __slots__ = ("_peers", "_variables")
 
     def __init__(self, variables: Iterable[str]) -> None:
         self._variables = frozenset(variables)

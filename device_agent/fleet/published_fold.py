@@ -6,7 +6,8 @@ device publishes of them, and what it takes from others.
 
 from collections.abc import Iterable
 
-from crdts import Entry, OwnedMap, Replica, Version
+from crdts import Entry, OwnedMap, Version
+from device_agent.agent import Agent
 from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
@@ -21,39 +22,40 @@ class PublishedFold(Replicated):
     """The fleet's entries of one local fold.
 
     Args:
+        agent: what all parts share.
         fold: the local fold.
-        replica: this device's replica.
 
     Attributes:
         entries: of all devices.
     """
 
-    def __init__(self, fold: LocalFold, replica: Replica) -> None:
+    def __init__(self, agent: Agent, fold: LocalFold) -> None:
         super().__init__(fold.name)
+        self._agent = agent
         self.fold = fold
         self.entries = FleetFold(fold.fold, keyed=fold.keyed)
-        self._replica = replica
 
     def put_own(self, key: str, partial: Partial | None) -> None:
         """Replace this device's partial of a key; None takes it back."""
-        self.unsent.add(self.entries.put_own(self._replica, key, partial))
+        self.unsent.add(self.entries.put_own(self._agent.replica, key, partial))
 
-    def become(self, replica: Replica) -> None:
-        self._replica = replica
-        self.unsent = set(self.entries.begin(replica))
+    def succeed(self) -> None:
+        self.unsent = set(self.entries.begin(self._agent.replica))
 
     def shards(self) -> Iterable[int]:
         return [shard for shard in self.entries.shards if self.version(shard)]
 
     def version(self, shard: int) -> Version | None:
-        entry = self.entries.entry(self._replica.device, shard)
+        entry = self.entries.entry(self._agent.replica.device, shard)
         return None if entry is None else entry.version
 
     def frame(self, shard: int) -> VariableFrame:
-        entry = self.entries.entry(self._replica.device, shard)
+        entry = self.entries.entry(self._agent.replica.device, shard)
         assert entry is not None
         number, columns = entry.version.seq, columns_of(entry.payload)
-        return VariableFrame(self._replica, number, self.name, self.fold.stream, shard, *columns)
+        return VariableFrame(
+            self._agent.replica, number, self.name, self.fold.stream, shard, *columns
+        )
 
     def receive(self, frame: VariableFrame, *, own: bool) -> None:
         if frame.stream != self.fold.stream:
@@ -74,7 +76,7 @@ class PublishedFold(Replicated):
 
     def report(self) -> VariableReport:
         entries = self.entries
-        own = entries.device_digest(self._replica.device)
+        own = entries.device_digest(self._agent.replica.device)
         return VariableReport(self.name, entries.seq, entries.digest, own)
 
     def lacks(self, beat: BeatFrame, report: VariableReport) -> bool:

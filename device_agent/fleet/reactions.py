@@ -1,11 +1,10 @@
 """Handlers that wait for a threshold: run once it is reached, in a transaction like any other."""
 
+from device_agent.agent import Agent
 from device_agent.fleet.derived import Derived
-from device_agent.fleet.pending_updates import PendingUpdates
-from device_agent.fleet.variables import Variables
+from device_agent.fleet.variables import PendingUpdates, Variables
 from device_agent.parts import Part
-from device_agent.state.counters import Counters, error_text
-from lasp_edge.language.plan import Plan
+from device_agent.state.counters import error_text
 from lasp_edge.language.updates import Update
 
 
@@ -13,21 +12,17 @@ class Reactions(Part):
     """Runs the handlers whose thresholds were reached.
 
     Args:
-        plan: the program's plan.
+        agent: what all parts share.
         derived: tells which thresholds were reached.
         variables: what handlers change.
-        counters: where failures are counted.
     """
 
     name = "reactions"
 
-    def __init__(
-        self, plan: Plan, derived: Derived, variables: Variables, counters: Counters
-    ) -> None:
-        self._plan = plan
+    def __init__(self, agent: Agent, derived: Derived, variables: Variables) -> None:
+        self._plan, self._counters = agent.plan, agent.counters
         self._derived = derived
         self._variables = variables
-        self._counters = counters
 
     def tick(self, now_us: int) -> None:
         """Run the handlers that are due, those too that one of them makes due."""

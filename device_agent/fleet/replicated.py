@@ -8,7 +8,7 @@ crosses the network is the business of `device_agent.fleet.exchange`, one for al
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from crdts import Replica, Version
+from crdts import Version
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 
 
@@ -27,8 +27,8 @@ class Replicated(ABC):
         self.unsent: set[int] = set()
 
     @abstractmethod
-    def become(self, replica: Replica) -> None:
-        """Give this device's entries versions of `replica`, all of them to be published."""
+    def succeed(self) -> None:
+        """Give this device's entries versions of its present replica; publish all of them."""
 
     @abstractmethod
     def shards(self) -> Iterable[int]:

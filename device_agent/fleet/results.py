@@ -8,20 +8,19 @@ key "", and its value and agreement share a topic.
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
+from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreement, Agreements
 from device_agent.fleet.derived import Derived
 from device_agent.fleet.samples import Samples
 from device_agent.parts import Part, Publication
-from device_agent.settings import Settings
-from device_agent.state.counters import Counters, error_text
+from device_agent.state.counters import error_text
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
-from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.inputs import inputs_digest
-from lasp_edge.protocol.topics import Topics
 
 AnyFold = LocalFold | DynamicFold
 
@@ -72,53 +71,42 @@ class Results(Part):
     """The results of one device.
 
     Args:
-        plan: the program's plan.
+        agent: what all parts share.
         samples: the local folds' partials, and the fleet's entries of them.
         agreements: how far the fleet agrees.
         derived: the derived sets.
-        counters: where a fold is counted whose value cannot be made.
-        device: this device's name.
-        topics: where results are published.
-        settings: at which intervals; 0 for never.
     """
 
     name = "results"
 
     def __init__(
-        self,
-        plan: Plan,
-        samples: Samples,
-        agreements: Agreements,
-        derived: Derived,
-        counters: Counters,
-        device: str,
-        topics: Topics,
-        settings: Settings,
+        self, agent: Agent, samples: Samples, agreements: Agreements, derived: Derived
     ) -> None:
-        self._local_folds = dict(sorted(plan.local_folds.items()))
-        self._dynamic_folds = dict(sorted(plan.dynamic_folds.items()))
+        self._agent = agent
         self._samples = samples
         self._agreements = agreements
         self._derived = derived
-        self._counters = counters
-        self._device = device
-        self._topics = topics
-        self._timer = Timer(settings.results_us) if settings.results_us else None
+        every_us = agent.settings.results_us
+        self._timer = Timer(every_us) if every_us else None
         self._sent: dict[tuple[str, str | None], int] = {}
 
     def local(self) -> dict[str, dict[str, Result]]:
         """Return target of a local fold -> key -> value."""
-        return {
-            name: {key: Result(partial) for key, partial in self._samples.partials(name).items()}
-            for name in self._local_folds
-        }
+        return {fold.name: by_key for fold, by_key, _ in self._local()}
 
     def fleet(self) -> dict[str, dict[str, Result]]:
         """Return target of a dynamic fold -> key -> value."""
-        agreements = self._agreements.all()
-        return {
-            name: self._by_key(fold, agreements[name]) for name, fold in self._dynamic_folds.items()
-        }
+        return {fold.name: by_key for fold, by_key, _ in self._fleet()}
+
+    def _local(self) -> Iterator[FoldResults]:
+        for name, fold in sorted(self._agent.plan.local_folds.items()):
+            partials = self._samples.partials(name)
+            yield FoldResults(fold, {key: Result(p) for key, p in partials.items()}, None)
+
+    def _fleet(self) -> Iterator[FoldResults]:
+        for name, agreement in self._agreements.all().items():
+            fold = self._agent.plan.dynamic_folds[name]
+            yield FoldResults(fold, self._by_key(fold, agreement), agreement)
 
     def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
         entries, found = self._samples.published[fold.source.name].entries, {}
@@ -129,30 +117,22 @@ class Results(Part):
             found[key] = Result(total.partial, inputs, total.devices, settled, offline)
         return found
 
-    def _folds(self) -> Iterator[FoldResults]:
-        for name, by_key in self.local().items():
-            yield FoldResults(self._local_folds[name], by_key, None)
-        agreements = self._agreements.all()
-        for name, fold in self._dynamic_folds.items():
-            yield FoldResults(fold, self._by_key(fold, agreements[name]), agreements[name])
-
     def plain(self) -> dict[str, dict[str, Any]]:
         """Return every fold's value: parts, columns, inputs, agreement; by key if it has keys.
 
         Derived sets stand among them: how many elements, and which.
         """
         found: dict[str, dict[str, Any]] = {}
-        for fold, by_key, agreement in self._folds():
-            agreed = _agreed(agreement) if agreement else {}
+        for fold, by_key, agreement in chain(self._local(), self._fleet()):
             if fold.keyed:
                 keys = {key: self._of_key(fold, result) for key, result in by_key.items()}
-                found[fold.name] = {"keys": keys} | agreed
+                found[fold.name] = {"keys": keys} | _agreed(agreement)
             elif by_key:
                 found[fold.name] = self._whole(fold, by_key[""], agreement)
         return found | {name: self._derived.plain(name) for name in sorted(self._derived.moved)}
 
     def _current(self) -> Iterator[CurrentValue]:
-        for fold, by_key, agreement in self._folds():
+        for fold, by_key, agreement in chain(self._local(), self._fleet()):
             name = fold.name
             if not fold.keyed:
                 for result in by_key.values():
@@ -169,7 +149,7 @@ class Results(Part):
             yield CurrentValue(name, None, moved, partial(self._derived.plain, name))
 
     def _whole(self, fold: AnyFold, result: Result, agreement: Agreement | None) -> dict[str, Any]:
-        return self._value(fold, result) | (_agreed(agreement) if agreement else {})
+        return self._value(fold, result) | _agreed(agreement)
 
     def _of_key(self, fold: AnyFold, result: Result) -> dict[str, Any]:
         value = self._value(fold, result)
@@ -186,16 +166,12 @@ class Results(Part):
         try:
             parts = fold.fold.lower(result.partial, fold.resolution)
         except Exception as error:  # noqa: BLE001 - a user's fold may raise anything
-            self._counters.note(f"fold {fold.name}: {error_text(error)}")
+            self._agent.counters.note(f"fold {fold.name}: {error_text(error)}")
             parts = {}
         return {"parts": parts, **columns}
 
-    def resend(self) -> None:
-        """Publish everything again, whether it changed or not."""
-        self._sent = dict.fromkeys(self._sent, 0)
-
     def connected(self, _now_us: int) -> None:
-        self.resend()
+        self.succeed()
         if self._timer:
             self._timer.restart()
 
@@ -204,8 +180,9 @@ class Results(Part):
         if self._timer and not publication.pane_frame:
             self._timer.restart()
 
-    def become(self, _replica: Any) -> None:
-        self.resend()
+    def succeed(self) -> None:
+        """Publish everything again, whether it changed or not."""
+        self._sent = dict.fromkeys(self._sent, 0)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Publish what changed; an empty text where a key is gone."""
@@ -223,13 +200,16 @@ class Results(Part):
             del self._sent[name, key]
 
     def _publication(self, name: str, key: str | None, text: bytes) -> Publication:
-        return Publication(self._topics.result(name, self._device, key), text, retain=True)
+        device = self._agent.replica.device
+        return Publication(self._agent.topics.result(name, device, key), text, retain=True)
 
     def report(self) -> dict[str, Any]:
         return {"values": self.plain()}
 
 
-def _agreed(agreement: Agreement) -> dict[str, Any]:
+def _agreed(agreement: Agreement | None) -> dict[str, Any]:
+    if agreement is None:
+        return {}
     return {
         "inputs": agreement.inputs,
         "devices": agreement.devices,

@@ -4,20 +4,19 @@ Samples come from the program's handlers and collections. After each tick the lo
 date, and partials that changed are this device's new entries of their variable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from crdts import BoundedLWWSet, Membership, Replica
+from crdts import BoundedLWWSet, Membership
+from device_agent.agent import Agent
 from device_agent.fleet.budget import FrameBudget
 from device_agent.fleet.published_fold import PublishedFold
 from device_agent.fleet.sets import Sets
 from device_agent.parts import Part
-from device_agent.state.changes import Changes
-from device_agent.state.counters import Counters
-from device_agent.state.stored import Stored
+from device_agent.state.changes import Changes, VariableId
+from device_agent.state.facts import Facts
 from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.plan import Plan
 
 TIME_LIMIT_US = 2**61
 """Microseconds since the epoch, either way: 73,000 years, and a set's integers hold it."""
@@ -27,11 +26,7 @@ class Samples(Part):
     """The samples of one device.
 
     Args:
-        plan: the program's plan.
-        replica: this device's replica.
-        stored: what the store holds of variables, and where changes go.
-        key_versions: variable with keys -> the version of its key function when it was stored.
-        counters: where failures are counted.
+        agent: what all parts share.
 
     Attributes:
         variables: the names of the variables that hold samples.
@@ -40,19 +35,13 @@ class Samples(Part):
 
     name = "samples"
 
-    def __init__(
-        self,
-        plan: Plan,
-        replica: Replica,
-        stored: Stored,
-        key_versions: Mapping[str, int],
-        counters: Counters,
-    ) -> None:
-        self._counters = counters
-        self.published = {n: PublishedFold(f, replica) for n, f in plan.published_folds.items()}
+    def __init__(self, agent: Agent) -> None:
+        plan, key_versions = agent.plan, agent.facts.key_versions or {}
+        self._counters = agent.counters
+        self.published = {n: PublishedFold(agent, f) for n, f in plan.published_folds.items()}
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
-        self._sets = Sets(bounded, replica, stored)
+        self._sets = Sets(agent, bounded)
         folds: dict[str, dict[str, Fold]] = {variable.name: {} for variable in bounded}
         for name, made in sorted(plan.local_folds.items()):
             folds[made.source.name][name] = made.fold
@@ -66,7 +55,7 @@ class Samples(Part):
         for variable in bounded:
             name = variable.name
             same = keyed.get(name) == key_versions.get(name)
-            count_set_aside(counters, self._sets.restore(name, keys_mean_the_same=same))
+            self._sets.restore(name, keys_mean_the_same=same)
         self._budgets = {name: self._budget(name) for name in keyed}
 
     def _budget(self, name: str) -> FrameBudget:
@@ -94,15 +83,14 @@ class Samples(Part):
         if name in self._budgets:
             self._budgets[name].reserve(key, self._sets.samples(name, key))
 
-    def add(
-        self, name: str, key: str, values: Sequence[int], times_us: Sequence[int], accepted_us: int
+    def record(
+        self, samples: Mapping[VariableId, tuple[list[int], list[int]]], accepted_us: int
     ) -> None:
-        """Add samples of one key, all accepted together."""
-        self._sets.add((name, key), values, times_us, accepted_us)
-
-    def settle_budgets(self) -> None:
-        """Let the reserved bytes become what the samples need that were added."""
-        for name, budget in self._budgets.items():
+        """Add checked samples of keys, values and times, all accepted together."""
+        for where, (values, times_us) in sorted(samples.items()):
+            if values:
+                self._sets.add(where, values, times_us, accepted_us)
+        for name, budget in self._budgets.items():  # what was reserved becomes what they need
             for key in budget.take_reserved():
                 budget.settle(key, self._sets.samples(name, key))
 
@@ -110,9 +98,6 @@ class Samples(Part):
         """Let the entries of retired devices count no more, and those of all others count."""
         for published in self.published.values():
             published.entries.set_membership(membership)
-
-    def become(self, replica: Replica) -> None:
-        self._sets.become(replica)
 
     def tick(self, now_us: int) -> None:
         """Drop samples that are too old, and bring the local folds up to date."""
@@ -131,14 +116,5 @@ class Samples(Part):
             self._counters.note(reason)
 
     def take_changes(self) -> Changes | None:
-        if self._new_key_versions is None:
-            return None
-        changes = Changes()
-        changes.facts.key_versions, self._new_key_versions = self._new_key_versions, None
-        return changes
-
-
-def count_set_aside(counters: Counters, states: int) -> None:
-    """Count stored states that do not fit the program any more."""
-    if states:
-        counters.note("variable: the store holds another definition", states)
+        new, self._new_key_versions = self._new_key_versions, None
+        return None if new is None else Changes(facts=Facts(key_versions=new))

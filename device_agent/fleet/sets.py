@@ -9,9 +9,10 @@ adopted when it is first written to, not before.
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from crdts import BoundedLWWSet, Replica
+from crdts import BoundedLWWSet
 from crdts.samples import HeldSample
-from device_agent.state.stored import Stored
+from device_agent.agent import Agent
+from device_agent.state.stored import SET_ASIDE
 from lasp_edge.aggregates.local import SLIDE_FROM, Moved
 from lasp_edge.variables import Variable
 
@@ -20,36 +21,30 @@ class Sets:
     """The bounded sets of one device.
 
     Args:
+        agent: what all parts share.
         variables: the dynamic variables that are bounded sets.
-        replica: this device's replica.
 
     Attributes:
         held: variable -> key -> set.
         moved: variable -> key -> what happened since `take_moved`; None: fold it anew.
     """
 
-    __slots__ = ("_due", "_heap", "_replica", "_stored", "_variables", "held", "moved")
-
-    def __init__(self, variables: Sequence[Variable], replica: Replica, stored: Stored) -> None:
+    def __init__(self, agent: Agent, variables: Sequence[Variable]) -> None:
+        self._agent, self._stored = agent, agent.stored
         self._variables = {variable.name: variable for variable in variables}
-        self._replica = replica
-        self._stored = stored
         self._heap: list[tuple[int, str, str]] = []
         self._due: dict[tuple[str, str], int] = {}
         self.held: dict[str, dict[str, BoundedLWWSet]] = {name: {} for name in self._variables}
         self.moved: dict[str, dict[str, Moved | None]] = {name: {} for name in self._variables}
 
-    def restore(self, name: str, *, keys_mean_the_same: bool) -> int:
+    def restore(self, name: str, *, keys_mean_the_same: bool) -> None:
         """Take a variable's sets from the store; what no longer fits is set aside.
 
         Args:
             name: the variable.
             keys_mean_the_same: its key function has the version that it had when they were stored.
-
-        Returns:
-            How many were set aside.
         """
-        aside, bottom = 0, self._bottom(name)
+        bottom = self._bottom(name)
         keyed = self._variables[name].keyed
         for key, state in self._stored.take(name, bottom).items():
             fits = isinstance(state, BoundedLWWSet) and keys_mean_the_same
@@ -58,12 +53,12 @@ class Sets:
                 self.held[name][key] = state
                 self._schedule(name, key, state)
             else:
-                aside += not fits
+                if not fits:
+                    self._agent.counters.note(SET_ASIDE)
                 self._stored.remove((name, key))
         if not keyed:
             self.held[name].setdefault("", bottom)
         self.moved[name] = dict.fromkeys(self.held[name])
-        return aside
 
     def _adopt_limits(self, where: tuple[str, str], state: BoundedLWWSet) -> None:
         """Let the program's limits hold, whatever the store's are."""
@@ -72,10 +67,6 @@ class Sets:
             control = state.control_version + 1
             state |= state.resized(bottom.bound, control, bottom.max_age_s)
             self._stored.put_whole(where, state)
-
-    def become(self, replica: Replica) -> None:
-        """Go on as another replica; it adopts a set when it first writes to it."""
-        self._replica = replica
 
     def samples(self, name: str, key: str) -> int:
         """Return how many samples a key has."""
@@ -94,8 +85,9 @@ class Sets:
         state = self.held[name].get(key)
         if state is None:
             state = self.held[name][key] = self._bottom(name)
-        adopts = state.replica != self._replica
-        delta = state.add_many(self._replica, values, times_us, accepted_us)
+        replica = self._agent.replica
+        adopts = state.replica != replica
+        delta = state.add_many(replica, values, times_us, accepted_us)
         come, gone = state.join_changes(delta)
         if adopts:
             self.moved[name][key] = None

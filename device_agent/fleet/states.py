@@ -7,11 +7,12 @@ published.
 
 from collections.abc import Callable, Iterable
 
-from crdts import Lattice, Replica, Version
+from crdts import Lattice, Version
 from crdts.wire import encode
+from device_agent.agent import Agent
 from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
-from device_agent.state.stored import Stored, fitting
+from device_agent.state.stored import SET_ASIDE, fitting
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.inputs import text_hash, variable_digest
 from lasp_edge.variables import Variable
@@ -24,23 +25,21 @@ class OwnState:
     """The state of a variable to which this device contributes.
 
     Args:
+        agent: what all parts share.
         variable: the variable.
-        stored: what the store holds, and where changes go.
 
     Attributes:
         own: what this device contributed, over all its incarnations.
-        set_aside: how many stored states do not fit the program any more.
     """
 
-    def __init__(self, variable: Variable, stored: Stored) -> None:
+    def __init__(self, agent: Agent, variable: Variable) -> None:
         assert variable.bottom is not None
         self.own = variable.bottom.copy()
-        self.set_aside = 0
+        self._agent = agent
         self._at = (variable.name, "")
-        self._stored = stored
-        for state in stored.take(variable.name, self.own).values():
+        for state in agent.stored.take(variable.name, self.own).values():
             if state is None:
-                self.set_aside += 1
+                agent.counters.note(SET_ASIDE)
             else:
                 self.own = state
 
@@ -56,16 +55,15 @@ class OwnState:
     def store(self, delta: Lattice) -> None:
         """Store a delta of this device."""
         self.own |= delta
-        self._stored.put_delta(self._at, self.own, delta)
+        self._agent.stored.put_delta(self._at, self.own, delta)
 
 
 class SharedState(OwnState, Replicated):
     """The state of a shared variable.
 
     Args:
+        agent: what all parts share.
         variable: the variable.
-        replica: this device's replica.
-        stored: what the store holds, and where changes go.
         follow: is given everything that is joined.
 
     Attributes:
@@ -73,17 +71,12 @@ class SharedState(OwnState, Replicated):
     """
 
     def __init__(
-        self,
-        variable: Variable,
-        replica: Replica,
-        stored: Stored,
-        follow: Callable[[str, Lattice], None],
+        self, agent: Agent, variable: Variable, follow: Callable[[str, Lattice], None]
     ) -> None:
-        OwnState.__init__(self, variable, stored)
+        OwnState.__init__(self, agent, variable)
         Replicated.__init__(self, variable.name)
         self.fleet = self.own.copy()
         self._follow = follow
-        self._replica = replica
         self._seq = 0
         self._digest: int | None = None
         follow(self.name, self.own)
@@ -107,21 +100,21 @@ class SharedState(OwnState, Replicated):
         self._follow(self.name, state)
         self._digest = None
 
-    def become(self, replica: Replica) -> None:
-        self._replica, self._seq = replica, 1
+    def succeed(self) -> None:
+        self._seq = 1
         self.unsent = {0}
 
     def shards(self) -> Iterable[int]:
         return (0,)
 
     def version(self, shard: int) -> Version:  # noqa: ARG002 - there is one
-        return Version.of(self._replica, self._seq)
+        return Version.of(self._agent.replica, self._seq)
 
     def frame(self, shard: int) -> VariableFrame:
         number, columns = self._seq, ((encode(self.own),),)
         keys, seqs = ("",), (number,)
         return VariableFrame(
-            self._replica, number, self.name, NO_STREAM, shard, keys, seqs, columns
+            self._agent.replica, number, self.name, NO_STREAM, shard, keys, seqs, columns
         )
 
     def receive(self, frame: VariableFrame, *, own: bool) -> None:

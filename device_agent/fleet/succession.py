@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 
 from crdts import Replica
 from crdts.replica import INCARNATIONS
+from device_agent.agent import Agent
 from device_agent.parts import Handler, Part
 from device_agent.state.changes import Changes
-from device_agent.state.counters import Counters
 from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PresenceFrame, VariableFrame
@@ -25,29 +25,16 @@ class Succession(Part):
     """The replica that this device is.
 
     Args:
-        replica: the replica that it starts as.
-        counters: where clones and impossible incarnations are counted.
-        known_to_lander: a lander has acknowledged this store's frames before.
+        agent: what all parts share.
         become: lets all parts go on as a later replica.
-
-    Attributes:
-        replica: this device's replica.
     """
 
     name = "succession"
 
-    def __init__(
-        self,
-        replica: Replica,
-        counters: Counters,
-        become: Callable[[Replica], None],
-        *,
-        known_to_lander: bool,
-    ) -> None:
-        self.replica = replica
-        self._counters = counters
+    def __init__(self, agent: Agent, become: Callable[[Replica], None]) -> None:
+        self._agent = agent
         self._become = become
-        self._is_known = known_to_lander
+        self._is_known = agent.facts.lake is not None  # a lander has acknowledged frames of it
         self._met: list[int] = []
         self._changed = True
 
@@ -65,43 +52,42 @@ class Succession(Part):
 
     def _meet_addressee(self, frame: AckFrame, _now_us: int) -> None:
         self._meet(frame.addressee)
-        self._is_known |= frame.about == self.replica.device
+        self._is_known |= frame.about == self._agent.replica.device
 
     def _look_for_clone(self, frame: BeatFrame, _now_us: int) -> None:
         # A beat of an earlier incarnation may come late. One of a later incarnation, or of this one
         # with another nonce, is sent by another process with this device's name.
-        other, me = frame.sender, self.replica
+        other, me = frame.sender, self._agent.replica
         is_later = other.device == me.device and other.incarnation >= me.incarnation
         if is_later and other.nonce != me.nonce:
-            self._counters.note("clone_alarms")
+            self._agent.counters.note("clone_alarms")
 
     def _meet(self, other: Replica) -> None:
         """Become later than a later replica of this device."""
-        if other.device != self.replica.device or other <= self.replica:
+        me = self._agent.replica
+        if other.device != me.device or other <= me:
             return
         if other.nonce in self._met:
-            self._counters.note("clone_alarms")
+            self._agent.counters.note("clone_alarms")
         if not self._is_plausible(other.incarnation):
-            self._counters.note("frame: own incarnation too far ahead")
+            self._agent.counters.note("frame: own incarnation too far ahead")
         elif len(self._met) < MOST_SUCCESSIONS:
             self._met.append(other.nonce)
-            self._become(Replica(other.incarnation + 1, self.replica.nonce, other.device))
+            self._become(Replica(other.incarnation + 1, me.nonce, me.device))
 
     def _is_plausible(self, incarnation: int) -> bool:
         if incarnation + 1 >= INCARNATIONS:
             return False
         # A new store knows no incarnation to compare with. Once a lander has taken what it sent,
         # it has also heard everything that the broker retained.
-        knows_itself = self._is_known or self.replica.incarnation > 1
-        return not (knows_itself and is_too_far_ahead(incarnation, self.replica.incarnation))
+        knows_itself = self._is_known or self._agent.replica.incarnation > 1
+        return not (knows_itself and is_too_far_ahead(incarnation, self._agent.replica.incarnation))
 
-    def become(self, replica: Replica) -> None:
-        self.replica = replica
+    def succeed(self) -> None:
         self._changed = True
 
     def take_changes(self) -> Changes | None:
         if not self._changed:
             return None
-        self._changed, changes = False, Changes()
-        changes.replica = self.replica
-        return changes
+        self._changed = False
+        return Changes(replica=self._agent.replica)

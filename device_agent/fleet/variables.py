@@ -5,30 +5,53 @@ deltas become part of this device's variables together, when the batch is joined
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from crdts import Lattice, Replica
+from crdts import Lattice
+from device_agent.agent import Agent
 from device_agent.fleet.derived import Derived
-from device_agent.fleet.pending_updates import PendingUpdates
-from device_agent.fleet.samples import Samples, count_set_aside
+from device_agent.fleet.samples import Samples
 from device_agent.fleet.states import OwnState, SharedState
 from device_agent.parts import Part
-from device_agent.state.counters import Counters
-from device_agent.state.stored import Stored
-from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Mutation
+
+
+@dataclass(slots=True)
+class PendingUpdates:
+    """The checked updates of one batch: samples by column, and joined deltas.
+
+    Attributes:
+        samples: (variable, key) -> quantised values and their times.
+        deltas: variable -> delta; handlers already see it, the store does not have it yet.
+    """
+
+    samples: dict[tuple[str, str], tuple[list[int], list[int]]] = field(default_factory=dict)
+    deltas: dict[str, Lattice] = field(default_factory=dict)
+
+    def extend(self, name: str, key: str, values: Sequence[int], times_us: Sequence[int]) -> None:
+        """Add quantised samples in the order of their acceptance, each one checked before."""
+        known = self.samples.get((name, key))
+        if known is None:
+            known = self.samples[name, key] = ([], [])
+        known[0].extend(values)
+        known[1].extend(times_us)
+
+    def add(self, name: str, delta: Lattice) -> None:
+        """Add a delta of a variable."""
+        if name in self.deltas:
+            self.deltas[name] |= delta
+        else:
+            self.deltas[name] = delta
 
 
 class Variables(Part):
     """The variables that this device writes.
 
     Args:
-        plan: the program's plan.
-        replica: this device's replica.
-        stored: what the store holds of variables, and where changes go.
+        agent: what all parts share.
         samples: the variables that hold samples.
         derived: is given what is joined into shared variables.
-        counters: where stored states are counted that do not fit the program any more.
 
     Attributes:
         shared_states: the shared variables by name.
@@ -36,36 +59,23 @@ class Variables(Part):
 
     name = "variables"
 
-    def __init__(
-        self,
-        plan: Plan,
-        replica: Replica,
-        stored: Stored,
-        samples: Samples,
-        derived: Derived,
-        counters: Counters,
-    ) -> None:
-        self._replica = replica
+    def __init__(self, agent: Agent, samples: Samples, derived: Derived) -> None:
+        self._agent = agent
         self._samples = samples
         self._sampled = samples.variables
         self.shared_states = {
-            name: SharedState(variable, replica, stored, derived.follow)
-            for name, variable in plan.shared_variables.items()
+            name: SharedState(agent, variable, derived.follow)
+            for name, variable in agent.plan.shared_variables.items()
         }
         self._states: dict[str, OwnState] = {
-            name: self.shared_states.get(name) or OwnState(variable, stored)
-            for name, variable in plan.own_variables.items()
+            name: self.shared_states.get(name) or OwnState(agent, variable)
+            for name, variable in agent.plan.own_variables.items()
             if name not in self._sampled
         }
-        for state in self._states.values():
-            count_set_aside(counters, state.set_aside)
 
     def shared(self) -> dict[str, object]:
         """Return the values of the shared variables, as this device has heard of them."""
         return {name: state.fleet.value for name, state in sorted(self.shared_states.items())}
-
-    def become(self, replica: Replica) -> None:
-        self._replica = replica
 
     def apply(self, requested: Sequence[Mutation], updates: PendingUpdates) -> None:
         """Take what was asked for one reading, all of it or, on an error, nothing.
@@ -83,16 +93,11 @@ class Variables(Part):
                 samples.append(((name, key), value, time_us))
                 continue
             state = ahead[name] if name in ahead else self._states[name].whole
-            deltas.append((name, getattr(state, mutator)(self._replica, *arguments)))
+            deltas.append((name, getattr(state, mutator)(self._agent.replica, *arguments)))
             if len(requested) > 1:
                 ahead[name] = state | deltas[-1][1]
-        columns = updates.samples
-        for where, value, time_us in samples:
-            known = columns.get(where)
-            if known is None:
-                known = columns[where] = ([], [])
-            known[0].append(value)
-            known[1].append(time_us)
+        for (name, key), value, time_us in samples:
+            updates.extend(name, key, (value,), (time_us,))
         for name, delta in deltas:
             self._states[name].join(delta)
             updates.add(name, delta)
@@ -104,9 +109,6 @@ class Variables(Part):
             updates: what the batch's handlers and collections asked for.
             accepted_us: when the batch was accepted.
         """
-        for (name, key), (values, times_us) in sorted(updates.samples.items()):
-            if values:
-                self._samples.add(name, key, values, times_us, accepted_us)
-        self._samples.settle_budgets()
+        self._samples.record(updates.samples, accepted_us)
         for name, delta in sorted(updates.deltas.items()):
             self._states[name].store(delta)

@@ -3,6 +3,6 @@
 - `batch`: readings by column, the one way in; `intake`: chooses the path, joins once a commit
 - `one_by_one`: the path of every reading, the definition; `by_column`: the same for whole columns
 - `routes`: where an event's readings go; `pending`: what they bring, not joined yet
-- `progress`, `source_progress`: how far the readings and each source have come
-- `identities`: which readings are known; `tags`: labels as text
+- `progress`: how far the readings and each source have come
+- `identities`: which readings are known
 """

@@ -15,12 +15,12 @@ from itertools import compress
 from operator import not_
 from typing import Any, NamedTuple
 
+from device_agent.agent import Agent
 from device_agent.intake.batch import Batch, ascends
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route
-from device_agent.settings import Settings
 from device_agent.state.changes import BLOCK_US, BlockId, PaneId, ReadingRow
 from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
@@ -80,7 +80,7 @@ class ByColumn:
     """Accepts whole columns.
 
     Args:
-        settings: how far ahead a reading may be, and whether readings are kept.
+        agent: what all parts share.
         routes: where the readings of each event go.
         progress: how far the readings have come.
         identities: which readings are known.
@@ -89,13 +89,13 @@ class ByColumn:
 
     def __init__(
         self,
-        settings: Settings,
+        agent: Agent,
         routes: Mapping[str, Route],
         progress: IntakeProgress,
         identities: Identities,
         panes: Panes,
     ) -> None:
-        self._settings, self._routes, self._progress = settings, routes, progress
+        self._settings, self._routes, self._progress = agent.settings, routes, progress
         self._identities, self._panes, self._text_of = identities, panes, identities.text_of
 
     def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool] | None:

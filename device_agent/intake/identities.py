@@ -18,20 +18,22 @@ are in memory.
     16
 """
 
+import json
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter, sub
 from struct import Struct
 from sys import byteorder
 
 from device_agent.intake.batch import ascends
-from device_agent.intake.tags import TagTexts
 from device_agent.state.changes import BLOCK_US, BlockId
 
 KEPT_IDENTITIES = 6_000
 """Identities in memory, about: 0.5 MB; older blocks are recalled when they are needed."""
+KEPT_TAGS = 1_000
+"""Texts of tags in memory, at most: more than a device's sensors have; then all are dropped."""
 BLOCK_WEIGHT = 8
 """Identities that take as much memory as an empty block."""
 
@@ -179,6 +181,13 @@ def _numbers(plain: bytes, width: int, count: int) -> Sequence[int]:
     return words
 
 
+def tags_text(tags: Mapping[str, str]) -> str:
+    """Return tags as canonical text: equal tags, equal text; no tags are empty text."""
+    if not tags:
+        return ""
+    return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
+
+
 def block_numbers(times_us: Sequence[int]) -> list[int]:
     """Return the numbers of the blocks that times lie in."""
     if not ascends(times_us):
@@ -196,19 +205,28 @@ class Identities:
 
     Args:
         highs: the last block that the store holds of each stream, as (event, tags, block).
-
-    Attributes:
-        text_of: from tags to the text that names them here.
     """
 
-    __slots__ = ("_blocks", "_changed", "_highs", "_latest", "text_of")
+    __slots__ = ("_blocks", "_changed", "_highs", "_latest", "_texts")
 
     def __init__(self, highs: Iterable[tuple[str, str, int]] = ()) -> None:
-        self.text_of = TagTexts().text
+        self._texts: dict[tuple[tuple[str, str], ...], str] = {}
         self._blocks: dict[BlockId, Block] = {}
         self._latest: dict[tuple[str, str], Block] = {}  # of each stream
         self._changed: list[Block] = []
         self._highs = {(event, tags): block for event, tags, block in highs}
+
+    def text_of(self, tags: Mapping[str, str]) -> str:
+        """Return what `tags_text` returns, most often made before."""
+        if not tags:
+            return ""
+        items = tuple(tags.items())
+        text = self._texts.get(items)
+        if text is None:
+            if len(self._texts) >= KEPT_TAGS:
+                self._texts.clear()
+            text = self._texts[items] = tags_text(tags)
+        return text
 
     @property
     def held(self) -> int:

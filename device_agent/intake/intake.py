@@ -11,21 +11,19 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import NamedTuple, cast
 
+from device_agent.agent import Agent
 from device_agent.fleet.variables import Variables
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
 from device_agent.intake.identities import Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
-from device_agent.intake.progress import IntakeProgress
+from device_agent.intake.progress import IntakeProgress, SourceProgress
 from device_agent.intake.routes import Route, first_us
-from device_agent.intake.source_progress import SourceProgress
 from device_agent.parts import Part
-from device_agent.settings import Settings
 from device_agent.state.changes import BLOCK_US, BlockId, Changes, Restored
-from device_agent.state.counters import Counters
+from device_agent.state.facts import Facts
 from device_agent.state.panes import Panes
-from lasp_edge.language.plan import Plan
 
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
@@ -53,11 +51,9 @@ class Intake(Part):
     """Accepts readings.
 
     Args:
-        plan: the program's plan.
-        device: whose readings they are.
-        settings: limits of lateness, retention and skew.
+        agent: what all parts share.
         restored: what the store holds.
-        panes, variables, counters: what readings change.
+        panes, variables: what readings change.
 
     Attributes:
         identities: which readings are known.
@@ -69,17 +65,10 @@ class Intake(Part):
     name = "intake"
 
     def __init__(
-        self,
-        plan: Plan,
-        device: str,
-        settings: Settings,
-        restored: Restored,
-        *,
-        panes: Panes,
-        variables: Variables,
-        counters: Counters,
+        self, agent: Agent, restored: Restored, panes: Panes, variables: Variables
     ) -> None:
-        self._panes, self._variables, self._counters = panes, variables, counters
+        plan, settings = agent.plan, agent.settings
+        self._panes, self._variables, self._counters = panes, variables, agent.counters
         self._max_skew_us = settings.max_skew_us
         self.sources = SourceProgress(restored.sources, settings.lateness_us)
         first = first_us(window.span_us for window in plan.windows.values())
@@ -88,9 +77,9 @@ class Intake(Part):
         self.identities = Identities(restored.last_blocks)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
-        found = (settings, self._routes, progress, self.identities, panes)
+        found = (agent, self._routes, progress, self.identities, panes)
         self._by_column = ByColumn(*found)
-        self._one_by_one = OneByOne(plan, device, *found, variables)
+        self._one_by_one = OneByOne(*found, variables)
         self.column_least = COLUMN_LEAST
         self._pending = PendingBatch()
         self._changes = Changes()
@@ -146,10 +135,6 @@ class Intake(Part):
             PaneRange(target.stream, least_us // target.span_us * target.span_us, end_us)
             for target in self._routes[block.event].targets
         ]
-
-    def recall(self, block: BlockId, stored: bytes | None) -> None:
-        """Take a block that was wanted into memory; None: the store does not hold it."""
-        self.identities.recall(block, stored)
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Accept what is acceptable of a batch; it waits for the next `join`."""
@@ -219,9 +204,7 @@ class Intake(Part):
         if self.progress.promised_us == self._noted_us:
             return None
         self._noted_us = self.progress.promised_us
-        notes = Changes()
-        notes.facts.promised_us = self._noted_us
-        return notes
+        return Changes(facts=Facts(promised_us=self._noted_us))
 
     def committed(self) -> None:
         self.identities.forget()

@@ -9,19 +9,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from device_agent.agent import Agent
 from device_agent.fleet.variables import Variables
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
-from device_agent.settings import Settings
 from device_agent.state.changes import ReadingRow
 from device_agent.state.counters import error_text
 from device_agent.state.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
-from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Mutation, run_handlers
 
 
@@ -29,9 +28,7 @@ class OneByOne:
     """Accepts readings of any kind, one after the other.
 
     Args:
-        plan: of the program whose handlers see readings.
-        device: whose readings they are.
-        settings: how far ahead a reading may be, and whether readings are kept.
+        agent: what all parts share.
         routes: where the readings of each event go.
         progress: how far the readings have come.
         identities: which readings are known.
@@ -40,19 +37,18 @@ class OneByOne:
 
     def __init__(
         self,
-        plan: Plan,
-        device: str,
-        settings: Settings,
+        agent: Agent,
         routes: Mapping[str, Route],
         progress: IntakeProgress,
         identities: Identities,
         panes: Panes,
         variables: Variables,
     ) -> None:
-        self._plan, self._device = plan, device
+        self._plan, self._device = agent.plan, agent.replica.device
         self._routes, self._progress, self._identities = routes, progress, identities
         self._panes, self._variables, self._text_of = panes, variables, identities.text_of
-        self._max_skew_us, self._keep_readings = settings.max_skew_us, settings.keep_readings
+        self._max_skew_us = agent.settings.max_skew_us
+        self._keep_readings = agent.settings.keep_readings
 
     def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool]:
         """Accept what is acceptable of a batch.

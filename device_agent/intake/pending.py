@@ -7,9 +7,10 @@ a time then cost little more than those that come in columns.
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-from device_agent.fleet.pending_updates import PendingUpdates
+from device_agent.fleet.variables import PendingUpdates
 from device_agent.intake.progress import NO_TIME
 from device_agent.state.changes import ReadingRow
 from lasp_edge.folds.columns import Partial
@@ -82,6 +83,7 @@ class PaneBuilder:
         return self._partial
 
 
+@dataclass(slots=True)
 class PendingBatch:
     """What batches have brought since the last join.
 
@@ -94,15 +96,12 @@ class PendingBatch:
         updates: samples and deltas of variables.
     """
 
-    __slots__ = ("accepted", "builders", "counted", "now_us", "readings", "updates")
-
-    def __init__(self) -> None:
-        self.accepted = 0
-        self.now_us = NO_TIME
-        self.counted: Counter[str] = Counter()
-        self.readings: list[ReadingRow] = []
-        self.builders: dict[tuple[int, str, int], PaneBuilder] = {}
-        self.updates = PendingUpdates()
+    accepted: int = 0
+    now_us: int = NO_TIME
+    counted: Counter[str] = field(default_factory=Counter)
+    readings: list[ReadingRow] = field(default_factory=list)
+    builders: dict[tuple[int, str, int], PaneBuilder] = field(default_factory=dict)
+    updates: PendingUpdates = field(default_factory=PendingUpdates)
 
     def __bool__(self) -> bool:
         return bool(self.accepted or self.counted)

@@ -1,9 +1,14 @@
-"""How far the readings have come: their newest time, and the times that may no longer come."""
+"""How far the readings have come: those of the device, and those of each of its sources."""
 
+from collections.abc import Mapping
+
+from device_agent.intake.batch import Batch
+from device_agent.state.changes import SourceRow
 from device_agent.state.facts import Facts
 
 NO_TIME = -(2**62)
 """Before every time."""
+_UNREAD = SourceRow()
 
 
 class IntakeProgress:
@@ -43,3 +48,74 @@ class IntakeProgress:
     def facts(self) -> Facts:
         """Return what is stored with every batch; `promised_us` is stored with the notes."""
         return Facts(stamp_us=self.stamp_us, high_us=self.high_us, floor_us=self.floor_us)
+
+
+class SourceProgress:
+    """The sources of this process, and the places up to which earlier ones have read.
+
+    Args:
+        rows: what the store holds, by source.
+        lateness_us: how much later than the newest reading an older one may come.
+
+    Attributes:
+        stopped: this process will read nothing more.
+    """
+
+    def __init__(self, rows: Mapping[str, SourceRow], lateness_us: int) -> None:
+        self._rows = dict(rows)
+        self._lateness_us = lateness_us
+        self._live: set[str] = set()
+        self._changed: dict[str, SourceRow] = {}
+        self.stopped = False
+
+    def cursor(self, source: str) -> str | None:
+        """Return where a source resumes, and count it among the sources of this process."""
+        self._live.add(source)
+        row = self._rows.get(source, _UNREAD)
+        self._rows[source] = row._replace(done=False)  # its file may have grown
+        return row.cursor
+
+    def advance(self, batch: Batch, high_us: int | None, stamped: bool) -> None:  # noqa: FBT001
+        """Note that a batch was read.
+
+        Args:
+            batch: the batch.
+            high_us: the greatest own time among its accepted readings; None if none had one.
+            stamped: it has accepted readings without a time of their own.
+        """
+        before = self._rows.get(batch.source) or _UNREAD
+        if before.high_us is not None:
+            high_us = before.high_us if high_us is None else max(high_us, before.high_us)
+        after = SourceRow(batch.cursor, high_us, stamped or before.stamped, batch.done)
+        self._rows[batch.source] = after
+        if after != before:
+            self._changed[batch.source] = after
+
+    def take_changed(self) -> dict[str, SourceRow]:
+        """Return the sources that were read further since the last time."""
+        taken, self._changed = self._changed, {}
+        return taken
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be read: every source is finished, or they were stopped."""
+        rows = [self._rows[name] for name in self._live]
+        return self.stopped or (bool(rows) and all(row.done for row in rows))
+
+    def low_us(self, now_us: int, end_us: int | None) -> int | None:
+        """Return the time before which no source has more; None while that is unknown.
+
+        Args:
+            now_us: the time.
+            end_us: what a finished source promises; None: nothing, as nothing was ever read.
+        """
+        lows_us = [self._low_us(self._rows[name], now_us, end_us) for name in self._live]
+        known_us = [low_us for low_us in lows_us if low_us is not None]
+        return min(known_us) if known_us and len(known_us) == len(lows_us) else None
+
+    def _low_us(self, row: SourceRow, now_us: int, end_us: int | None) -> int | None:
+        if row.done or self.stopped:
+            return end_us
+        seen = [] if row.high_us is None else [row.high_us]
+        seen += [now_us] if row.stamped else []
+        return min(seen) - self._lateness_us if seen else None

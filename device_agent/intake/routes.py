@@ -36,16 +36,6 @@ class Route:
         by_column: no function of the user's sees its readings one by one.
     """
 
-    __slots__ = (
-        "by_column",
-        "collecting",
-        "event",
-        "needs_event",
-        "quantise",
-        "targets",
-        "validate_each",
-    )
-
     def __init__(self, plan: Plan, event: EventType) -> None:
         self.event = event
         self.quantise = event.resolution.quantise

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from device_agent.sources.mapping import Record, mapping_of
 from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
-from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, replay_of
+from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, Rows, replay_of
 from device_agent.sources.source import SourceContext, SourceKind
 
 NOT_CSV = "not CSV"
@@ -21,8 +21,8 @@ SETTLED_US = 2_000_000
 writes the rest of a row at once."""
 
 
-class CsvRows:
-    """The rows of a CSV file; see `replay.Rows`.
+class CsvRows(Rows):
+    """The rows of a CSV file; see `Rows`.
 
     Raises:
         ValueError: a column that is needed is not in the header.
@@ -36,11 +36,7 @@ class CsvRows:
         missing = [column for column in needed if column not in self._columns]
         if missing:
             raise ValueError(f"{path} has no column {missing[0]!r}; it has {self._columns}")
-        self._file = RecordedFile(path, offset or head.offset, line or head.line)
-        self.offset = self._file.offset
-        self.line = self._file.line
-        self.ended = False
-        self.retry_us: int | None = None
+        super().__init__(path, offset or head.offset, line or head.line)
 
     def records(self, limit: int, now_us: int) -> list[Record | str]:
         """Return up to `limit` rows."""
@@ -51,14 +47,14 @@ class CsvRows:
         self.retry_us = None
         reader = csv.reader(self._lines(now_us), strict=True)
         rows: list[Row] = []
-        self.ended = False
+        place, self.ended = (self.offset, self.line), False
         while len(rows) < limit and not self.ended:
             record = self._next_record(reader)
             if record is not None:
-                rows.append(Row(record, self._file.offset, self._file.line))
+                rows.append(Row(record, self.offset, self.line))
             if not self.ended:
-                self.offset, self.line = self._file.offset, self._file.line
-        self._file.go_back(self.offset, self.line)
+                place = self.offset, self.line
+        self.go_back(*place)
         return rows
 
     def _next_record(self, reader: Iterator[list[str]]) -> Record | str | None:
@@ -67,7 +63,7 @@ class CsvRows:
             cells = next(reader)
         except StopIteration:
             self.ended = True
-            return UNREADABLE if self._file.damaged else None
+            return UNREADABLE if self.damaged else None
         except csv.Error:
             # A quoted field that is not closed where the file ends now may be closed later.
             self.ended = self.retry_us is not None
@@ -77,17 +73,13 @@ class CsvRows:
         return dict(zip(self._columns, cells, strict=True))
 
     def _lines(self, now_us: int) -> Iterator[str]:
-        while lines := self._file.read_lines(1):
+        while lines := self.read_lines(1):
             if not lines[0].endswith(b"\n"):
-                settled_us = self._file.changed_us() + SETTLED_US
+                settled_us = self.changed_us() + SETTLED_US
                 if settled_us > now_us:
                     self.retry_us = settled_us
                     return
             yield _text(lines[0])
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 def _text(line: bytes) -> str:

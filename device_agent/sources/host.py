@@ -18,7 +18,7 @@ from pathlib import Path
 from device_agent.clock import is_time
 from device_agent.intake.batch import Batch
 from device_agent.sources.mapping import WITH_TAG
-from device_agent.sources.source import Option, SourceContext, SourceKind
+from device_agent.sources.source import Option, Source, SourceContext, SourceKind
 
 EVENTS = ("cpu", "memory", "temperature", "network", "load")
 SECOND_US = 1_000_000
@@ -45,7 +45,7 @@ HOST_EVERY = Option[int](
 )
 
 
-class Host:
+class Host(Source):
     """A source of the machine's own metrics.
 
     Args:
@@ -94,9 +94,6 @@ class Host:
             "load": self._load,
         }
 
-    def open(self, cursor: str | None) -> None:
-        """Do nothing: there is nothing to resume."""
-
     def poll(self, now_us: int) -> Batch | None:
         if self._next_us is not None and not is_time(now_us, self._next_us, self._period_us):
             return None
@@ -119,12 +116,6 @@ class Host:
 
     def due_us(self, now_us: int) -> int | None:
         return self._next_us or now_us
-
-    def acknowledge(self, cursor: str | None) -> None:
-        """Do nothing: a reading of the machine cannot be had again."""
-
-    def close(self) -> None:
-        """Do nothing: no file stays open."""
 
     def _metric(self, name: str, elapsed_us: int) -> float | None:
         """Return one metric; None where this machine has none, or none yet."""

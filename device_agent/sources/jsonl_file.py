@@ -6,40 +6,19 @@ finds the whole.
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 from device_agent.sources.mapping import Record, mapping_of
-from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
-from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, replay_of
+from device_agent.sources.recorded_file import UNREADABLE
+from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, Rows, replay_of
 from device_agent.sources.source import SourceContext, SourceKind
 
 NOT_JSON = "not JSON"
 NOT_AN_OBJECT = "not a JSON object"
 
 
-class JsonLines:
-    """The rows of a file of JSON lines; see `replay.Rows`."""
-
-    retry_us: int | None = None
-
-    def __init__(self, path: Path, offset: int, line: int) -> None:
-        self._file = RecordedFile(path, offset, line)
-
-    @property
-    def offset(self) -> int:
-        """Bytes before the next row."""
-        return self._file.offset
-
-    @property
-    def line(self) -> int:
-        """Lines before the next row."""
-        return self._file.line
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more was there."""
-        return self._file.ended
+class JsonLines(Rows):
+    """The rows of a file of JSON lines; see `Rows`."""
 
     def records(self, limit: int, now_us: int) -> list[Record | str]:  # noqa: ARG002
         """Return up to `limit` rows.
@@ -54,7 +33,7 @@ class JsonLines:
             together = []
         if len(together) != len(lines) or set(map(type, together)) - {dict}:
             together = [record_of(line) for line in lines if line.strip()]
-        if self._file.damaged:
+        if self.damaged:
             together.append(UNREADABLE)
         records: list[Record | str] = together
         return records
@@ -67,19 +46,15 @@ class JsonLines:
             offset, number = offset + len(line), number + 1
             if line.strip():
                 rows.append(Row(record_of(line), offset, number))
-        if self._file.damaged:
+        if self.damaged:
             rows.append(Row(UNREADABLE, self.offset, self.line))
         return rows
 
     def _complete_lines(self, limit: int) -> list[bytes]:
-        lines = self._file.read_lines(limit)
+        lines = self.read_lines(limit)
         if lines and not lines[-1].endswith(b"\n") and isinstance(record_of(lines[-1]), str):
-            self._file.go_back(self.offset - len(lines.pop()), self.line - 1)
+            self.go_back(self.offset - len(lines.pop()), self.line - 1)
         return lines
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 def record_of(line: bytes) -> Record | str:

@@ -8,15 +8,17 @@ step. A row without a usable time is due with the row before it.
 """
 
 import contextlib
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from device_agent.intake.batch import Batch
 from device_agent.sources.mapping import MAPPING_OPTIONS, FieldMapping, Record
-from device_agent.sources.source import Option, SourceContext
+from device_agent.sources.recorded_file import RecordedFile
+from device_agent.sources.source import Option, Source, SourceContext
 from lasp_edge.folds.numbers import Refused
 
 ROWS = 500
@@ -48,36 +50,22 @@ class Row(NamedTuple):
     line: int
 
 
-class Rows(Protocol):
+class Rows(RecordedFile):
     """A file of rows."""
 
-    @property
-    def offset(self) -> int:
-        """Bytes before the next row."""
+    retry_us: int | None = None
+    """When to look for the rest of a last row that is incomplete; None: never."""
 
-    @property
-    def line(self) -> int:
-        """Lines before the next row."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more was there when it was read last."""
-
-    @property
-    def retry_us(self) -> int | None:
-        """When to look for the rest of a last row that is incomplete; None: never."""
-
+    @abstractmethod
     def records(self, limit: int, now_us: int) -> list[Record | str]:
         """Return up to `limit` rows, or the reason why one is not a row."""
 
+    @abstractmethod
     def rows(self, limit: int, now_us: int) -> list[Row]:
         """Return the same with the place behind each."""
 
-    def close(self) -> None:
-        """Close the file."""
 
-
-class Replay:
+class Replay(Source):
     """A source of recorded rows.
 
     Args:
@@ -146,9 +134,6 @@ class Replay:
         if self._ahead:
             return max(now_us, self._due_at_us(self._ahead[0]))
         return max(now_us, self._file.retry_us or now_us)
-
-    def acknowledge(self, cursor: str | None) -> None:
-        """Do nothing: the cursor is in the store."""
 
     def close(self) -> None:
         if self._file is not None:

@@ -17,18 +17,21 @@ Value = TypeVar("Value")
 class Source(Protocol):
     """Gives readings when it is asked; the agent says when they are durable.
 
+    A source that has nothing to resume, to be told or to close leaves those methods out.
+
     Attributes:
         name: stable over restarts; the cursor and the low watermark are kept under it.
     """
 
     name: str
 
-    def open(self, cursor: str | None) -> None:
+    def open(self, cursor: str | None) -> None:  # noqa: ARG002 - the contract
         """Begin, or resume behind the place that `cursor` stands for.
 
         Raises:
             ValueError: the source cannot be read, or not from there.
         """
+        return
 
     def poll(self, now_us: int) -> Batch | None:
         """Return what there is, up to some 500 rows; None if there is nothing. Never waits."""
@@ -36,11 +39,13 @@ class Source(Protocol):
     def due_us(self, now_us: int) -> int | None:
         """Return when to poll next; None if it is finished, or wakes the agent by itself."""
 
-    def acknowledge(self, cursor: str | None) -> None:
+    def acknowledge(self, cursor: str | None) -> None:  # noqa: ARG002 - the contract
         """Take note that the batch with this cursor, and all before it, are durable."""
+        return
 
     def close(self) -> None:
         """Close files and connections."""
+        return
 
 
 class Option(NamedTuple, Generic[Value]):

@@ -1,5 +1,6 @@
 """What must be durable before anything leaves the device: one transaction's worth of changes."""
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from crdts import Replica
@@ -70,6 +71,7 @@ class SourceRow(NamedTuple):
     done: bool = False
 
 
+@dataclass(slots=True)
 class Changes:
     """Changes since the last commit; for one key the last one counts.
 
@@ -86,30 +88,16 @@ class Changes:
         all_dirty: every stored pane entry is dirty again.
     """
 
-    __slots__ = (
-        "all_dirty",
-        "counters",
-        "deltas",
-        "facts",
-        "identities",
-        "panes",
-        "readings",
-        "replica",
-        "sources",
-        "states",
-    )
-
-    def __init__(self) -> None:
-        self.replica: Replica | None = None
-        self.identities: dict[BlockId, bytes] = {}
-        self.panes: dict[PaneId, PaneRow] = {}
-        self.deltas: dict[VariableId, list[tuple[int, bytes]]] = {}
-        self.states: dict[VariableId, bytes | None] = {}
-        self.sources: dict[str, SourceRow] = {}
-        self.counters: dict[str, int] = {}
-        self.facts = Facts()
-        self.readings: list[ReadingRow] = []
-        self.all_dirty = False
+    replica: Replica | None = None
+    identities: dict[BlockId, bytes] = field(default_factory=dict)
+    panes: dict[PaneId, PaneRow] = field(default_factory=dict)
+    deltas: dict[VariableId, list[tuple[int, bytes]]] = field(default_factory=dict)
+    states: dict[VariableId, bytes | None] = field(default_factory=dict)
+    sources: dict[str, SourceRow] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    readings: list[ReadingRow] = field(default_factory=list)
+    all_dirty: bool = False
 
     def __bool__(self) -> bool:
         stored = self.identities or self.panes or self.deltas or self.states or self.sources
@@ -144,6 +132,7 @@ class Changes:
             self.facts.add(later.facts)
 
 
+@dataclass(slots=True)
 class Restored:
     """What a store holds when an agent starts.
 
@@ -156,12 +145,9 @@ class Restored:
         last_blocks: the last stored block of identities of each stream: (event, tags, block).
     """
 
-    __slots__ = ("counters", "facts", "incarnation", "last_blocks", "sources", "variables")
-
-    def __init__(self) -> None:
-        self.incarnation = 0
-        self.variables: dict[str, dict[str, list[bytes]]] = {}
-        self.sources: dict[str, SourceRow] = {}
-        self.counters: dict[str, int] = {}
-        self.facts = Facts()
-        self.last_blocks: list[tuple[str, str, int]] = []
+    incarnation: int = 0
+    variables: dict[str, dict[str, list[bytes]]] = field(default_factory=dict)
+    sources: dict[str, SourceRow] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    last_blocks: list[tuple[str, str, int]] = field(default_factory=list)

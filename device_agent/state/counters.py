@@ -56,10 +56,8 @@ class Counters(Part):
         self._pending = False
         if not self._unwritten:
             return None
-        changes = Changes()
-        changes.counters = {name: self.totals[name] for name in sorted(self._unwritten)}
-        self._unwritten.clear()
-        return changes
+        unwritten, self._unwritten = sorted(self._unwritten), set()
+        return Changes(counters={name: self.totals[name] for name in unwritten})
 
     def report(self) -> dict[str, Any]:
         return {name: self.totals.get(name, 0) for name in OUTCOMES}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from crdts import Replica
+from device_agent.agent import Agent
 from device_agent.parts import Handler, Part, Publication
 from device_agent.state.changes import Changes, PaneId
 from device_agent.state.facts import Facts
@@ -20,7 +20,6 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, PaneFrame
 from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
-from lasp_edge.protocol.topics import Topics
 
 FRAME_BYTES = 16_384
 """Bytes of a frame, at most, unless one entry is larger: some hundred entries, and a second on the
@@ -31,38 +30,26 @@ class PaneDelivery(Part):
     """Sends dirty pane entries until they have landed.
 
     Args:
+        agent: what all parts share.
         panes: the entries in memory.
-        replica: the present replica.
-        topics: where frames are published.
-        jitter: spreads time-outs; seeded by the caller.
-        lake: the lake that acknowledged last; None before the first acknowledgement.
         is_finished: tells whether all sources are finished: then entries need not be due.
 
     Attributes:
         memory: the entries in memory.
         cache: chooses which entries are in memory.
         flights: the frames that are not acknowledged.
-        lake: see above.
+        lake: the lake that acknowledged last; None before the first acknowledgement.
     """
 
     name = "panes"
 
-    def __init__(
-        self,
-        panes: Panes,
-        replica: Replica,
-        topics: Topics,
-        jitter: Random,
-        lake: str | None,
-        is_finished: Callable[[], bool],
-    ) -> None:
+    def __init__(self, agent: Agent, panes: Panes, is_finished: Callable[[], bool]) -> None:
+        self._agent = agent
         self.memory = panes
-        self._replica = replica
-        self._topics = topics
-        self.flights = Flights(jitter)
+        self.flights = Flights(Random(agent.replica.nonce))
         self._is_finished = is_finished
         self._facts = Facts()
-        self.lake = lake
+        self.lake = agent.facts.lake
         self.cache = PaneCache(panes, lambda pane: self.flights.seq_of(pane) is not None)
 
     @property
@@ -71,13 +58,13 @@ class PaneDelivery(Part):
 
     def acknowledged(self, frame: AckFrame, _now_us: int) -> None:
         """Take note of frames that have landed."""
-        if frame.about != self._replica.device:
+        if frame.about != self._agent.replica.device:
             return
         if frame.lake != self.lake:
             if self.lake is not None:
                 self._send_all_again()
             self.lake = self._facts.lake = frame.lake
-        if frame.addressee.nonce == self._replica.nonce:
+        if frame.addressee.nonce == self._agent.replica.nonce:
             for pane, seq in self.flights.acknowledge(frame.numbers):
                 self.memory.landed(pane, seq)
 
@@ -95,9 +82,8 @@ class PaneDelivery(Part):
         if publication.pane_frame:
             self.memory.send_again(self.flights.cancel(publication.pane_frame))
 
-    def become(self, replica: Replica) -> None:
-        self._replica = replica
-        self.memory.become(replica)
+    def succeed(self) -> None:
+        self.memory.seq = 0  # all entries of the replica before it are frozen
 
     def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the lake if it did."""
@@ -113,7 +99,7 @@ class PaneDelivery(Part):
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield frames of due entries, oldest first, while few are in flight."""
         for frame in self._frames(now_us):
-            yield Publication.of(frame, self._topics)
+            yield Publication.of(frame, self._agent.topics)
 
     def _frames(self, now_us: int) -> Iterator[PaneFrame]:
         panes, flights = self.memory, self.flights
@@ -149,7 +135,7 @@ class PaneDelivery(Part):
         blocks = tuple([self._block(*group, members) for group, members in groups.items()])
         self.memory.was_sent(panes, now_us)
         sent = [(pane, self.memory.entries[pane].seq) for pane in panes]
-        return PaneFrame(self._replica, self.flights.launch(sent, now_us), blocks)
+        return PaneFrame(self._agent.replica, self.flights.launch(sent, now_us), blocks)
 
     def _block(self, stream: int, incarnation: int, nonce: int, panes: list[PaneId]) -> PaneEntries:
         entries = [self.memory.entries[pane] for pane in panes]

@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
-from crdts import Replica
+from device_agent.agent import Agent
 from device_agent.clock import is_time
 from device_agent.state.changes import Changes, PaneId, PaneRow
 from lasp_edge.folds.columns import Partial
-from lasp_edge.language.declarations import Window
 
 PATIENCE_US = 10_000_000
 """Microseconds until a dirty entry is due though its pane is not over: ten publishing intervals."""
@@ -51,8 +50,7 @@ class Panes:
     """A device's pane entries in memory.
 
     Args:
-        replica: the present replica.
-        windows: the program's windows.
+        agent: what all parts share.
 
     Attributes:
         entries: the entries.
@@ -61,9 +59,9 @@ class Panes:
         evicted_us: entries that end later are in memory, if the present replica has begun them.
     """
 
-    def __init__(self, replica: Replica, windows: Iterable[Window]) -> None:
-        self._replica = replica
-        self._windows = {window.stream: window for window in windows}
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._windows = {window.stream: window for window in agent.plan.windows.values()}
         self.entries: dict[PaneId, PaneEntry] = {}
         self.dirty: set[PaneId] = set()
         self.seq = 0
@@ -76,18 +74,15 @@ class Panes:
         """The streams of the program: entries of others stay in the store."""
         return tuple(sorted(self._windows))
 
-    def become(self, replica: Replica) -> None:
-        """Go on as another replica: all entries so far are frozen."""
-        self._replica = replica
-        self.seq = 0
-
     def own(self, stream: int, key: str, pane_us: int) -> PaneId:
         """Return the id of this replica's entry."""
-        return PaneId(pane_us, stream, key, self._replica.incarnation, self._replica.nonce)
+        replica = self._agent.replica
+        return PaneId(pane_us, stream, key, replica.incarnation, replica.nonce)
 
     def own_column(self, stream: int, starts_us: Sequence[int]) -> list[PaneId]:
         """Return the ids of this replica's entries without a key, one for each start."""
-        rest = (stream, "", self._replica.incarnation, self._replica.nonce)
+        replica = self._agent.replica
+        rest = (stream, "", replica.incarnation, replica.nonce)
         return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
 
     def partial(self, pane: PaneId) -> Partial | None:

@@ -18,6 +18,8 @@ DELTAS_PER_KEY = 8
 """The same for each key of a variable with keys: there may be thousands of them."""
 STORED_BYTES = 1 << 30
 """Bytes of an own stored state, at most: no limit in effect. A peer's is bounded by its frame."""
+SET_ASIDE = "variable: the store holds another definition"
+"""What a stored state is counted as that does not fit the program any more."""
 
 
 class Stored(Part):

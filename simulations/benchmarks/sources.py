@@ -12,7 +12,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from device_agent.sources import SourceContext, source_from_spec
+from device_agent.sources.choice import source_from_spec
+from device_agent.sources.source import SourceContext
 from simulations.benchmarks.measure import cpu_s
 
 ROWS = 50_000

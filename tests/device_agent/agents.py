@@ -174,7 +174,7 @@ class Device:
 
     def topic_of(self, frame: Frame) -> str:
         """Return the topic a frame belongs on."""
-        return topic_of(frame, self.core.topics)
+        return topic_of(frame, self.core.agent.topics)
 
     def acknowledge(self, *frames: PaneFrame, lake: str = LAKE) -> None:
         """Let the lander say that frames have landed."""

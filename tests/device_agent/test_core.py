@@ -65,7 +65,7 @@ KINDS = ["pane", "var", "member", "beat", "presence", "ack", "inbox", "out"]
 
 
 def topics_of(device):
-    topics = device.core.topics
+    topics = device.core.agent.topics
     own = [
         topics.of("member", "pi-1"),
         topics.of("beat", "pi-2"),
@@ -198,7 +198,7 @@ def test_well_formed_frames_of_any_content_never_crash_an_agent(device):
 
 def test_a_frame_on_anothers_topic_changes_nothing(device):
     stream = device.program.local_folds["local_average"].stream
-    topics = device.core.topics
+    topics = device.core.agent.topics
     entry = entry_of(PEER, 1, "local_average", stream, (1, 5))
     before = device.core.results.plain()
     for topic in (
@@ -218,7 +218,7 @@ def test_a_frame_on_anothers_topic_changes_nothing(device):
 
 
 def test_a_cleared_retained_message_is_nothing(device):
-    device.durable.hear(device.core.topics.of("presence", "pi-2"), b"", device.now_us)
+    device.durable.hear(device.core.agent.topics.of("presence", "pi-2"), b"", device.now_us)
     assert not any(name.startswith("frame") for name in device.counted)
 
 

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import pytest
 
+from device_agent.agent import Agent
 from device_agent.parts import Part, Publication
 from lasp_edge.protocol import checks, kinds
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
 from lasp_edge.protocol.admission import sender_refusal
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.kinds import FRAME_KINDS, FrameKind, Subscriber, topic_of
-from lasp_edge.protocol.topics import Topics
 from tests.device_agent.agents import NOW_US, Device
 
 PEER_NAME = "pi-2"
@@ -50,9 +50,9 @@ class Moods(Part):
 
     name = "moods"
 
-    def __init__(self, replica: Any, topics: Topics) -> None:
-        self._due = [MoodFrame(replica, 1, "calm")]
-        self._topics = topics
+    def __init__(self, agent: Agent) -> None:
+        self._due = [MoodFrame(agent.replica, 1, "calm")]
+        self._topics = agent.topics
         self.known: dict[str, str] = {}
 
     @property
@@ -78,7 +78,7 @@ class MoodyAcceptance(Acceptance):
 def device(tmp_path, monkeypatch):
     monkeypatch.setitem(FRAME_KINDS, MoodFrame.kind, ROW)
     device = Device(tmp_path)
-    part = Moods(device.core.replica, device.core.topics)
+    part = Moods(device.core.agent)
     # A real part stands in the core's list of parts; the core takes its handlers from there.
     device.core.parts = (*device.core.parts, part)
     device.core._handlers |= {kind: [(part, take)] for kind, take in part.handlers.items()}
@@ -88,7 +88,7 @@ def device(tmp_path, monkeypatch):
 
 def test_a_device_subscribes_to_it_publishes_it_and_takes_it_on_its_topic_only(device):
     device, part = device
-    topics = device.core.topics
+    topics = device.core.agent.topics
     assert topics.every("mood") in device.core.subscriptions()
     (said,) = [p for p in device.tick() if "/mood/" in p.topic]
     assert said.retain
@@ -102,7 +102,7 @@ def test_a_device_subscribes_to_it_publishes_it_and_takes_it_on_its_topic_only(d
 
 def test_a_lander_takes_it_by_the_same_row(device):
     device, _ = device
-    plan, topics = device.program, device.core.topics
+    plan, topics = device.program, device.core.agent.topics
     acceptance = MoodyAcceptance(
         plan.windows.values(),
         plan.published_folds.values(),

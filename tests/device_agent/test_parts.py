@@ -126,7 +126,6 @@ PARTS = {
         lambda device: device.core.samples.partials(TARGET),
         lambda device: device.core.samples.partials(TARGET),
     ),
-    "schedule": Case(nothing, nothing),
     "exchange": Case(lambda device: device.core.results.fleet(), own_partial, entries),
     "panes": Case(panes, panes, landed),
     "beats": Case(

@@ -81,7 +81,7 @@ def test_what_was_derived_is_made_again_from_the_store(device):
 
 def test_a_change_is_published_once_among_the_results(tmp_path):
     device = Device(tmp_path, house(), settings=Settings(results_us=SECOND_US))
-    topic = device.core.topics.result("upstairs", device.name)
+    topic = device.core.agent.topics.result("upstairs", device.name)
     device.read([101])
     device.tick(2)
     device.sent.clear()

@@ -113,7 +113,7 @@ def test_a_change_publishes_the_shard_of_its_key_and_no_other(device):
 def test_each_shard_is_retained_on_a_topic_of_its_own(device):
     for room in ROOMS:
         read(device, room, 1.0)
-    topics = device.core.topics
+    topics = device.core.agent.topics
     published = [p for p in device.tick() if "/var/" in p.topic]
     assert len(published) == len({p.topic for p in published}) == KEY_SHARDS
     for publication in published:
@@ -300,7 +300,7 @@ def test_one_bad_key_refuses_the_whole_entry(device):
 
 
 def test_frames_with_wrong_shards_or_huge_keys_are_counted(device):
-    topic = device.core.topics.of("var", "pi-2", "here", "03")
+    topic = device.core.agent.topics.of("var", "pi-2", "here", "03")
     for number, keys in enumerate((("kitchen",), ("k" * 300,), ("b", "a"), ("k\x01",))):
         stream = device.program.local_folds["here"].stream
         n = len(keys)
@@ -324,7 +324,7 @@ def test_a_keyed_entry_for_a_variable_without_keys_is_refused_and_the_reverse(tm
 
 def test_an_entry_on_the_topic_of_another_shard_is_refused(device):
     frame = entry(device, 1, {"kitchen": (1, 100)})
-    device.hear(frame, device.core.topics.of("var", "pi-2", "here", "02"))
+    device.hear(frame, device.core.agent.topics.of("var", "pi-2", "here", "02"))
     assert device.counted["frame: on another's topic"] == 1
     device.hear(frame)
     assert everywhere(device) == {"kitchen": (1, 100)}
@@ -485,7 +485,7 @@ def test_a_shard_that_did_not_arrive_is_asked_for_though_a_newer_one_did(tmp_pat
     assert a.frames(VariableFrame, lost)
     assert asks
     assert {ask.variable for ask in asks} == {"here"}
-    a.hear(asks[0], a.core.topics.of("inbox", "a"))
+    a.hear(asks[0], a.core.agent.topics.of("inbox", "a"))
     for frame in a.frames(VariableFrame | BeatFrame, a.tick(2)):
         b.hear(frame)
     b.tick(2)
@@ -558,7 +558,7 @@ def restart_now_and_then(drawn, fleet):
     if drawn.random() < 0.2:
         device.restart()
         for other in fleet:
-            other.core.exchange.resend()
+            other.core.exchange.connected(other.now_us)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -179,7 +179,7 @@ def test_a_stranger_cannot_fill_the_membership(device, monkeypatch):
 
 
 def test_a_word_on_anothers_topic_is_refused(device):
-    device.hear(word(), device.core.topics.of("member", "pi-3"))
+    device.hear(word(), device.core.agent.topics.of("member", "pi-3"))
     assert device.core.members.membership == Membership()
     assert device.counted["frame: on another's topic"] == 1
 
@@ -226,7 +226,7 @@ def test_a_word_is_retained(device):
     device.hear(word())
     said = [p for _ in range(200) for p in device.tick() if "/member/" in p.topic]
     assert said
-    assert all(p.retain and p.topic == device.core.topics.of("member", "pi-2") for p in said)
+    assert all(p.retain and p.topic == device.core.agent.topics.of("member", "pi-2") for p in said)
 
 
 def test_a_device_that_is_retired_itself_goes_on_and_knows(device):

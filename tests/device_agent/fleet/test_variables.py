@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Replica
 from crdts.wire import encode
-from device_agent.fleet.samples import Samples
+from device_agent.core import Core
 from device_agent.fleet.succession import MOST_SUCCESSIONS
 from device_agent.settings import SECOND_US
-from device_agent.state.counters import Counters
-from device_agent.state.stored import Stored
+from device_agent.state.changes import Restored
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
     AckFrame,
@@ -84,7 +83,7 @@ def test_a_new_life_adopts_the_items_and_publishes_them_under_its_own_name(devic
 
 
 def test_an_incomplete_set_is_not_folded():
-    samples = Samples(greenhouse(), Replica(1, 7, "pi-1"), Stored({}), {}, Counters({}))
+    samples = Core(greenhouse(), "pi-1", 7, Restored()).samples
     samples.refold()
     whole = BoundedLWWSet(bound=100)
     whole |= whole.add_many(Replica(1, 7, "pi-1"), (2000, 2100), (1, 2))
@@ -473,7 +472,7 @@ def test_a_state_too_large_for_a_frame_is_not_published_and_said_so(device):
     for life in range(1, 6_000):
         state |= state.increment(Replica(life, 2**31 + life, "pi-1"), 10**6)
     device.core.variables.shared_states["total"].own |= state
-    device.core.exchange.resend()
+    device.core.exchange.connected(device.now_us)
     sizes = [len(p.payload) for p in device.tick()]
     assert max(sizes) <= MAX_FRAME_BYTES
     device.tick(20)

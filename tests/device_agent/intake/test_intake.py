@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
 from device_agent.intake.batch import Batch
+from device_agent.intake.identities import tags_text
 from device_agent.intake.routes import first_us
-from device_agent.intake.tags import tags_text
 from device_agent.settings import SECOND_US
 from device_agent.state.counters import KEPT_NAMES, Counters
 from lasp_edge import Program, folds

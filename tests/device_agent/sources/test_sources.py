@@ -13,19 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_agent.sources import (
-    Option,
-    SourceContext,
-    SourceKind,
-    add_source_arguments,
-    choice,
-    source_from_spec,
-    source_options,
-)
+from device_agent.sources import choice
+from device_agent.sources.choice import add_source_arguments, source_from_spec, source_options
 from device_agent.sources.host import Host
 from device_agent.sources.mapping import FieldMapping
 from device_agent.sources.mqtt_topic import MqttTopic
 from device_agent.sources.replay import Replay
+from device_agent.sources.source import Option, SourceContext, SourceKind
 from device_agent.sources.times import END_US, number, time_us
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.link import BrokerUrl

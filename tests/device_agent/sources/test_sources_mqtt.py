@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from device_agent.sources import SourceContext, source_from_spec
+from device_agent.sources.choice import source_from_spec
+from device_agent.sources.source import SourceContext
 from lasp_edge.link import BrokerUrl, Link
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program, until_connected, until_true

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_agent.sources import SourceContext, source_from_spec
+from device_agent.sources.choice import source_from_spec
 from device_agent.sources.jsonl_file import JsonLines, record_of
 from device_agent.sources.replay import ROWS
+from device_agent.sources.source import SourceContext
 
 CONTEXT = SourceContext(["t"], "d", random.Random(1), options={"time": "ts"})
 LONG_AGO_S = 1_600_000_000

@@ -226,9 +226,9 @@ def test_a_week_offline_is_bounded_in_memory_and_promised_rightly(device):
     fill(device, 60_480)
     assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES
     assert device.store.count_dirty() == {device.program.windows["by_room"].stream: 60_480}
-    assert device.core.completeness.low_us(device.now_us) <= NOW_US
+    assert device.core.beats.low_us(device.now_us) <= NOW_US
     device.restart()
-    assert device.core.completeness.low_us(device.now_us) is None  # the store was not asked yet
+    assert device.core.beats.low_us(device.now_us) is None  # the store was not asked yet
     device.tick()
     assert device.low_us == NOW_US
     device.settle()
@@ -252,7 +252,7 @@ def test_every_promise_waits_for_the_oldest_dirty_pane_in_the_store(device):
     for step in range(40):
         device.tick(0)
         (oldest,) = device.store._db.execute("SELECT min(pane_us) FROM pane WHERE dirty").fetchone()
-        low_us = device.core.completeness.low_us(device.now_us)
+        low_us = device.core.beats.low_us(device.now_us)
         assert oldest is None or low_us is None or low_us <= oldest
         device.land()
         if step % 10 == 5:

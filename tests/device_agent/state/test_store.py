@@ -12,8 +12,7 @@ import pytest
 
 from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.intake.batch import Batch
-from device_agent.intake.identities import Block
-from device_agent.intake.tags import tags_text
+from device_agent.intake.identities import Block, tags_text
 from device_agent.state.changes import BLOCK_US, BlockId, Changes
 from device_agent.state.store import FILE_NAME, FORMAT, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError

@@ -1,0 +1,34 @@
+"""What all parts of one agent share; the core makes it once, each part takes it first."""
+
+from dataclasses import dataclass
+
+from crdts import Replica
+from device_agent.settings import Settings
+from device_agent.state.counters import Counters
+from device_agent.state.facts import Facts
+from device_agent.state.stored import Stored
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.topics import Topics
+
+
+@dataclass(slots=True)
+class Agent:
+    """One device's agent, as its parts see it.
+
+    Attributes:
+        plan: what it computes.
+        replica: which replica of the device it is; succession puts a later one in its place.
+        settings: intervals and limits.
+        topics: where it publishes.
+        counters: where outcomes and failures are counted.
+        stored: what the store holds of variables, and where changes of them go.
+        facts: the single values that the store held at the start.
+    """
+
+    plan: Plan
+    replica: Replica
+    settings: Settings
+    topics: Topics
+    counters: Counters
+    stored: Stored
+    facts: Facts
