@@ -4,9 +4,11 @@ In the order in which data flow through it:
 
 - `sources`: readings come in batches, each with the cursor at which its source resumes
 - `intake`: what is accepted, repeated, too late or refused, and how complete the readings are
-- `fleet`: variables and their folds, what is exchanged with other devices, what they agree on
-- `state`: panes on their way to the lake, stored variables, counters, facts: what must be durable
+- `panes`: partials of windows, on their way to the lake; `variables`: samples, states and folds
+- `fleet`: what is exchanged with other devices, and what they agree on
+- `state`: the store, counters, and how variables are stored
 - `core`: the list of parts; `parts`: the contract that each keeps; `agent`: what they share
+- `changes`: what one transaction makes durable; `facts`: what is one value
 - `durable`: recall, change, commit, and only then publish; `runtime`: the process around it
 - `command`: the sub-commands; `settings`, `clock`, `lean`: options, timers, a small process
 """

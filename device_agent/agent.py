@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from crdts import Replica
+from device_agent.facts import Facts
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters
-from device_agent.state.facts import Facts
 from device_agent.state.stored import Stored
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import Topics

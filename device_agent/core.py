@@ -14,31 +14,31 @@ one and the same `Changes`, so no crash can separate them. What each part does, 
 that all of them keep, is said in `device_agent.parts`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crdts import Replica
 from device_agent.agent import Agent
+from device_agent.changes import Changes, Restored
 from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
-from device_agent.fleet.derived import Derived
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
-from device_agent.fleet.reactions import Reactions
 from device_agent.fleet.results import Results
-from device_agent.fleet.samples import Samples
 from device_agent.fleet.succession import Succession
-from device_agent.fleet.variables import Variables
 from device_agent.intake.batch import Batch
 from device_agent.intake.intake import Intake
+from device_agent.panes.delivery import PaneDelivery
+from device_agent.panes.panes import Panes
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import Settings
-from device_agent.state.changes import Changes, Restored
 from device_agent.state.counters import Counters, error_text
-from device_agent.state.delivery import PaneDelivery
-from device_agent.state.panes import Panes
 from device_agent.state.stored import Stored
+from device_agent.variables.derived import Derived
+from device_agent.variables.reactions import Reactions
+from device_agent.variables.samples import Samples
+from device_agent.variables.variables import Variables
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
@@ -116,6 +116,9 @@ class Core:
         for part in self.parts:
             for kind, handler in part.handlers.items():
                 self._handlers.setdefault(kind, []).append((part, handler))
+        # Both are asked at every commit, and most parts have nothing to say to them.
+        self._changing = _overriding(self.parts, "take_changes")
+        self._remembering = _overriding(self.parts, "committed")
         self._notes = Timer(NOTES_US)
         self._uncommitted = Changes()
         self.connected = False
@@ -195,7 +198,7 @@ class Core:
 
     def prepare_commit(self) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is."""
-        for part in self.parts:
+        for part in self._changing:
             changes = part.take_changes()
             if changes:
                 self._uncommitted.add(changes)
@@ -204,7 +207,7 @@ class Core:
     def committed(self) -> None:
         """What `prepare_commit` returned is durable."""
         self._uncommitted = Changes()
-        for part in self.parts:
+        for part in self._remembering:
             part.committed()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
@@ -249,3 +252,8 @@ class Core:
     def _failed(self, part: Part, what: str, error: Exception) -> None:
         """Count an exception that nobody foresaw, with its reason; the part goes on."""
         self.counters.note(f"failed: {part.name}, {what}: {error_text(error)}")
+
+
+def _overriding(parts: Iterable[Part], method: str) -> list[Part]:
+    """Return the parts that define a method of the contract themselves."""
+    return [part for part in parts if getattr(type(part), method) is not getattr(Part, method)]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from device_agent.clock import Timer
 from device_agent.core import Core
 from device_agent.intake.batch import Batch
+from device_agent.panes.cache import PAGE
 from device_agent.parts import Publication
-from device_agent.state.pane_cache import PAGE
 from device_agent.state.store import Store
 
 PRUNE_US = 3_600_000_000

@@ -24,7 +24,7 @@ handler, a tick or its publications, is counted with its reason, and all parts g
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
-from device_agent.state.changes import Changes
+from device_agent.changes import Changes
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of

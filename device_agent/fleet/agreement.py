@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from device_agent.agent import Agent
+from device_agent.changes import Changes
+from device_agent.facts import Facts, Settled
 from device_agent.fleet.beats import IDLE_BEATS
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
 from device_agent.fleet.peers import Peers
-from device_agent.fleet.published_fold import PublishedFold
 from device_agent.parts import Handler, Part, Publication
-from device_agent.state.changes import Changes
-from device_agent.state.facts import Facts, Settled
+from device_agent.variables.published_fold import PublishedFold
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame

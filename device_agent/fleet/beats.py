@@ -11,9 +11,9 @@ from dataclasses import replace
 from device_agent.agent import Agent
 from device_agent.fleet.exchange import Exchange
 from device_agent.intake.intake import Intake
+from device_agent.panes.delivery import PaneDelivery
+from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Handler, Part, Publication
-from device_agent.state.delivery import PaneDelivery
-from device_agent.state.panes import NEVER_US
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from device_agent.agent import Agent
 from device_agent.clock import Timer
-from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
+from device_agent.variables.replicated import Replicated
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES

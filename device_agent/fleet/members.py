@@ -14,11 +14,11 @@ from typing import Any
 
 from crdts import Membership
 from device_agent.agent import Agent
+from device_agent.changes import Changes
 from device_agent.clock import is_time
+from device_agent.facts import Facts
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import Changes
-from device_agent.state.facts import Facts
 from lasp_edge.protocol.admission import Known, command_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame

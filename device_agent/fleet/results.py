@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreement, Agreements
-from device_agent.fleet.derived import Derived
-from device_agent.fleet.samples import Samples
 from device_agent.parts import Part, Publication
 from device_agent.state.counters import error_text
+from device_agent.variables.derived import Derived
+from device_agent.variables.samples import Samples
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.protocol.inputs import inputs_digest

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.agent import Agent
+from device_agent.changes import Changes
 from device_agent.parts import Handler, Part
-from device_agent.state.changes import Changes
 from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PresenceFrame, VariableFrame

@@ -16,13 +16,13 @@ from operator import not_
 from typing import Any, NamedTuple
 
 from device_agent.agent import Agent
+from device_agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow
 from device_agent.intake.batch import Batch, ascends
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route
-from device_agent.state.changes import BLOCK_US, BlockId, PaneId, ReadingRow
-from device_agent.state.panes import Panes
+from device_agent.panes.panes import Panes
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Window
 

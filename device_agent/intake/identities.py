@@ -27,8 +27,8 @@ from operator import attrgetter, itemgetter, sub
 from struct import Struct
 from sys import byteorder
 
+from device_agent.changes import BLOCK_US, BlockId
 from device_agent.intake.batch import ascends
-from device_agent.state.changes import BLOCK_US, BlockId
 
 KEPT_IDENTITIES = 6_000
 """Identities in memory, about: 0.5 MB; older blocks are recalled when they are needed."""

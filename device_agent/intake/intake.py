@@ -12,7 +12,8 @@ from operator import itemgetter
 from typing import NamedTuple, cast
 
 from device_agent.agent import Agent
-from device_agent.fleet.variables import Variables
+from device_agent.changes import BLOCK_US, BlockId, Changes, Restored
+from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
 from device_agent.intake.identities import Identities, block_numbers
@@ -20,10 +21,9 @@ from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
 from device_agent.intake.progress import IntakeProgress, SourceProgress
 from device_agent.intake.routes import Route, first_us
+from device_agent.panes.panes import Panes
 from device_agent.parts import Part
-from device_agent.state.changes import BLOCK_US, BlockId, Changes, Restored
-from device_agent.state.facts import Facts
-from device_agent.state.panes import Panes
+from device_agent.variables.variables import Variables
 
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""

@@ -10,15 +10,15 @@ from types import MappingProxyType
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.fleet.variables import Variables
+from device_agent.changes import ReadingRow
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
-from device_agent.state.changes import ReadingRow
+from device_agent.panes.panes import Panes
 from device_agent.state.counters import error_text
-from device_agent.state.panes import Panes
+from device_agent.variables.variables import Variables
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.updates import Mutation, run_handlers

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from device_agent.fleet.variables import PendingUpdates
+from device_agent.changes import ReadingRow
 from device_agent.intake.progress import NO_TIME
-from device_agent.state.changes import ReadingRow
+from device_agent.variables.variables import PendingUpdates
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from device_agent.changes import SourceRow
+from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
-from device_agent.state.changes import SourceRow
-from device_agent.state.facts import Facts
 
 NO_TIME = -(2**62)
 """Before every time."""

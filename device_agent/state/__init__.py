@@ -1,7 +1,4 @@
-"""What must be durable, and how it is kept.
+"""What is durable: the store, and what is kept of variables and counted outcomes.
 
-- `changes`: one transaction's worth; `facts`: single values; `store`: SQLite
-- `panes`: partials of windows, in memory; `pane_cache`: which of them; `flights`, `delivery`: their
-  way to the lake
-- `stored`: variables as deltas and states; `counters`: outcomes by name
+- `store`: SQLite; `stored`: variables as deltas and states; `counters`: outcomes by name
 """

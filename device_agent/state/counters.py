@@ -8,8 +8,8 @@ before the first colon.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from device_agent.changes import Changes
 from device_agent.parts import Part
-from device_agent.state.changes import Changes
 
 KEPT_NAMES = 200
 """Names that are counted apart: some 40 kB at most, and more than a program and its faults have."""

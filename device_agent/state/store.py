@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import msgpack
 
 from crdts import Replica
-from device_agent.state.changes import (
+from device_agent.changes import (
     BLOCK_US,
     BlockId,
     Changes,
@@ -24,7 +24,7 @@ from device_agent.state.changes import (
     Restored,
     SourceRow,
 )
-from device_agent.state.facts import Facts
+from device_agent.facts import Facts
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"

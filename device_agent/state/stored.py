@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from crdts import BoundedLWWSet, Lattice
 from crdts.wire import decode, encode
+from device_agent.changes import Changes, VariableId
 from device_agent.parts import Part
-from device_agent.state.changes import Changes, VariableId
 
 DELTAS_PER_STATE = 64
 """Stored deltas after which a variable without keys is stored whole: a start joins at most 64."""

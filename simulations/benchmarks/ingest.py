@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from crdts import BoundedLWWSet
+from device_agent.changes import Changes, Restored
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import Changes, Restored
 from device_agent.state.store import Store
 from lasp_edge import Event, Plan, Program, Update, folds
 from lasp_edge.folds.columns import Partial

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet
+from device_agent.changes import BLOCK_US, Restored
 from device_agent.core import Core
 from device_agent.intake.batch import Batch
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state.changes import BLOCK_US, Restored
 from lasp_edge import Program, folds
 from tests.device_agent.agents import NOW_US, Device
 

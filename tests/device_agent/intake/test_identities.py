@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from device_agent.changes import BLOCK_US, BlockId
 from device_agent.intake.identities import KEPT_IDENTITIES, Block, Identities
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import BLOCK_US, BlockId
 from lasp_edge.folds.numbers import LIMIT
 from tests.device_agent.agents import NOW_US, Device
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from crdts.wire import MAX_BYTES, decode, encode
+from device_agent.changes import BLOCK_US, BlockId, Changes
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Block, tags_text
-from device_agent.state.changes import BLOCK_US, BlockId, Changes
 from device_agent.state.store import FILE_NAME, FORMAT, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 
 
 def agrees(directory: Path) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
-from device_agent.state.changes import PaneId
+from device_agent.changes import PaneId
 
 IN_FLIGHT = 4
 """Frames that wait for their acknowledgement at the same time, at most: 4 * 16 KiB on the way."""

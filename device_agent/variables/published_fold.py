@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from crdts import Entry, OwnedMap, Version
 from device_agent.agent import Agent
-from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
+from device_agent.variables.replicated import Replicated
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold

@@ -8,7 +8,7 @@ A dirty entry is due when its pane is over, or `PATIENCE_US` after it changed or
 slowly filling pane does not travel with every reading.
 
 Memory is a cache of the store: entries that end at or before `evicted_us` may be in the store alone
-and are restored before they are continued (`device_agent.state.pane_cache`).
+and are restored before they are continued (`device_agent.panes.cache`).
 """
 
 import functools
@@ -17,8 +17,8 @@ from itertools import repeat
 from typing import Any
 
 from device_agent.agent import Agent
+from device_agent.changes import Changes, PaneId, PaneRow
 from device_agent.clock import is_time
-from device_agent.state.changes import Changes, PaneId, PaneRow
 from lasp_edge.folds.columns import Partial
 
 PATIENCE_US = 10_000_000

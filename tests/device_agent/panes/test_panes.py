@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from device_agent.panes.cache import KEPT_ENTRIES, PAGE
+from device_agent.panes.delivery import FRAME_BYTES
+from device_agent.panes.flights import IN_FLIGHT, KEPT_ABANDONED, LAST_TIMEOUT_US
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state.delivery import FRAME_BYTES
-from device_agent.state.flights import IN_FLIGHT, KEPT_ABANDONED, LAST_TIMEOUT_US
-from device_agent.state.pane_cache import KEPT_ENTRIES, PAGE
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame
 from simulations.fleet import LANDER

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from crdts import Replica
-from device_agent.state.facts import Facts
+from device_agent.facts import Facts
 from lasp_edge.folds.columns import Partial
 
 VariableId = tuple[str, str]

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from crdts import BoundedLWWSet, Membership
 from device_agent.agent import Agent
-from device_agent.fleet.budget import FrameBudget
-from device_agent.fleet.published_fold import PublishedFold
-from device_agent.fleet.sets import Sets
+from device_agent.changes import Changes, VariableId
+from device_agent.facts import Facts
 from device_agent.parts import Part
-from device_agent.state.changes import Changes, VariableId
-from device_agent.state.facts import Facts
+from device_agent.variables.budget import FrameBudget
+from device_agent.variables.published_fold import PublishedFold
+from device_agent.variables.sets import Sets
 from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold

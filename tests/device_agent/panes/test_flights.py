@@ -4,15 +4,15 @@ from random import Random
 
 import pytest
 
-from device_agent.settings import SECOND_US
-from device_agent.state.changes import PaneId
-from device_agent.state.flights import (
+from device_agent.changes import PaneId
+from device_agent.panes.flights import (
     FIRST_TIMEOUT_US,
     IN_FLIGHT,
     KEPT_ABANDONED,
     LAST_TIMEOUT_US,
     Flights,
 )
+from device_agent.settings import SECOND_US
 
 NOW_US = 1_700_000_000 * SECOND_US
 ONE, TWO = (PaneId(pane_us, 7, "", 1, 99) for pane_us in (0, 10))

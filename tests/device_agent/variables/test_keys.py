@@ -6,8 +6,8 @@ import random
 import pytest
 
 from crdts import Replica, Version
-from device_agent.fleet.budget import SHARD_BYTES
 from device_agent.settings import SECOND_US
+from device_agent.variables.budget import SHARD_BYTES
 from lasp_edge import Program, folds
 from lasp_edge.aggregates import fleet as fleet_module
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, VariableFrame

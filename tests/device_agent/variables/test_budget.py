@@ -5,7 +5,7 @@ import random
 import pytest
 
 from crdts import Replica
-from device_agent.fleet.budget import SHARD_BYTES, FrameBudget
+from device_agent.variables.budget import SHARD_BYTES, FrameBudget
 from lasp_edge import folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold

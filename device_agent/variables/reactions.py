@@ -1,10 +1,10 @@
 """Handlers that wait for a threshold: run once it is reached, in a transaction like any other."""
 
 from device_agent.agent import Agent
-from device_agent.fleet.derived import Derived
-from device_agent.fleet.variables import PendingUpdates, Variables
 from device_agent.parts import Part
 from device_agent.state.counters import error_text
+from device_agent.variables.derived import Derived
+from device_agent.variables.variables import PendingUpdates, Variables
 from lasp_edge.language.updates import Update
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from crdts import Lattice, Version
 from crdts.wire import encode
 from device_agent.agent import Agent
-from device_agent.fleet.replicated import Replicated
 from device_agent.parts import FrameRefusedError
 from device_agent.state.stored import SET_ASIDE, fitting
+from device_agent.variables.replicated import Replicated
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.inputs import text_hash, variable_digest
 from lasp_edge.variables import Variable

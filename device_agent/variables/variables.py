@@ -10,10 +10,10 @@ from typing import Any
 
 from crdts import Lattice
 from device_agent.agent import Agent
-from device_agent.fleet.derived import Derived
-from device_agent.fleet.samples import Samples
-from device_agent.fleet.states import OwnState, SharedState
 from device_agent.parts import Part
+from device_agent.variables.derived import Derived
+from device_agent.variables.samples import Samples
+from device_agent.variables.states import OwnState, SharedState
 from lasp_edge.language.updates import Mutation
 
 

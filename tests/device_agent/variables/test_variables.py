@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter, GCounter, Pair, Replica
 from crdts.wire import encode
+from device_agent.changes import Restored
 from device_agent.core import Core
 from device_agent.fleet.succession import MOST_SUCCESSIONS
 from device_agent.settings import SECOND_US
-from device_agent.state.changes import Restored
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
     AckFrame,

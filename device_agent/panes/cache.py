@@ -7,8 +7,8 @@ that has not landed.
 
 from collections.abc import Callable
 
-from device_agent.state.changes import PaneId, PaneRow
-from device_agent.state.panes import NEVER_US, Panes
+from device_agent.changes import PaneId, PaneRow
+from device_agent.panes.panes import NEVER_US, Panes
 
 KEPT_ENTRIES = 2_000
 """Entries in memory, about: some 300 bytes each, so 0.6 MB."""

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from device_agent.agent import Agent
+from device_agent.changes import Changes, PaneId
+from device_agent.facts import Facts
+from device_agent.panes.cache import PaneCache
+from device_agent.panes.flights import Flights
+from device_agent.panes.panes import Panes
 from device_agent.parts import Handler, Part, Publication
-from device_agent.state.changes import Changes, PaneId
-from device_agent.state.facts import Facts
-from device_agent.state.flights import Flights
-from device_agent.state.pane_cache import PaneCache
-from device_agent.state.panes import Panes
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AckFrame, PaneFrame

@@ -1,0 +1,10 @@
+"""What a device holds of the program's variables, its own and what it heard of the fleet's.
+
+In the order in which data flow through it:
+
+- `variables`: what one reading's handlers ask for, taken whole or not at all
+- `samples`: bounded sets by key (`sets`), frame budgets (`budget`), and their local folds
+- `states`: variables that are one lattice state, own or shared; `derived`: what follows from the
+  shared ones, `reactions`: handlers that wait for a threshold
+- `replicated`: the contract of what travels; `published_fold`: the fleet's entries of a local fold
+"""
