@@ -12,8 +12,8 @@ import pytest
 from crdts import Replica
 from device_agent import core, durable
 from device_agent.intake import identities
+from device_agent.panes import cache, delivery, flights
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state import delivery, flights, pane_cache
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from simulations.fleet import SimulatedLander
 from simulations.oracle import Reading, local_partials, windows
@@ -26,8 +26,8 @@ STEPS = 120
 @pytest.fixture
 def hardly_any_memory(monkeypatch):
     """Let the caches be so small that everything is evicted and recalled all the time."""
-    monkeypatch.setattr(pane_cache, "KEPT_ENTRIES", 12)
-    monkeypatch.setattr(pane_cache, "PAGE", 4)
+    monkeypatch.setattr(cache, "KEPT_ENTRIES", 12)
+    monkeypatch.setattr(cache, "PAGE", 4)
     monkeypatch.setattr(durable, "PAGE", 4)
     monkeypatch.setattr(flights, "IN_FLIGHT", 2)
     monkeypatch.setattr(flights, "KEPT_ABANDONED", 3)
