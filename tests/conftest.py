@@ -22,10 +22,18 @@ CHECKOUT = Path(__file__).parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long, so that no process of two has one left at the end."""
+    """Say which tests stay in one process, and begin with those that take long.
+
+    All tests of the shared Spark session are one group, so that only one process pays for starting
+    it and for what it compiles; every other group is a file.
+    """
     marks = ("slow", "spark", "broker")
     long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
-    items.sort(key=lambda item: item.path not in long)
+    with_session = {item for item in items if "spark" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item not in with_session, item.path not in long))
+    for item in items:
+        group = "spark" if item in with_session else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
