@@ -135,7 +135,7 @@ def test_every_repeat_is_counted(replay, shuffled, lines):
     _, reports = shuffled
     _, in_order = replay
     repeated = sum(report["repeated"] for report in reports.values())
-    events = len(support_recorded.program.events)
+    events = len(support_recorded.program.plan().events)
     assert sum(report["repeated"] for report in in_order.values()) == events  # one in the file
     assert repeated == events * (REPEATS + 1)
     accepted = sum(report["accepted"] for report in reports.values())

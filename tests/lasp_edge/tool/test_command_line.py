@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
-from lasp_edge.tool import command_line
 from lasp_edge.tool.command_line import GROUP, ORDER, SUMMARY, main
 from tests.support_missing import lacks
 
@@ -40,7 +40,7 @@ def commands(monkeypatch):
             module.run = run
             monkeypatch.setitem(sys.modules, module.__name__, module)
             points.append(EntryPoint(name, module.__name__, GROUP))
-        monkeypatch.setattr(command_line, "entry_points", lambda group: points)
+        monkeypatch.setattr(metadata, "entry_points", lambda group: points)
 
     return register
 
@@ -159,10 +159,11 @@ def typed(*words, cwd, **more):
 import sys
 sys.path[:0] = [{str(CHECKOUT)!r}, {str(cwd)!r}]
 sys.dont_write_bytecode = True
+from importlib import metadata
 from importlib.metadata import EntryPoint
-from lasp_edge.tool import command_line
-command_line.entry_points = lambda group: [{registered}]
-sys.exit(command_line.main())
+from lasp_edge.tool.command_line import main
+metadata.entry_points = lambda group: [{registered}]
+sys.exit(main())
 """
     return subprocess.run(
         [sys.executable, "-c", code, *words],
