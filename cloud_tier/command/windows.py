@@ -2,7 +2,7 @@
 
 Columns: key, start_us, end_us, one for each part of the fold and its integers (in steps of the
 event's resolution), devices_in, devices_expected, status, revision; sorted by (key, start_us).
-Windows are [start, end), microseconds since the epoch; there is none where nothing was read. The
+Windows are [start, end), microseconds since the epoch; without readings there is no row. The
 values of a fold that is not built in are left empty; its integers are there. Binary columns
 (sketches) are not printed; any Delta reader finds them in the table.
 """

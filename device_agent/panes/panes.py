@@ -178,7 +178,7 @@ class Panes:
         return evicted
 
     def take_changes(self) -> Changes | None:
-        """Return the entries that changed since the last time; None if there are none."""
+        """Return the entries that changed since the last time; None without any."""
         if not (self._changes.panes or self._changes.all_dirty):
             return None
         taken, self._changes = self._changes, Changes()

@@ -250,7 +250,7 @@ def existing_store(directory: Path) -> Store:
     """Return the store of a data directory, to look at while an agent may write.
 
     Raises:
-        NotFound: there is none, or it cannot be read.
+        NotFound: the directory has no store, or it cannot be read.
         UsageError: it has another format.
     """
     if not (directory / FILE_NAME).is_file():

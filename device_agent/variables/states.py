@@ -139,7 +139,7 @@ class SharedState(OwnState, Replicated):
 
 
 def _state_in(frame: VariableFrame, bottom: Lattice) -> Lattice | None:
-    """Return the shared state in a frame; None where there is none of this type."""
+    """Return the shared state in a frame; None where it holds another type."""
     if frame.stream != NO_STREAM or (frame.shard, frame.keys, len(frame.columns)) != (0, ("",), 1):
         return None
     (encoded,) = frame.columns[0]

@@ -187,7 +187,7 @@ class TwoStacks:
         """Take the oldest partial away and return it.
 
         Raises:
-            IndexError: there is none.
+            IndexError: the queue is empty.
         """
         if not self._older:
             self._turn_over()

@@ -34,4 +34,4 @@ CONTROLS_AHEAD: Final = 1 << 10
 the numbers, so that no operator could ever override it."""
 
 MEMBERS: Final = 10_000
-"""Devices on which commands are remembered: some 300 B each in memory, 3 MB in all."""
+"""Devices on which commands are remembered: a bound on memory that strangers could fill."""
