@@ -1,4 +1,4 @@
-"""The one table of frame kinds: frame, topic, who reads and writes it, what is refused, its handler.
+"""The one table of frame kinds: frame, topic, who writes and reads it, what refuses or handles it.
 
 A new kind of frame is its class (`lasp_edge.protocol.frames`), a row here, and its handler.
 Devices, landers, operators and simulations take from here what they subscribe to, on which topic a
