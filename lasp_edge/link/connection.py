@@ -15,7 +15,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 from paho.mqtt.client import Client
@@ -61,6 +61,7 @@ class ConnectionSettings(NamedTuple):
     keep_session_s: int
     limits: Limits
     seal: Seal | None = None
+    expects_refusal: Callable[[str], bool] | None = None
 
 
 class ConnectionEnded(Exception):  # noqa: N818 the end of a connection is no error of ours
@@ -91,7 +92,7 @@ class Connection:
         self.answered = False
         self.protocol_refused = False
         self.ready = False
-        self.refusals = Refusals(settings.broker)
+        self.refusals = Refusals(settings.broker, settings.expects_refusal)
         self._settings = settings
         self._inbox = inbox
         self._counts = counts
@@ -352,7 +353,7 @@ class Connection:
         return self._final_traffic if sock is None else (_kernel_count(sock) or self._final_traffic)
 
 
-def _tls_context(files: TlsFiles) -> ssl.SSLContext:
+def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a lean agent has no such name
     # Made for each connection: a certificate that was renewed on disk is the one that is shown.
     try:
         context = ssl.create_default_context(cafile=files.authority)

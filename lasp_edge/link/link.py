@@ -70,6 +70,7 @@ class Link:
         jitter: Seeded; draws the waits between tries.
         limits: Bounds of memory and patience.
         seal: Closes what is published, the will too, and opens what comes in; None for neither.
+        expects_refusal: Whether nobody need be told that the broker refuses messages on a topic.
         notify: Called from the link's thread after something new can be polled. It must do no
             more than wake somebody (another link's `wake`, say).
 
@@ -89,6 +90,7 @@ class Link:
         jitter: random.Random,
         limits: Limits = Limits(),  # noqa: B008 an immutable tuple
         seal: Seal | None = None,
+        expects_refusal: Callable[[str], bool] | None = None,
         notify: Callable[[], None] | None = None,
     ) -> None:
         self.counts = Counts()
@@ -97,7 +99,14 @@ class Link:
             sealed = seal.closed(last_will.topic, last_will.payload)
             last_will = last_will._replace(payload=sealed)
         self._settings = ConnectionSettings(
-            broker, client_id, tuple(subscriptions), last_will, keep_session_s, limits, seal
+            broker,
+            client_id,
+            tuple(subscriptions),
+            last_will,
+            keep_session_s,
+            limits,
+            seal,
+            expects_refusal,
         )
         self._manual_acknowledgement = manual_acknowledgement
         self._jitter = jitter

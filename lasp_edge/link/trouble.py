@@ -10,6 +10,7 @@ module finds the words; the link says each line once in its log, and shows it as
 
 import errno
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from lasp_edge.link.broker_url import BrokerUrl
@@ -96,12 +97,14 @@ class Refusals:
 
     Args:
         broker: as whom we speak to it.
+        expected: whether a refusal of messages on a topic is no news.
 
     Attributes:
         subscriptions: topic filter -> reason.
     """
 
-    def __init__(self, broker: BrokerUrl) -> None:
+    def __init__(self, broker: BrokerUrl, expected: Callable[[str], bool] | None) -> None:
+        self._expected = expected
         self._who = f"user {broker.user!r}" if broker.user else "us"
         self.subscriptions: dict[str, str] = {}
         self._messages: dict[str, str] = {}
@@ -110,7 +113,7 @@ class Refusals:
         """Note what the broker said to a message; None if it took it."""
         if reason is None:
             self._messages.pop(topic, None)
-        elif len(self._messages) < MOST_REFUSED:
+        elif len(self._messages) < MOST_REFUSED and not (self._expected and self._expected(topic)):
             self._messages[topic] = reason
 
     def text(self) -> str | None:
