@@ -151,6 +151,9 @@ def _write_plainly(report: dict[str, Any]) -> None:
             agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
         words.append(f"{name}: {parts}{agreed}")
     words.append("connected" if report["connected"] else "no connection")
+    if report["other_programs"]:
+        words.append(f"ANOTHER PROGRAM OR RELEASE: {', '.join(report['other_programs'])}")
+    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
     print("; ".join(words), flush=True)  # noqa: T201
 
 

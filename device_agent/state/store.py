@@ -46,8 +46,11 @@ CREATE TABLE IF NOT EXISTS pane (
     seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
     PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS pane_dirty ON pane (pane_us) WHERE dirty = 1;
+CREATE TABLE IF NOT EXISTS meaning (
+    number INTEGER PRIMARY KEY, variable TEXT NOT NULL, meaning TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS variable (
-    name TEXT, key TEXT, n INTEGER, part BLOB NOT NULL, PRIMARY KEY (name, key, n)) WITHOUT ROWID;
+    meaning INTEGER, key TEXT, n INTEGER, part BLOB NOT NULL,
+    PRIMARY KEY (meaning, key, n)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reading (
     n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
     time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
@@ -55,7 +58,7 @@ CREATE TABLE IF NOT EXISTS reading (
 """
 
 
-FORMAT = 3
+FORMAT = 4
 """The number of the format of the tables and of their packed values; it rises with each change.
 A file of another format is refused, and left as it is."""
 
@@ -108,8 +111,12 @@ class Store:
         (restored.incarnation,) = db.execute(
             "SELECT coalesce(max(incarnation), 0) FROM replica"
         ).fetchone()
-        for name, key, part in db.execute("SELECT name, key, part FROM variable ORDER BY 1, 2, n"):
-            restored.variables.setdefault(name, {}).setdefault(key, []).append(part)
+        for number, variable, meaning in db.execute("SELECT * FROM meaning"):
+            restored.meanings[number] = (variable, meaning)
+        for number, key, part in db.execute(
+            "SELECT meaning, key, part FROM variable ORDER BY 1, 2, n"
+        ):
+            restored.variables.setdefault(number, {}).setdefault(key, []).append(part)
         for name, cursor, high_us, stamped, done in db.execute("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(db.execute("SELECT name, total FROM counter"))
@@ -159,7 +166,11 @@ class Store:
 
     def _write_variables(self, changes: Changes) -> None:
         self._db.executemany(
-            "DELETE FROM variable WHERE name = ? AND key = ?", changes.states.keys()
+            "INSERT OR REPLACE INTO meaning VALUES (?, ?, ?)",
+            [(number, *meaning) for number, meaning in changes.meanings.items()],
+        )
+        self._db.executemany(
+            "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
         )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
@@ -220,7 +231,7 @@ class Store:
             sqlite3.Error: it cannot be read.
         """
         _check_format(self._db, self.path)
-        self._db.execute("SELECT name FROM variable, replica LIMIT 1").fetchone()
+        self._db.execute("SELECT key FROM variable, replica LIMIT 1").fetchone()
 
     def replica(self) -> tuple[int, int, str] | None:
         """Return the last replica that was started on this store."""
