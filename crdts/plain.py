@@ -113,6 +113,8 @@ def need_text(text: Any, what: str, max_bytes: int) -> str:
     Raises:
         ValueError: it is something else.
     """
+    if type(text) is str and text.isascii() and text.isprintable() and len(text) <= max_bytes:
+        return text  # nearly all are
     if type(text) is not str or not _is_plain(text, exact=True) or len(text.encode()) > max_bytes:
         raise ValueError(f"{what} needs text of at most {max_bytes} bytes, got {text!r}")
     if any(character < " " for character in text):  # names are joined by one of these in digests

@@ -64,7 +64,10 @@ class Core:
         agent: what all parts share.
         parts: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
+        decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
+
+    decode = staticmethod(decode)
 
     def __init__(
         self,
@@ -144,7 +147,7 @@ class Core:
         if not payload:
             return  # a retained message was deleted
         try:
-            frame = decode(payload)
+            frame = self.decode(payload)
         except FrameError as error:
             self.counters.note(f"frame: {error}")
             return

@@ -227,7 +227,8 @@ class Lander:
     def _send_acks(self) -> None:
         for replica, numbers in list(self._acks.items()):
             some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
-            frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
+            clock_s = self._now_us() // SECOND_US
+            frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some, clock_s)
             topic = topic_of(frame, self._acceptance.topics)
             if not self._link.publish(topic, frame.encode()):
                 return

@@ -7,7 +7,7 @@ reads it.
     >>> me = Replica(1, 7, "pi-1")
     >>> frame = BeatFrame(me, 1, low_us=120, done=False, reports=(), seq=9)
     >>> (frame.about, len(frame.encode()))
-    ('pi-1', 17)
+    ('pi-1', 18)
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from lasp_edge.protocol import blocks, checks
 from lasp_edge.protocol.blocks import PaneEntries, PartColumn
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
-from lasp_edge.protocol.limits import TIME_LIMIT_US
+from lasp_edge.protocol.limits import LATEST_CLOCK_S, TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
 
 
@@ -121,26 +121,29 @@ class BeatFrame(Frame):
         done: its sources are finished and nothing is dirty.
         reports: one for each variable it holds.
         seq: the newest of the replica's durable pane entries; 0 before the first.
+        clock_s: its own clock, seconds since the epoch; None where it does not trust it.
     """
 
     low_us: int | None
     done: bool
     reports: tuple[VariableReport, ...]
     seq: int = 0
+    clock_s: int | None = None
 
     kind = 3
 
     def body(self) -> list[Any]:
-        return [self.low_us, self.done, self.reports, self.seq]
+        return [self.low_us, self.done, self.reports, self.seq, self.clock_s]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        low_us, done, reports, seq = envelope.body
+        low_us, done, reports, seq, clock_s = envelope.body
         if low_us is not None:
             checks.integer(low_us, -TIME_LIMIT_US, TIME_LIMIT_US)
         known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
         checks.integer(seq, 0, SEQS)
-        return cls(envelope.sender, envelope.number, low_us, checks.flag(done), known, seq)
+        told = (checks.flag(done), known, seq, _clock(clock_s))
+        return cls(envelope.sender, envelope.number, low_us, *told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +175,13 @@ class AckFrame(Frame):
         addressee: the replica that sent the pane frames.
         lake: id of the lake; a device that is told another one sends everything again.
         numbers: of the pane frames.
+        clock_s: the lander's clock, seconds since the epoch; None where it does not say.
     """
 
     addressee: Replica
     lake: str
     numbers: tuple[int, ...]
+    clock_s: int | None = None
 
     kind = 5
 
@@ -185,14 +190,15 @@ class AckFrame(Frame):
         return self.addressee.device
 
     def body(self) -> list[Any]:
-        return [self.addressee.incarnation, self.addressee.nonce, self.lake, self.numbers]
+        incarnation, nonce, _ = self.addressee
+        return [incarnation, nonce, self.lake, self.numbers, self.clock_s]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        incarnation, nonce, lake, numbers = envelope.body
+        incarnation, nonce, lake, numbers, clock_s = envelope.body
         addressee = checks.replica(incarnation, nonce, envelope.about)
-        landed = checks.integers(numbers, 0, SEQS)
-        return cls(envelope.sender, envelope.number, addressee, checks.text(lake), landed)
+        landed = (checks.text(lake), checks.integers(numbers, 0, SEQS), _clock(clock_s))
+        return cls(envelope.sender, envelope.number, addressee, *landed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +280,10 @@ def _states(plain: Any) -> tuple[PartColumn, ...]:
         if any(type(state) is not bytes for state in checks.array(column)):
             raise FrameError("not an encoded state")
     return tuple([tuple(column) for column in plain])
+
+
+def _clock(clock_s: Any) -> int | None:
+    return None if clock_s is None else checks.integer(clock_s, 0, LATEST_CLOCK_S)
 
 
 def _report(variable: Any, seq: Any, digest: Any, own: Any) -> VariableReport:

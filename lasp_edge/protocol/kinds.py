@@ -1,8 +1,9 @@
-"""The one table of frame kinds: frame, topic, who reads it, what is refused, and the handler.
+"""The one table of frame kinds: frame, topic, who writes and reads it, what refuses or handles it.
 
 A new kind of frame is its class (`lasp_edge.protocol.frames`), a row here, and its handler.
 Devices, landers, operators and simulations take from here what they subscribe to, on which topic a
-frame may come, how bytes are decoded, and which rule of admission a frame must pass.
+frame may come, how bytes are decoded, and which rule of admission a frame must pass. A broker's
+access rules (`lasp-edge broker config`) are made from it, too.
 
     >>> from crdts import Replica
     >>> ask = AskFrame(Replica(1, 7, "pi-1"), 1, "pi-2", "average")
@@ -47,6 +48,15 @@ class Subscriber(Flag):
     OPERATOR = auto()
 
 
+class Publisher(Flag):
+    """Who may publish a kind of frame."""
+
+    ITSELF = auto()  # only the device that a frame is about
+    DEVICES = auto()  # every device, whomever a frame is about
+    LANDER = auto()
+    OPERATOR = auto()
+
+
 Guard = Callable[[Frame, Known], str | None]
 """Returns why a reader that knows this refuses a frame; None if it does not."""
 
@@ -57,6 +67,7 @@ class FrameKind(NamedTuple):
     Attributes:
         topic: the level of its topics that names the kind.
         subscribers: who subscribes to it.
+        publishers: who may publish it where a broker or signatures tell one writer from another.
         guard: why a reader refuses a frame, given what it knows; see `admission`.
         handler: the name of the method with which a lander or an operator takes a frame.
         retained: the broker keeps the newest one of a topic for later subscribers.
@@ -65,6 +76,7 @@ class FrameKind(NamedTuple):
     frame: type[Frame]
     topic: str
     subscribers: Subscriber
+    publishers: Publisher
     guard: Guard
     handler: str
     retained: bool = False
@@ -73,25 +85,35 @@ class FrameKind(NamedTuple):
 _DEVICES, _ADDRESSEE = Subscriber.DEVICES, Subscriber.ADDRESSEE
 _LANDER, _OPERATOR = Subscriber.LANDER, Subscriber.OPERATOR
 _EVERYBODY = _DEVICES | _LANDER | _OPERATOR
+_ITSELF = Publisher.ITSELF
 
 FRAME_KINDS: Final[dict[int, FrameKind]] = {
     row.frame.kind: row
     for row in (
-        FrameKind(PaneFrame, "pane", _LANDER, sender_refusal, "take_panes"),
-        FrameKind(VariableFrame, "var", _EVERYBODY, sender_refusal, "take_entries", retained=True),
-        FrameKind(BeatFrame, "beat", _EVERYBODY, sender_refusal, "take_beat"),
+        FrameKind(PaneFrame, "pane", _LANDER, _ITSELF, sender_refusal, "take_panes"),
+        FrameKind(
+            VariableFrame, "var", _EVERYBODY, _ITSELF, sender_refusal, "take_entries", retained=True
+        ),
+        FrameKind(BeatFrame, "beat", _EVERYBODY, _ITSELF, sender_refusal, "take_beat"),
         FrameKind(
             PresenceFrame,
             "presence",
             _DEVICES | _OPERATOR,
+            _ITSELF,
             sender_refusal,
             "take_presence",
             retained=True,
         ),
-        FrameKind(AckFrame, "ack", _ADDRESSEE, nothing_refused, "take_ack"),
-        FrameKind(AskFrame, "inbox", _ADDRESSEE, nothing_refused, "take_ask"),
+        FrameKind(AckFrame, "ack", _ADDRESSEE, Publisher.LANDER, nothing_refused, "take_ack"),
+        FrameKind(AskFrame, "inbox", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_ask"),
         FrameKind(
-            MemberFrame, "member", _EVERYBODY, command_refusal, "take_command", retained=True
+            MemberFrame,
+            "member",
+            _EVERYBODY,
+            Publisher.OPERATOR,  # devices repeat commands where the broker lets them
+            command_refusal,
+            "take_command",
+            retained=True,
         ),
     )
 }

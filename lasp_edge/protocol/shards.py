@@ -7,6 +7,7 @@ is the versioned entry. The shard is a hash of the key alone, so it is the same 
     (1, 9)
 """
 
+from functools import lru_cache
 from hashlib import sha256
 
 KEY_SHARDS = 16
@@ -15,6 +16,7 @@ KEY_BYTES = 255
 """The most bytes that a key has in UTF-8: it must fit into a topic level and a frame."""
 
 
+@lru_cache(1_024)
 def key_shard(key: str) -> int:
     """Return the shard of a key, from 0 to `KEY_SHARDS` - 1."""
     return sha256(key.encode()).digest()[0] % KEY_SHARDS

@@ -11,6 +11,7 @@ name is escaped as `_` and two hexadecimal digits, which can be undone.
 """
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -19,8 +20,12 @@ EMPTY_KEY = "_"
 """The level of the key "", which `level` gives for no name."""
 PREFIX = "lasp/v1"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
+REMEMBERED = 1_024
+"""Names and topics that are remembered: a fleet has few, and each message names one; some 0.2 MB at
+most."""
 
 
+@lru_cache(REMEMBERED)
 def level(name: str) -> str:
     """Return a name as one topic level.
 
@@ -48,6 +53,7 @@ def name_of(text: str) -> str:
     return name
 
 
+@lru_cache(REMEMBERED)
 def shard_of(device: str) -> str:
     """Return the shard of a device, two hexadecimal digits."""
     return format(sha256(device.encode()).digest()[0] % SHARDS, "02x")
@@ -71,7 +77,7 @@ class Topics:
 
         `names` follow the device's, such as a variable's name and shard.
         """
-        return "/".join((self.root, shard_of(device), kind, level(device), *map(level, names)))
+        return _joined(self.root, kind, device, names)
 
     def result(self, name: str, device: str, key: str | None = None) -> str:
         """Return the topic on which a device retains a result as JSON, for people."""
@@ -88,10 +94,20 @@ class Topics:
         Raises:
             ValueError: it is not a topic of this fleet, or its shard is not the device's.
         """
-        levels = topic.removeprefix(self.root + "/").split("/")
-        if len(levels) < 3 or not topic.startswith(self.root + "/"):  # noqa: PLR2004
-            raise ValueError("not a topic of this fleet")
-        shard, kind, device = levels[0], levels[1], name_of(levels[2])
-        if shard != shard_of(device):
-            raise ValueError("not the shard of this device")
-        return Address(kind, device)
+        return _address(self.root, topic)
+
+
+@lru_cache(REMEMBERED)
+def _joined(root: str, kind: str, device: str, names: tuple[str, ...]) -> str:
+    return "/".join((root, shard_of(device), kind, level(device), *map(level, names)))
+
+
+@lru_cache(REMEMBERED)
+def _address(root: str, topic: str) -> Address:
+    levels = topic.removeprefix(root + "/").split("/")
+    if len(levels) < 3 or not topic.startswith(root + "/"):  # noqa: PLR2004
+        raise ValueError("not a topic of this fleet")
+    shard, kind, device = levels[0], levels[1], name_of(levels[2])
+    if shard != shard_of(device):
+        raise ValueError("not the shard of this device")
+    return Address(kind, device)

@@ -12,7 +12,7 @@ from lasp_edge.protocol import checks, kinds
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record
 from lasp_edge.protocol.admission import sender_refusal
 from lasp_edge.protocol.envelope import Envelope, Frame
-from lasp_edge.protocol.kinds import FRAME_KINDS, FrameKind, Subscriber, topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS, FrameKind, Publisher, Subscriber, topic_of
 from tests.device_agent.agents import NOW_US, Device
 
 PEER_NAME = "pi-2"
@@ -39,6 +39,7 @@ ROW = FrameKind(
     MoodFrame,
     "mood",
     Subscriber.DEVICES | Subscriber.LANDER,
+    Publisher.ITSELF,
     sender_refusal,
     "take_mood",
     retained=True,

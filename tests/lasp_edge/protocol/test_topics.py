@@ -1,12 +1,21 @@
 """Topics: any name can stand on one, and is read back from it."""
 
+import hashlib
 import re
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lasp_edge.protocol.topics import SHARDS, Address, Topics, level, name_of, shard_of
+from lasp_edge.protocol.topics import (
+    REMEMBERED,
+    SHARDS,
+    Address,
+    Topics,
+    level,
+    name_of,
+    shard_of,
+)
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 
@@ -132,3 +141,13 @@ def test_a_topic_that_is_no_devices_is_refused(topic):
 
 def test_the_topic_that_is_changed_above_is_a_good_one():
     assert TOPICS.address("lasp/v1/_47reen_20house/0a/pane/pi-1") == Address("pane", "pi-1")
+
+
+def test_what_is_remembered_of_topics_is_bounded_and_changes_no_answer():
+    topics = Topics("greenhouse")
+    names = [f"pi-{number}" for number in range(3 * REMEMBERED)]
+    for name in [*names, *names[:5]]:
+        shard = f"{hashlib.sha256(name.encode()).digest()[0] % 16:02x}"
+        assert topics.of("pane", name) == f"lasp/v1/greenhouse/{shard}/pane/{name}"
+        assert topics.address(topics.of("pane", name)) == ("pane", name)
+    assert level.cache_info().currsize == REMEMBERED
