@@ -14,7 +14,8 @@ from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.changes import BLOCK_US, BlockId, Changes
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Block, tags_text
-from device_agent.state.store import FILE_NAME, FORMAT, Store, existing_store
+from device_agent.state.opening import APPLICATION, FORMAT, UNMARKED
+from device_agent.state.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
@@ -29,7 +30,7 @@ def agrees(directory: Path) -> int:
     restored = device.store.restored()
     assert device.stored_panes() == truth_of(device.program.windows["by_room"], readings)
     known = {}
-    for event, tags, block, stored in db.execute("SELECT * FROM identity"):
+    for event, tags, block, stored, _ in db.execute("SELECT * FROM identity"):
         known[event, tags, block] = Block(BlockId(event, tags, block), stored).identities
     wanted: dict = {}
     for r in readings:
@@ -326,6 +327,8 @@ def test_a_file_of_another_format_is_refused_and_left_as_it_is(tmp_path, found):
     file = tmp_path / FILE_NAME
     with sqlite3.connect(file) as db:
         db.execute(f"PRAGMA user_version = {found}")
+        marked = 0 if found <= UNMARKED else APPLICATION + found
+        db.execute(f"PRAGMA application_id = {marked}")
     db.close()
     before = file.read_bytes()
     with pytest.raises(UsageError, match=f"has the store format {found}, and .* reads {FORMAT}"):
@@ -336,6 +339,7 @@ def test_a_file_of_another_format_is_refused_and_left_as_it_is(tmp_path, found):
     assert [path.name for path in tmp_path.glob("*damaged*")] == []
     with sqlite3.connect(file) as db:
         db.execute(f"PRAGMA user_version = {FORMAT}")
+        db.execute(f"PRAGMA application_id = {APPLICATION + FORMAT}")
     db.close()
     Device(tmp_path).kill()  # who was refused holds no lock
 
