@@ -60,7 +60,7 @@ class Roster:
         except ValueError:  # not a frame of the fleet: the agents count it
             return
         kind = FRAME_KINDS[frame.kind]
-        known = Known(membership=self.membership)
+        known = Known(membership=self.membership, waited=True)
         if not kind.subscribers & Subscriber.OPERATOR or (kind.topic, frame.about) != address:
             return
         if kind.guard(frame, known) is None:
