@@ -154,6 +154,9 @@ def _write_plainly(report: dict[str, Any]) -> None:
     trouble = report["trouble"]
     words.append("connected" if report["connected"] else "no connection")
     words[-1] += f" ({trouble})" if trouble else ""
+    if report["other_programs"]:
+        words.append(f"ANOTHER PROGRAM OR RELEASE: {', '.join(report['other_programs'])}")
+    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
     print("; ".join(words), flush=True)  # noqa: T201
 
 

@@ -27,6 +27,7 @@ from lasp_edge.protocol.admission import (
 )
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame, unpack
+from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
     AckFrame,
     AskFrame,
@@ -114,6 +115,22 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             command_refusal,
             "take_command",
             retained=True,
+        ),
+        FrameKind(
+            HelloFrame,
+            "hello",
+            _DEVICES | _LANDER,
+            Publisher.DEVICES,
+            nothing_refused,
+            "take_hello",
+        ),
+        FrameKind(
+            VouchFrame,
+            "vouch",
+            _ADDRESSEE,
+            Publisher.DEVICES | Publisher.LANDER,
+            nothing_refused,
+            "take_vouch",
         ),
     )
 }
