@@ -73,7 +73,7 @@ class Durable:
         if self._held.is_due(now_us):
             self._take_in_held(now_us)
         core.handle_tick(now_us)
-        if core.prepare_commit():
+        if core.prepare_commit() or self._taken:
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         if core.panes.cache.wants_page():
             core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))

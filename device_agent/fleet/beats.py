@@ -21,6 +21,7 @@ from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
+from lasp_edge.release import RELEASE
 
 LEAST_US = 2 * SECOND_US
 """Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
@@ -75,12 +76,6 @@ class Beats(Part):
 
     def _say_again(self) -> None:
         self._last, self._announced = None, False
-
-    def unsent(self, publication: Publication) -> None:
-        if not publication.pane_frame:
-            self._allowance.restart()
-            self._keep_alive.restart()
-            self._least.restart()
 
     def succeed(self) -> None:
         self._say_again()
@@ -158,5 +153,6 @@ class Beats(Part):
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""
         self._presences += 1
-        frame = PresenceFrame(self._agent.replica, self._presences, online)
+        runs = self._agent.plan.digest, RELEASE
+        frame = PresenceFrame(self._agent.replica, self._presences, online, *runs)
         return Publication.of(frame, self._agent.topics)
