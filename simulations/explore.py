@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from simulations.world.faults import KINDS
-from simulations.world.run import Outcome, run, scenario_of
+from simulations.world.run import Outcome, run
+from simulations.world.scenario import scenario_of
 from simulations.world.shrink import lines, shrunk
 
 SEEDS = 400

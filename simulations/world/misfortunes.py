@@ -8,7 +8,8 @@ from collections.abc import Callable
 from simulations.world.device import Device
 from simulations.world.faults import Fault
 from simulations.world.hostile import hostile_messages
-from simulations.world.world import KEEPALIVE_STEPS, TO_BROKER, Parcel, World
+from simulations.world.links import TO_BROKER, Parcel
+from simulations.world.world import KEEPALIVE_STEPS, World
 
 Befall = Callable[[World, Device, int], bool]
 
@@ -67,7 +68,7 @@ def _broker(world: World, *, back: bool) -> bool:
     world.broker.crash(back=back)
     for device in world.devices.values():
         world.disconnect(device, world.random.randint(1, 5))
-    world.drop_messages()
+    world.links.drop()
     return True
 
 

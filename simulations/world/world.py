@@ -14,25 +14,25 @@ arrive, landers commit. A message to many receivers is one parcel, not a copy fo
 import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from device_agent.parts import Publication
 from device_agent.settings import Settings
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet.operator import SimulatedOperator
 from simulations.world.broker import SNAPSHOT_STEPS, Broker, Will
 from simulations.world.device import Device
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
-from simulations.world.faults import CALM, START_US, STEP_US, Fault, Faults
+from simulations.world.faults import START_US, STEP_US
+from simulations.world.links import TO_BROKER, TO_LANDER, Links, Parcel
 from simulations.world.programs import trial
+from simulations.world.scenario import Scenario
 from simulations.world.sink import Sink
 from simulations.world.workload import LIVE_RATE, record
 
@@ -44,51 +44,8 @@ KEEPALIVE_STEPS = 8
 """Steps after which the broker notices that a connection is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """What a run is made from; equal scenarios, equal runs.
-
-    Attributes:
-        seed: of everything that is drawn while it runs.
-        size: how many devices.
-        steps: how long readings come and faults befall.
-        faults: the rates; those of messages count here.
-        schedule: the structural faults.
-        keyed, shared: what the program has; see `programs.trial`.
-        files: stores are real files.
-        sessions: the broker keeps messages for devices that are away.
-        retain_s: seconds that readings may be old.
-    """
-
-    seed: int
-    size: int
-    steps: int
-    faults: Faults = CALM
-    schedule: tuple[Fault, ...] = ()
-    keyed: bool = False
-    shared: bool = False
-    files: bool = False
-    sessions: bool = False
-    retain_s: int = 7 * 86_400
-
-
-class Parcel(NamedTuple):
-    """A message on one leg.
-
-    Attributes:
-        to: keys of devices; empty for the broker, `TO_LANDER` for the lander.
-    """
-
-    to: tuple[str, ...]
-    topic: str
-    payload: bytes
-    retain: bool = False
-
-
 _STORE_ERRORS: Final = (sqlite3.Error, DamagedStoreError)
 """What ends a process in order: its store says that it cannot go on."""
-TO_BROKER: Final = ()
-TO_LANDER: Final = ("",)
 
 
 class Observer(Protocol):
@@ -111,7 +68,7 @@ class World:
         devices: key -> device; a clone has a key of its own, and another's name.
         trouble: what must never happen, and did.
         seen: kind of fault -> how often it happened.
-        faults: what disturbs messages now.
+        links: messages on their way.
         bytes: of all that devices published.
         heard: the last messages that reached the broker, where strangers use them.
     """
@@ -122,9 +79,9 @@ class World:
         self.scenario = scenario
         self.random = Random(scenario.seed)
         self.now_us, self.step_number, self.bytes = START_US, 0, 0
-        self.faults = scenario.faults
         self.trouble: list[str] = []
         self.seen: Counter[str] = Counter()
+        self.links = Links(self.random, scenario.faults, self.seen)
         self._own = plan
         self.plans = [
             plan or trial(release=n, keyed=scenario.keyed, shared=scenario.shared).plan()
@@ -136,7 +93,6 @@ class World:
         self.sink = Sink(self.plans[1])
         self.observer = observer
         self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
-        self._flying: dict[int, list[Parcel]] = defaultdict(list)
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
@@ -174,13 +130,9 @@ class World:
         """Do something after some steps, or when all is healed."""
         self._later[self.step_number + steps].append(action)
 
-    def drop_messages(self) -> None:
-        """Lose what is on its way."""
-        self._flying.clear()
-
     def calm(self) -> None:
         """Let messages arrive, and do at once what is to be done later."""
-        self.faults = CALM
+        self.links.calm()
         for step in sorted(self._later):
             for action in self._later.pop(step):
                 action()
@@ -293,38 +245,23 @@ class World:
         device.connect_step = min(device.connect_step, device.start_step)
 
     def send(self, parcel: Parcel) -> None:
-        """Put a message on a leg, where each copy may be lost, doubled and delayed."""
-        flying, faults = self._flying, self.faults
-        if not faults.disturbs_messages:
-            flying[self.step_number].append(parcel)
-            return
-        for to in parcel.to or (None,):
-            one = parcel if to is None else parcel._replace(to=(to,))
-            draw = self.random.random
-            if draw() < faults.loss:
-                self.seen["loss"] += 1
-                continue
-            for _ in range(2 if draw() < faults.doubled else 1):
-                late = 0
-                if draw() < faults.delayed:
-                    late = self.random.randint(1, faults.delay_steps)
-                    self.seen["delayed"] += 1
-                flying[self.step_number + late].append(one)
+        """Put a message on a leg."""
+        self.links.send(parcel, self.step_number)
 
     def _deliver(self) -> None:
         """Hand over all that arrives in this step; what is sent meanwhile may arrive too."""
-        arrived = self._flying[self.step_number]
+        arrived = self.links.arriving(self.step_number)
         for will in self._wills.pop(self.step_number, ()):
             arrived.append(Parcel(TO_BROKER, *will))
         for parcel in arrived:
             if parcel.to == TO_LANDER:
-                self._hear_sink(parcel)
+                self.sink.hear(parcel.topic, parcel.payload, self.step_number)
             elif parcel.to:
                 for key in parcel.to:
                     self._hear(key, parcel.topic, parcel.payload)
             else:
                 self.route(parcel)
-        del self._flying[self.step_number]
+        self.links.arrived(self.step_number)
 
     def route(self, parcel: Parcel) -> None:
         """Let the broker pass on a message."""
@@ -344,13 +281,6 @@ class World:
         elif to.device:
             keys = [key for key, device in self.devices.items() if device.name == to.device]
             self.send(Parcel(tuple(keys), topic, payload))
-
-    def _hear_sink(self, parcel: Parcel) -> None:
-        for frame in self.sink.hear(parcel.topic, parcel.payload, self.step_number):
-            self._answer(frame)
-
-    def _answer(self, frame: Frame) -> None:
-        self.send(Parcel(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
 
     def _hear(self, key: str, topic: str, payload: bytes) -> None:
         device = self.devices.get(key)
@@ -376,36 +306,3 @@ class World:
         held = [device.membership() for device in self.running()]
         for message in self.operator.repeated(self.sink.lander.membership, held):
             self.route(Parcel(TO_BROKER, message.topic, message.payload, retain=True))
-
-    def at_rest(self) -> bool:
-        """Return whether everything has landed, and all devices agree."""
-        devices = self.running()
-        if len(devices) < len(self.devices) or not all(device.connected for device in devices):
-            return False
-        if any(device.position < len(device.recording) for device in devices):
-            return False
-        for device in devices:
-            device.core.handle_end()
-        first = devices[0].digests()
-        membership = self.operator.membership
-        return all(
-            device.digests() == first and device.is_at_rest(membership) for device in devices
-        )
-
-    def unsettled(self) -> str:
-        """Return which devices are not at rest, and why."""
-        membership = self.operator.membership
-        waiting = [
-            f"{key} ({'off' if device.durable is None else _why(device, membership)})"
-            for key, device in self.devices.items()
-            if device.durable is None or not device.is_at_rest(membership)
-        ]
-        return ", ".join(waiting) or "they hold different states"
-
-
-def _why(device: Device, membership: object) -> str:
-    agreements = device.core.agreements.all()
-    unsettled = [name for name, each in agreements.items() if not each.settled or each.offline]
-    reasons = [] if device.core.done else ["not all landed"]
-    reasons += [] if device.membership() == membership else ["commands unknown"]
-    return ", ".join(reasons + unsettled)

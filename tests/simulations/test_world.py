@@ -11,9 +11,9 @@ import pytest
 
 from simulations.explore import main
 from simulations.world.faults import KINDS, Fault, Faults
-from simulations.world.run import run, scenario_of
+from simulations.world.run import run
+from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import shrunk
-from simulations.world.world import Scenario
 
 CHECKOUT = Path(__file__).parents[2]
 UNHEALED = ("unsynced_lost", "store_lost", "older_image")
@@ -67,7 +67,8 @@ def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
 
 TRACE = """
 from simulations.world.faults import KINDS
-from simulations.world.run import run, scenario_of
+from simulations.world.run import run
+from simulations.world.scenario import scenario_of
 for seed in (3, 17, 20, 33):
     print(run(scenario_of(seed)).trace)
 """
