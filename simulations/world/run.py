@@ -84,30 +84,30 @@ def _settle(world: World) -> int:
     world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {unsettled(world)}")
     return SETTLE_STEPS
 
-    def at_rest(world: World) -> bool:
-        """Return whether everything has landed, and all devices agree."""
-        devices = world.running()
-        if len(devices) < len(world.devices) or not all(device.connected for device in devices):
-            return False
-        if any(device.position < len(device.recording) for device in devices):
-            return False
-        for device in devices:
-            device.core.handle_end()
-        first = devices[0].digests()
-        membership = world.operator.membership
-        return all(
-            device.digests() == first and device.is_at_rest(membership) for device in devices
-        )
 
-    def unsettled(world: World) -> str:
-        """Return which devices are not at rest, and why."""
-        membership = world.operator.membership
-        waiting = [
-            f"{key} ({'off' if device.durable is None else _why(device, membership)})"
-            for key, device in world.devices.items()
-            if device.durable is None or not device.is_at_rest(membership)
-        ]
-        return ", ".join(waiting) or "they hold different states"
+def at_rest(world: World) -> bool:
+    """Return whether everything has landed, and all devices agree."""
+    devices = world.running()
+    if len(devices) < len(world.devices) or not all(device.connected for device in devices):
+        return False
+    if any(device.position < len(device.recording) for device in devices):
+        return False
+    for device in devices:
+        device.core.handle_end()
+    first = devices[0].digests()
+    membership = world.operator.membership
+    return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def unsettled(world: World) -> str:
+    """Return which devices are not at rest, and why."""
+    membership = world.operator.membership
+    waiting = [
+        f"{key} ({'off' if device.durable is None else _why(device, membership)})"
+        for key, device in world.devices.items()
+        if device.durable is None or not device.is_at_rest(membership)
+    ]
+    return ", ".join(waiting) or "they hold different states"
 
 
 def _why(device: Device, membership: Membership) -> str:
