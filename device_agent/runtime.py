@@ -187,8 +187,8 @@ class Runtime:
         self._count_dropped()
         self._tick_us = at_us + self._period_us
         for publication in self._durable.tick(at_us):
-            topic, payload, retain, _ = publication
-            if not self.link.publish(topic, payload, retain=retain):
+            topic, payload, retain, _, qos = publication
+            if not self.link.publish(topic, payload, qos=qos, retain=retain):
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
                 break

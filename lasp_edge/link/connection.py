@@ -25,6 +25,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from lasp_edge.link.aliases import Aliases
 from lasp_edge.link.broker_url import BrokerUrl, TlsFiles
 from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, SocketBytes, Will
 from lasp_edge.link.in_flight import InFlight
@@ -111,6 +112,7 @@ class Connection:
         limits = settings.limits
         self._in_flight = InFlight(limits.in_flight, limits.in_flight_bytes, self.refusals, sizes)
         self._most_packet_bytes = 1 << 28
+        self._aliases = Aliases()
 
     def _make_client(self) -> Client:
         settings = self._settings
@@ -240,6 +242,7 @@ class Connection:
         if hasattr(properties, "ReceiveMaximum"):
             self._in_flight.limit(properties.ReceiveMaximum)
         self._most_packet_bytes = getattr(properties, "MaximumPacketSize", self._most_packet_bytes)
+        self._aliases = Aliases(getattr(properties, "TopicAliasMaximum", 0))
         if self._settings.subscriptions:
             self.subscribe(self._settings.subscriptions)
         else:
@@ -324,8 +327,14 @@ class Connection:
             self._counts.drop("greater than the broker takes")
             self.refusals.answer(topic, "Packet too large")
             return True
-        packet = self._client.publish(topic, payload, qos, retain)
+        text, alias = self._aliases.of(topic)
+        properties = None
+        if alias:
+            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+            properties.TopicAlias = alias
+        packet = self._client.publish(text, payload, qos, retain, properties)
         if packet.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            self._aliases.forget(topic)
             return False
         self._in_flight.add(packet.mid, topic, size, now_s())
         self._counts.published += 1
