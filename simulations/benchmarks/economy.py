@@ -12,7 +12,6 @@ checkpoint of the log, some 100 kB an hour, may or may not lie within the time t
 """
 
 import asyncio
-import subprocess
 import sys
 import tempfile
 import time
@@ -67,7 +66,7 @@ program.window(
 """
 
 _FIXED_HEAD, _TOPIC_LENGTH, _PACKET_ID, _PUBACK = 2, 2, 2, 4
-_PROPERTIES, _ALIAS = 1, 3
+_PROPERTIES, _ALIAS, _LENGTH_IN_A_BYTE = 1, 3, 127
 
 
 def json_bytes(device: str, value: float = 21.37) -> int:
@@ -84,8 +83,8 @@ def json_bytes(device: str, value: float = 21.37) -> int:
 def wire_bytes(publication: Publication) -> int:
     """Return what a publication takes in MQTT 5 on a topic that has an alias."""
     packet_id = _PACKET_ID if publication.qos else 0
-    head = _FIXED_HEAD + _TOPIC_LENGTH + packet_id + _PROPERTIES + _ALIAS
-    return head + len(publication.payload) + (1 if len(publication.payload) > 120 else 0)
+    rest = _TOPIC_LENGTH + packet_id + _PROPERTIES + _ALIAS + len(publication.payload)
+    return _FIXED_HEAD + (rest > _LENGTH_IN_A_BYTE) + rest
 
 
 class Cost(NamedTuple):
@@ -103,7 +102,7 @@ class Cost(NamedTuple):
 class Agent:
     """An agent's process, its wire, and its counts."""
 
-    def __init__(self, process: subprocess.Popen[bytes], relay: Relay) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, relay: Relay) -> None:
         self.process = process
         self._relay = relay
 
@@ -118,8 +117,12 @@ class Agent:
         words += ["--broker", f"mqtt://127.0.0.1:{relay.port}"]
         words += ["--data-dir", str(folder / fleet / device), "--source", "host"]
         words += ["--host-every", str(every_s), "--with-tag", f"room={device}"]
-        command = [sys.executable, "-m", "lasp_edge", *words]
-        return cls(subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL), relay)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "lasp_edge", *words),
+            cwd=folder,
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        return cls(process, relay)
 
     def cost(self) -> Cost:
         """Return what it has cost so far."""
@@ -130,7 +133,7 @@ class Agent:
     async def stop(self) -> None:
         """End it."""
         self.process.terminate()
-        await asyncio.to_thread(self.process.wait)
+        await self.process.wait()
         await self._relay.close()
 
 
