@@ -53,6 +53,7 @@ class Durable:
         if self._held.is_pressing:
             self.commit(now_us)
         self.core.intake.held_since_us = self._held.since_us
+        self.core.intake.read_us = now_us
 
     def _take_in(self, batch: Batch, at_us: int) -> None:
         core, store = self.core, self.store

@@ -49,7 +49,7 @@ class Settings:
         Args:
             interval_s: seconds; beats come half as often.
             commit_every_s: seconds between two commits of readings; as `interval_s` where None.
-            more: whatever else is set.
+            more: whatever else is set; results are published only where that is asked for.
         """
         commit_s = interval_s if commit_every_s is None else commit_every_s
         return cls(
@@ -57,5 +57,5 @@ class Settings:
             interval_us=round(interval_s * SECOND_US),
             beat_us=round(2 * interval_s * SECOND_US),
             keep_alive_us=round(min(10 * interval_s, LONGEST_SILENCE_S) * SECOND_US),
-            **more,
+            **({"results_us": 0} | more),
         )
