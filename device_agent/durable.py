@@ -11,6 +11,7 @@ from device_agent.intake.batch import Batch
 from device_agent.panes.cache import PAGE
 from device_agent.parts import Publication
 from device_agent.state.store import Store
+from device_agent.timing.waiting import PAGE_BYTES
 
 PRUNE_US = 3_600_000_000
 """Microseconds between two deletions of what is older than the retention: one hour."""
@@ -32,6 +33,10 @@ class Durable:
 
     def read(self, batch: Batch, now_us: int) -> None:
         """Take readings in; when this returns they are durable and may be acknowledged."""
+        self._take(batch, now_us)
+        self._commit()
+
+    def _take(self, batch: Batch, now_us: int) -> None:
         core, store = self.core, self.store
         wanted = core.intake.wanted(batch, now_us)
         for block in wanted.blocks:
@@ -39,7 +44,6 @@ class Durable:
         for place in wanted.panes:
             core.panes.memory.restore(store.panes(core.replica, *place))
         core.handle_batch(batch, now_us)
-        self._commit()
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:
         """Take a message in."""
@@ -50,11 +54,27 @@ class Durable:
         core = self.core
         core.handle_tick(now_us)
         self._commit()
+        self._place_waiting(now_us)
         if core.panes.cache.wants_page():
             core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
         if self._prune.is_due(now_us):
-            self.store.prune(core.intake.progress.floor_us)
+            self._forget()
         yield from core.publications(now_us)
+
+    def _place_waiting(self, now_us: int) -> None:
+        """Take in a page of readings that waited for the clock, in one transaction."""
+        waiting = self.core.waiting
+        if waiting.may_be_placed:
+            for row in self.store.waiting(PAGE_BYTES):
+                self._take(waiting.take(row, now_us), now_us)
+            self._commit()
+
+    def _forget(self) -> None:
+        """Delete what is older than the retention, by a clock that is trusted."""
+        floor_us = self.core.intake.prunable_us()
+        if floor_us is not None:
+            progress = self.core.intake.progress
+            progress.pruned_us = max(progress.pruned_us, self.store.prune(floor_us))
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""

@@ -14,6 +14,7 @@ from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Handler, Part, Publication
+from device_agent.settings import SECOND_US
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 
@@ -71,7 +72,8 @@ class Beats(Part):
         if not self._announced:
             yield self.presence(online=True)
             self._announced = True  # the link took it, or else it asked for no more
-        same = self._last is not None and replace(self._last, number=number) == beat
+        last = self._last
+        same = last is not None and replace(last, number=number, clock_s=beat.clock_s) == beat
         unchanged = self._unchanged + 1 if same else 0
         if unchanged % IDLE_BEATS == 0:
             yield Publication.of(beat, self._agent.topics)
@@ -81,7 +83,8 @@ class Beats(Part):
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self._intake.sources.finished and self._panes.cache.all_landed
+        finished = self._intake.sources.finished and not self._agent.clock.waiting
+        return finished and self._panes.cache.all_landed
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which nothing more will come, None while that is unknown.
@@ -100,7 +103,10 @@ class Beats(Part):
         if low_us is not None:
             progress.promised_us = max(progress.promised_us, low_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        return BeatFrame(self._agent.replica, self._beats + 1, low_us, self.done, reports, seq)
+        clock = self._agent.clock
+        clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
+        number, done = self._beats + 1, self.done
+        return BeatFrame(self._agent.replica, number, low_us, done, reports, seq, clock_s)
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""

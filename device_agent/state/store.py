@@ -9,6 +9,7 @@ import fcntl
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,6 +24,8 @@ from device_agent.changes import (
     PaneRow,
     Restored,
     SourceRow,
+    WaitingRow,
+    WaitingTotals,
 )
 from device_agent.facts import Facts
 from lasp_edge.errors import NotFound, UsageError
@@ -52,10 +55,15 @@ CREATE TABLE IF NOT EXISTS reading (
     n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
     time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
     source TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (
+    n INTEGER PRIMARY KEY, boot TEXT NOT NULL, monotonic_us INTEGER NOT NULL,
+    readings INTEGER NOT NULL, batch BLOB NOT NULL);
 """
 
 
-FORMAT = 3
+NEVER_US = -(2**62)
+"""Before every time."""
+FORMAT = 4
 """The number of the format of the tables and of their packed values; it rises with each change.
 A file of another format is refused, and left as it is."""
 
@@ -114,6 +122,7 @@ class Store:
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(db.execute("SELECT name, total FROM counter"))
         restored.facts = Facts.from_rows(db.execute("SELECT name, value FROM fact"))
+        restored.waiting = self.waiting_totals()
         restored.last_blocks = db.execute(
             "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
         ).fetchall()
@@ -121,10 +130,16 @@ class Store:
 
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
+        with self._transaction():
+            self._write(changes)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Make all that is written within durable, or nothing of it."""
         db = self._db
         db.execute("BEGIN IMMEDIATE")
         try:
-            self._write(changes)
+            yield db
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:  # SQLite itself rolls back on a full disk
@@ -156,6 +171,10 @@ class Store:
         )
         self._write_variables(changes)
         self._write_readings(changes)
+        if changes.waiting:
+            db.executemany("INSERT INTO waiting VALUES (?, ?, ?, ?, ?)", changes.waiting)
+        if changes.placed:
+            db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
 
     def _write_variables(self, changes: Changes) -> None:
         self._db.executemany(
@@ -200,12 +219,46 @@ class Store:
         )
         return [pane_of(row) for row in rows]
 
-    def prune(self, floor_us: int) -> None:
-        """Delete what lies wholly below the floor; panes only once acknowledged."""
-        self._db.execute(
-            "DELETE FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0", (floor_us, floor_us)
-        )
-        self._db.execute("DELETE FROM identity WHERE block < ?", (floor_us // BLOCK_US,))
+    def waiting(self, packed_bytes: int) -> list[WaitingRow]:
+        """Return the first batches that wait for the clock: at least one, up to so many bytes."""
+        rows: list[WaitingRow] = []
+        left = packed_bytes
+        for row in self._db.execute("SELECT * FROM waiting ORDER BY n"):
+            rows.append(WaitingRow(*row))
+            left -= len(rows[-1].batch)
+            if left <= 0:
+                break
+        return rows
+
+    def waiting_totals(self) -> WaitingTotals:
+        """Return how much waits for the clock."""
+        found = self._db.execute(
+            "SELECT coalesce(max(n), 0), coalesce(sum(readings), 0), "
+            "coalesce(sum(length(batch)), 0) FROM waiting"
+        ).fetchone()
+        return WaitingTotals(*found)
+
+    def prune(self, floor_us: int) -> int:
+        """Delete what lies wholly below the floor; panes only once acknowledged.
+
+        Returns:
+            The greatest end of all that was ever deleted: no reading below it may come again.
+        """
+        panes = "FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0"
+        blocks = "FROM identity WHERE block < ?"
+        with self._transaction() as db:
+            (before,) = db.execute("SELECT max(value + 0) FROM fact WHERE name = 'pruned_us'")
+            (ends,) = db.execute(f"SELECT max(end_us) {panes}", (floor_us, floor_us))
+            (block,) = db.execute(f"SELECT max(block) {blocks}", (floor_us // BLOCK_US,))
+            db.execute(f"DELETE {panes}", (floor_us, floor_us))
+            db.execute(f"DELETE {blocks}", (floor_us // BLOCK_US,))
+            known = [end_us for (end_us,) in (before, ends) if end_us is not None]
+            known += [] if block[0] is None else [(block[0] + 1) * BLOCK_US]
+            pruned_us = max(known, default=NEVER_US)
+            if known and pruned_us != before[0]:
+                facts = Facts(pruned_us=pruned_us).rows()
+                db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts)
+        return pruned_us
 
     def count_dirty(self) -> dict[int, int]:
         """Return how many pane entries are dirty, by stream."""
