@@ -74,7 +74,7 @@ class Durable:
         floor_us = self.core.intake.prunable_us()
         if floor_us is not None:
             progress = self.core.intake.progress
-            progress.pruned_us = max(progress.pruned_us, self.store.prune(floor_us))
+            progress.pruned_us = self.store.prune(floor_us, progress.pruned_us)
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""

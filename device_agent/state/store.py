@@ -1,17 +1,20 @@
 """The durable side of an agent: one SQLite file, one transaction a commit.
 
 With a write-ahead log and `synchronous=FULL`, everything survives a power cut once `commit` has
-returned. A damaged file is renamed and kept, never deleted; the agent starts empty, and learns from
-its peers and from the broker what they know of it.
+returned. Every row is sealed with a checksum (`sealed`). A damaged file is renamed and kept, never
+deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what they
+know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or at
+any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
 """
 
 import fcntl
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
 
 import msgpack
 
@@ -28,44 +31,42 @@ from device_agent.changes import (
     WaitingTotals,
 )
 from device_agent.facts import Facts
+from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.opening import check_format, opened
+from device_agent.state.sealed import (
+    all_sealed,
+    all_unsealed,
+    dirty_becomes,
+    sealed_pane,
+    unsealed,
+    unsealed_pane,
+)
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS replica (
-    incarnation INTEGER PRIMARY KEY, nonce INTEGER NOT NULL, device TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, total INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS source (
-    name TEXT PRIMARY KEY, cursor TEXT, high_us INTEGER, stamped INTEGER NOT NULL,
-    done INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS identity (
-    event TEXT, tags TEXT, block INTEGER, identities BLOB NOT NULL,
-    PRIMARY KEY (event, tags, block)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pane (
-    pane_us INTEGER, stream INTEGER, key TEXT, incarnation INTEGER, nonce INTEGER,
-    seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
-    PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS pane_dirty ON pane (pane_us) WHERE dirty = 1;
-CREATE TABLE IF NOT EXISTS variable (
-    name TEXT, key TEXT, n INTEGER, part BLOB NOT NULL, PRIMARY KEY (name, key, n)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reading (
-    n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
-    time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
-    source TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS waiting (
-    n INTEGER PRIMARY KEY, boot TEXT NOT NULL, monotonic_us INTEGER NOT NULL,
-    readings INTEGER NOT NULL, batch BLOB NOT NULL);
-"""
-
-
 NEVER_US = -(2**62)
 """Before every time."""
-FORMAT = 4
-"""The number of the format of the tables and of their packed values; it rises with each change.
-A file of another format is refused, and left as it is."""
+
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+
+
+def _finding_damage(
+    method: Callable[Concatenate["Store", Arguments], Result],
+) -> Callable[Concatenate["Store", Arguments], Result]:
+    """Let a method of a store raise `DamagedStoreError` for whatever says that it is damaged."""
+
+    @wraps(method)
+    def checked(store: "Store", /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return method(store, *arguments, **named)
+        except Exception as error:
+            if store.read_only or not is_damage(error, store.path):
+                raise
+            raise DamagedStoreError(f"{type(error).__name__}: {error}") from error
+
+    return checked
 
 
 class Store:
@@ -76,7 +77,9 @@ class Store:
         read_only: only look; another process may write.
 
     Attributes:
+        read_only: only looked at.
         quarantined: where a damaged file was put, if there was one.
+        news: what the opening found, for people; "" where all was well.
 
     Raises:
         BlockingIOError: another agent runs on this directory.
@@ -86,7 +89,9 @@ class Store:
 
     def __init__(self, directory: Path, *, read_only: bool = False) -> None:
         self.path = directory / FILE_NAME
+        self.read_only = read_only
         self.quarantined: Path | None = None
+        self.news = ""
         self._lock: TextIO | None = None
         if read_only:
             self._db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
@@ -94,15 +99,28 @@ class Store:
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
         try:
-            self._db = _opened(self.path)
-        except UsageError:
+            self._open()
+        except BaseException:
             self._lock.close()
             raise
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
+
+    def _open(self) -> None:
+        try:
+            self._db, torn = opened(self.path)
+        except Exception as error:
+            if not is_damage(error, self.path, opening=True):
                 raise
-            self.quarantined = _quarantine(self.path)
-            self._db = _opened(self.path)
+            self.quarantined = put_aside(self.path)
+            self.news = f"damaged, kept as {self.quarantined.name}: {error}"
+            self._db, torn = opened(self.path)
+        if torn:
+            self.news = "its last commit was torn, as by a power cut"
+
+    def put_aside(self) -> None:
+        """Put the file aside, after it was found to be damaged, and close it."""
+        self._db.close()
+        put_aside(self.path)
+        self.close()
 
     def close(self) -> None:
         """Close the file."""
@@ -110,94 +128,106 @@ class Store:
         if self._lock is not None:
             self._lock.close()
 
+    @_finding_damage
     def restored(self) -> Restored:
         """Return what an agent starts with."""
-        db, restored = self._db, Restored()
-        (restored.incarnation,) = db.execute(
-            "SELECT coalesce(max(incarnation), 0) FROM replica"
-        ).fetchone()
-        for name, key, part in db.execute("SELECT name, key, part FROM variable ORDER BY 1, 2, n"):
-            restored.variables.setdefault(name, {}).setdefault(key, []).append(part)
-        for name, cursor, high_us, stamped, done in db.execute("SELECT * FROM source"):
+        restored = Restored()
+        restored.incarnation = max(
+            [row[0] for row in self._rows("SELECT * FROM replica")], default=0
+        )
+        for number, variable, meaning in self._rows("SELECT * FROM meaning"):
+            restored.meanings[number] = (variable, meaning)
+        for number, key, _, part in self._rows("SELECT * FROM variable ORDER BY meaning, key, n"):
+            restored.variables.setdefault(number, {}).setdefault(key, []).append(part)
+        for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
-        restored.counters = dict(db.execute("SELECT name, total FROM counter"))
-        restored.facts = Facts.from_rows(db.execute("SELECT name, value FROM fact"))
-        restored.waiting = self.waiting_totals()
-        restored.last_blocks = db.execute(
+        restored.counters = dict(self._rows("SELECT * FROM counter"))
+        restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"))
+        restored.waiting = _waiting_totals(self._db)
+        restored.last_blocks = self._db.execute(
             "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
         ).fetchall()
         return restored
 
+    def _rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query for all columns of a table, verified, without their seals."""
+        return all_unsealed(self._db.execute(query, arguments))
+
+    def _put(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write rows, each in place of the one with its key."""
+        written = all_sealed(rows)
+        if written:
+            marks = ", ".join("?" * len(written[0]))
+            statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - ours
+            self._db.executemany(statement, written)
+
+    @_finding_damage
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
-        with self._transaction():
+        with _transaction(self._db):
             self._write(changes)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Make all that is written within durable, or nothing of it."""
-        db = self._db
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            yield db
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:  # SQLite itself rolls back on a full disk
-                db.execute("ROLLBACK")
-            raise
 
     def _write(self, changes: Changes) -> None:
         db = self._db
         if changes.all_dirty:
-            db.execute("UPDATE pane SET dirty = 1")
+            db.execute(f"UPDATE pane SET {dirty_becomes('1')}")  # noqa: S608 - a mask of ours
         if changes.replica:
-            db.execute("INSERT OR REPLACE INTO replica VALUES (?, ?, ?)", changes.replica)
-        db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", changes.facts.rows())
-        db.executemany("INSERT OR REPLACE INTO counter VALUES (?, ?)", changes.counters.items())
-        db.executemany(
-            "INSERT OR REPLACE INTO source VALUES (?, ?, ?, ?, ?)",
-            [(name, *row) for name, row in changes.sources.items()],
-        )
-        db.executemany(
-            "INSERT OR REPLACE INTO identity VALUES (?, ?, ?, ?)",
-            [(*block, identities) for block, identities in changes.identities.items()],
-        )
-        db.executemany(
-            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            self._put("replica", [tuple(changes.replica)])
+        self._put("fact", changes.facts.rows())
+        self._put("counter", changes.counters.items())
+        self._put(
+            "source",
             [
-                (*pane, row.seq, row.end_us, msgpack.packb(row.partial), row.dirty)
+                (name, row.cursor, row.high_us, int(row.stamped), int(row.done))
+                for name, row in changes.sources.items()
+            ],
+        )
+        self._put("identity", [(*block, packed) for block, packed in changes.identities.items()])
+        db.executemany(
+            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                sealed_pane(
+                    (*pane, row.seq, row.end_us, msgpack.packb(row.partial), int(row.dirty))
+                )
                 for pane, row in changes.panes.items()
             ],
         )
         self._write_variables(changes)
         self._write_readings(changes)
-        if changes.waiting:
-            db.executemany("INSERT INTO waiting VALUES (?, ?, ?, ?, ?)", changes.waiting)
+        self._put("waiting", changes.waiting)
         if changes.placed:
             db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
 
     def _write_variables(self, changes: Changes) -> None:
+        self._put("meaning", [(number, *known) for number, known in changes.meanings.items()])
         self._db.executemany(
-            "DELETE FROM variable WHERE name = ? AND key = ?", changes.states.keys()
+            "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
         )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
-        self._db.executemany("INSERT INTO variable VALUES (?, ?, ?, ?)", [*wholes, *deltas])
+        self._put("variable", [*wholes, *deltas])
 
     def _write_readings(self, changes: Changes) -> None:
-        self._db.executemany(
-            "INSERT INTO reading (accepted_us, event, time_us, value, quantised, tags, source)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [row._replace(value=json.dumps(row.value, default=str)) for row in changes.readings],
+        if not changes.readings:
+            return
+        (last,) = self._db.execute("SELECT coalesce(max(n), 0) FROM reading").fetchone()
+        self._put(
+            "reading",
+            [
+                (n, *row._replace(value=json.dumps(row.value, default=str)))
+                for n, row in enumerate(changes.readings, last + 1)
+            ],
         )
 
+    @_finding_damage
     def identities(self, block: BlockId) -> bytes | None:
         """Return a block's packed identities."""
         row = self._db.execute(
-            "SELECT identities FROM identity WHERE event = ? AND tags = ? AND block = ?", block
+            "SELECT * FROM identity WHERE event = ? AND tags = ? AND block = ?", block
         ).fetchone()
-        return row[0] if row else None
+        return unsealed(row)[3] if row else None
 
+    @_finding_damage
     def panes(
         self, replica: Replica, stream: int, least_us: int, end_us: int
     ) -> list[tuple[PaneId, PaneRow]]:
@@ -209,6 +239,7 @@ class Store:
         )
         return [pane_of(row) for row in rows]
 
+    @_finding_damage
     def dirty_panes(self, streams: Sequence[int], limit: int) -> list[tuple[PaneId, PaneRow]]:
         """Return the oldest dirty entries of these streams."""
         marks = ",".join("?" * len(streams))
@@ -219,45 +250,42 @@ class Store:
         )
         return [pane_of(row) for row in rows]
 
+    @_finding_damage
     def waiting(self, packed_bytes: int) -> list[WaitingRow]:
         """Return the first batches that wait for the clock: at least one, up to so many bytes."""
         rows: list[WaitingRow] = []
-        left = packed_bytes
-        for row in self._db.execute("SELECT * FROM waiting ORDER BY n"):
+        for row in self._rows("SELECT * FROM waiting ORDER BY n"):
             rows.append(WaitingRow(*row))
-            left -= len(rows[-1].batch)
-            if left <= 0:
+            packed_bytes -= len(rows[-1].batch)
+            if packed_bytes <= 0:
                 break
         return rows
 
-    def waiting_totals(self) -> WaitingTotals:
-        """Return how much waits for the clock."""
-        found = self._db.execute(
-            "SELECT coalesce(max(n), 0), coalesce(sum(readings), 0), "
-            "coalesce(sum(length(batch)), 0) FROM waiting"
-        ).fetchone()
-        return WaitingTotals(*found)
-
-    def prune(self, floor_us: int) -> int:
+    @_finding_damage
+    def prune(self, floor_us: int, pruned_us: int = NEVER_US) -> int:
         """Delete what lies wholly below the floor; panes only once acknowledged.
+
+        Args:
+            floor_us: the floor.
+            pruned_us: the greatest end of all that was deleted before.
 
         Returns:
             The greatest end of all that was ever deleted: no reading below it may come again.
         """
-        panes = "FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0"
-        blocks = "FROM identity WHERE block < ?"
-        with self._transaction() as db:
-            (before,) = db.execute("SELECT max(value + 0) FROM fact WHERE name = 'pruned_us'")
-            (ends,) = db.execute(f"SELECT max(end_us) {panes}", (floor_us, floor_us))
-            (block,) = db.execute(f"SELECT max(block) {blocks}", (floor_us // BLOCK_US,))
-            db.execute(f"DELETE {panes}", (floor_us, floor_us))
-            db.execute(f"DELETE {blocks}", (floor_us // BLOCK_US,))
-            known = [end_us for (end_us,) in (before, ends) if end_us is not None]
-            known += [] if block[0] is None else [(block[0] + 1) * BLOCK_US]
-            pruned_us = max(known, default=NEVER_US)
-            if known and pruned_us != before[0]:
-                facts = Facts(pruned_us=pruned_us).rows()
-                db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts)
+        panes, blocks = "pane_us < ? AND end_us <= ? AND dirty = 0", "block < ?"
+        floors, block = (floor_us, floor_us), (floor_us // BLOCK_US,)
+        most = (
+            (f"SELECT max(end_us) FROM pane WHERE {panes}", floors),  # noqa: S608 - ours
+            (f"SELECT (max(block) + 1) * {BLOCK_US} FROM identity WHERE {blocks}", block),  # noqa: S608
+        )
+        with _transaction(self._db) as db:
+            ends_us = [db.execute(*query).fetchone()[0] for query in most]
+            known_us = [end_us for end_us in ends_us if end_us is not None]
+            pruned_us = max([pruned_us, *known_us])
+            if known_us:
+                db.execute(f"DELETE FROM pane WHERE {panes}", floors)  # noqa: S608 - ours
+                db.execute(f"DELETE FROM identity WHERE {blocks}", block)  # noqa: S608 - ours
+                self._put("fact", Facts(pruned_us=pruned_us).rows())
         return pruned_us
 
     def count_dirty(self) -> dict[int, int]:
@@ -272,19 +300,20 @@ class Store:
             UsageError: it has another format.
             sqlite3.Error: it cannot be read.
         """
-        _check_format(self._db, self.path)
-        self._db.execute("SELECT name FROM variable, replica LIMIT 1").fetchone()
+        check_format(self._db, self.path)
+        self._db.execute("SELECT key FROM variable, replica LIMIT 1").fetchone()
 
     def replica(self) -> tuple[int, int, str] | None:
         """Return the last replica that was started on this store."""
-        row: tuple[int, int, str] | None = self._db.execute(
-            "SELECT incarnation, nonce, device FROM replica ORDER BY incarnation DESC LIMIT 1"
-        ).fetchone()
-        return row
+        row = self._db.execute("SELECT * FROM replica ORDER BY incarnation DESC LIMIT 1").fetchone()
+        if row is None:
+            return None
+        incarnation, nonce, device = unsealed(row)
+        return incarnation, nonce, device
 
     def readings(self) -> Iterator[dict[str, Any]]:
         """Yield the kept readings in the order of their acceptance."""
-        for n, accepted_us, event, time_us, value, quantised, tags, source in self._db.execute(
+        for n, accepted_us, event, time_us, value, quantised, tags, source in self._rows(
             "SELECT * FROM reading ORDER BY n"
         ):
             yield {
@@ -297,6 +326,28 @@ class Store:
                 "accepted_us": accepted_us,
                 "source": source,
             }
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Make all that is written within durable, or nothing of it."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite itself rolls back on a full disk
+            db.execute("ROLLBACK")
+        raise
+
+
+def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
+    """Return how much waits for the clock."""
+    found = db.execute(
+        "SELECT coalesce(max(n), 0), coalesce(sum(readings), 0),"
+        " coalesce(sum(length(batch)), 0) FROM waiting"
+    ).fetchone()
+    return WaitingTotals(*found)
 
 
 def existing_store(directory: Path) -> Store:
@@ -314,7 +365,7 @@ def existing_store(directory: Path) -> Store:
     except UsageError:
         store.close()
         raise
-    except sqlite3.Error as error:
+    except (sqlite3.Error, DamagedStoreError) as error:
         store.close()
         raise NotFound(f"{directory / FILE_NAME} cannot be read: {error}") from None
     return store
@@ -331,51 +382,12 @@ def _locked(path: Path) -> TextIO:
     return file
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, timeout=30, cached_statements=64)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA cache_size = -256")
-        _check(db)
-        _check_format(db, path)
-        db.execute(f"PRAGMA user_version = {FORMAT}")  # before there is a table that needs it
-        db.executescript(_SCHEMA)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _check(db: sqlite3.Connection) -> None:
-    (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    if verdict != "ok":
-        raise sqlite3.DatabaseError(verdict)
-
-
-def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    (found,) = db.execute("PRAGMA user_version").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and found != FORMAT:
-        raise UsageError(
-            f"{path} has the store format {found}, and this lasp-edge reads {FORMAT}: start the "
-            "agent with the version that wrote it until all has landed, or with another --data-dir"
-        )
-
-
-def _quarantine(path: Path) -> Path:
-    number = 1
-    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    path.rename(kept)
-    for suffix in ("-wal", "-shm"):
-        beside = path.with_name(path.name + suffix)
-        if beside.exists():
-            beside.rename(kept.with_name(kept.name + suffix))
-    return kept
-
-
 def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
-    """Return a row of the table of panes as id and entry."""
+    """Return a row of the table of panes as id and entry.
+
+    Raises:
+        DamagedStoreError: it does not match its seal.
+    """
+    row = unsealed_pane(tuple(row))
     partial = tuple(msgpack.unpackb(row[7]))
     return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, bool(row[8]))

@@ -181,7 +181,7 @@ def test_a_device_in_1970_promises_nothing_and_its_readings_wait_for_their_time(
     device.tick(5)
     assert device.low_us is not None
     assert device.store.restored().facts.clock == ""
-    assert device.store.waiting_totals()[1:] == (0, 0)
+    assert device.store.restored().waiting[1:] == (0, 0)
     device.kill()
 
 
@@ -267,7 +267,7 @@ def test_what_waits_is_bounded_and_what_comes_after_it_is_refused_and_counted(
     monkeypatch.setattr(waiting, "WAITING_BYTES", 500)
     device = ClockedDevice(tmp_path, off_us=-TRUE_US)
     device.reads_for(50)
-    held = device.store.waiting_totals()
+    held = device.store.restored().waiting
     assert 0 < held.packed_bytes <= 500
     assert device.counted[f"refused: {waiting.FULL}"] == 50 - held.readings
     device.restart()
