@@ -17,11 +17,12 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 from lasp_edge.security.mosquitto import (
     Hardening,
-    Participant,
     access_file,
     configuration,
     users,
 )
+from lasp_edge.security.participants import Participant
+from lasp_edge.tool.broker_options import participants_of
 from lasp_edge.tool.loading import load_plan
 
 
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default = [role.value] if role in {Role.LANDER, Role.OPERATOR} else []
         text += f" (default: {role.value})" if default else ""
         add(f"--{role.value}", action="append", default=[], metavar="NAME", help=text)
+    add("--trust", type=Path, metavar="FILE", help="a roster of `lasp-edge keys`: all in it")
     add("--dir", type=Path, required=True, help="where the broker's files are, an absolute path")
     add("--host", default="localhost", help="the broker's name, as the devices call it")
     add("--port", type=int, help="where it listens (default: 8883; 1883 with --without-tls)")
@@ -71,15 +73,12 @@ def _topics(arguments: argparse.Namespace) -> Topics:
 
 
 def _hardening(arguments: argparse.Namespace) -> Hardening:
-    named = {role: getattr(arguments, role.value) for role in Role}
-    for role in (Role.LANDER, Role.OPERATOR):
-        named[role] = named[role] or [role.value]
-    participants = [Participant(role, name) for role, names in named.items() for name in names]
+    participants = _participants(arguments)
     names = [each.name for each in participants]
     for name in names:
         if not name.isprintable() or name != name.strip() or not name or names.count(name) > 1:
             raise UsageError(f"each name is given once, as one line of letters, not {name!r}")
-    if not named[Role.DEVICE]:
+    if participants[0].role is not Role.DEVICE:
         raise UsageError("name the devices that may write: --device kitchen --device attic")
     if not arguments.dir.is_absolute():
         raise UsageError(
@@ -97,6 +96,16 @@ def _hardening(arguments: argparse.Namespace) -> Hardening:
         data=arguments.data,
         account=arguments.account,
     )
+
+
+def _participants(arguments: argparse.Namespace) -> list[Participant]:
+    """Return all that were named, devices first."""
+    found = participants_of(arguments.trust) or []
+    found += [Participant(role, name) for role in Role for name in getattr(arguments, role.value)]
+    for role in (Role.LANDER, Role.OPERATOR):
+        if all(each.role is not role for each in found):
+            found.append(Participant(role, role.value))
+    return sorted(found, key=lambda each: list(Role).index(each.role))
 
 
 def _instructions(asked: Hardening, host: str) -> list[str]:
