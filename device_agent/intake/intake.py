@@ -59,6 +59,7 @@ class Intake(Part):
         identities: which readings are known.
         sources: how far each source has been read.
         progress: how far the readings have come.
+        held_since_us: when the first reading came that is held for the next commit; None: none is.
         column_least: batches of fewer readings are taken one by one.
     """
 
@@ -75,6 +76,7 @@ class Intake(Part):
         first = first_us(window.span_us for window in plan.windows.values())
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
+        self.held_since_us: int | None = None
         self.identities = Identities(restored.last_blocks)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
@@ -163,6 +165,8 @@ class Intake(Part):
         """Return the time before which no source has more; None while that is unknown."""
         if self._clock.holds_back:
             return None
+        if self.held_since_us is not None:
+            now_us = min(now_us, self.held_since_us)  # they get their time when they are taken in
         clock_us = self._clock.time_us(now_us)
         return self.sources.low_us(clock_us, self._end_us(), self._max_skew_us)
 
