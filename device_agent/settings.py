@@ -23,7 +23,7 @@ class Settings:
         max_skew_us: a reading further ahead of the clock than this is refused; clocks that differ
             by no more agree.
         clock_wait_us: a clock that jumped, or is behind the last time that was trusted, is trusted
-            once it has stayed as it is for so long, where nobody else tells the time.
+            once it has stayed as it is for this time, where nobody else tells the time.
         trust_clock: the machine's clock is right, whatever speaks against it.
         keep_readings: accepted readings are stored as read.
     """

@@ -254,7 +254,7 @@ class Store:
 
     @_finding_damage
     def waiting(self, packed_bytes: int) -> list[WaitingRow]:
-        """Return the first batches that wait for the clock: at least one, up to so many bytes."""
+        """Return the first batches that wait for the clock: one, or more of these bytes."""
         rows: list[WaitingRow] = []
         for row in self._rows("SELECT * FROM waiting ORDER BY n"):
             rows.append(WaitingRow(*row))
