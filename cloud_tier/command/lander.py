@@ -15,6 +15,7 @@ from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.link import BrokerUrl
+from lasp_edge.protocol.sinks import DEFAULT_SINK, SINK_BYTES
 from lasp_edge.tool.loading import load_plan
 
 
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
     add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add("--sink", default=DEFAULT_SINK, help="the name under which devices deliver to this lake")
     add("--dead-after", type=float, default=60.0, metavar="S", help="as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
@@ -39,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     lake = Lake(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
+    if not 0 < len(arguments.sink.encode()) <= SINK_BYTES or not arguments.sink.isprintable():
+        raise UsageError(f"--sink: a name of 1 to {SINK_BYTES} bytes, not {arguments.sink!r}")
     try:
         broker = BrokerUrl.parse(arguments.broker)
     except ValueError as error:
@@ -49,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         lake,
         arguments.log_dir or Path(lake.log),
         fleet=arguments.fleet,
+        sink=arguments.sink,
         tick_us=round(arguments.dead_after * SECOND_US / 4),
         parent=arguments.parent,
     )

@@ -12,17 +12,18 @@ empty: its tick tells Spark that time has passed, and each tick costs a commit.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
 from cloud_tier.lander.segments import Log, Segment
-from crdts import Frontier, Replica
+from crdts import Replica
 from lasp_edge.link import Connected, Disconnected, Event, Message
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.frames import AckFrame, BeatFrame
+from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
@@ -30,13 +31,14 @@ from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 log = logging.getLogger(__name__)
 
 SECOND_US: Final = 1_000_000
-_NUMBERS_IN_AN_ACK: Final = 2_000
-"""Frame numbers in one acknowledgement: at most 10 bytes each, so a frame of at most 20 kB."""
-_TOLD_AGAIN_US: Final = 60 * SECOND_US
-"""In microseconds: how often a device that sends no panes is told which lake it sends to."""
-_REPLICAS_AWAITING: Final = 100_000
-"""Replicas whose acknowledgements wait for the broker at most: the greatest fleet, restarted ten
-times while the broker was away. Beyond that the oldest wait in vain and their devices resend."""
+_GREETED_AGAIN_US: Final = 240 * SECOND_US
+"""In microseconds: how often a device that sends no panes hears that its lake is there. A device
+that has heard nothing for ten minutes believes that the lake is gone."""
+_STRANGERS_GREETED_AGAIN_US: Final = 30 * SECOND_US
+"""In microseconds: how often a device is told of this lake whose beats do not name it."""
+_DEVICES_AWAITING: Final = 100_000
+"""Devices whose acknowledgements wait for the broker at most: the greatest fleet ten times. Beyond
+that the oldest wait in vain and their devices resend."""
 
 
 class MessageLink(Protocol):
@@ -108,9 +110,9 @@ class Lander:
         self._first_us: int | None = None
         self._data_us: int | None = None
         self._bytes = 0
-        self._acks: dict[Replica, list[int]] = {}
+        self._answers: dict[str, Answer] = {}
         self._acks_sent = 0
-        self._told_us: dict[str, int] = {}
+        self._told: dict[str, tuple[int, bool]] = {}
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
@@ -205,33 +207,34 @@ class Lander:
             tick = Tick(segment.number, segment.clock)
             rows = self._columns.table(accepted, self._log.lander, tick)
         self._landing.land(segment.number, rows, accepted.refused)
-        for replica, numbers in accepted.frames.items():
-            self._acks.setdefault(replica, []).extend(numbers)
-        self._tell_lake_id(accepted.promises, segment.clock.now_us)
-        while len(self._acks) > _REPLICAS_AWAITING:  # they send again, and are acknowledged then
-            del self._acks[next(iter(self._acks))]
+        for device, answer in accepted.answers.items():
+            self._answers.setdefault(device, Answer()).add(answer)
+        self._greet(accepted.heard, segment.clock.now_us)
+        while len(self._answers) > _DEVICES_AWAITING:  # they send again, and are answered then
+            del self._answers[next(iter(self._answers))]
 
-    def _tell_lake_id(self, promises: Frontier, now_us: int) -> None:
+    def _greet(self, heard: Mapping[str, bool], now_us: int) -> None:
         """Queue an empty acknowledgement for each device that sends beats and no panes.
 
         Otherwise a device with nothing new to send would never learn that the lake is another one
-        and that everything has to be sent again.
+        and that everything has to be sent again, or that its lake is still there.
         """
-        for device, promise in promises.entries.items():
-            told_us = self._told_us.get(device)
-            if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
-                self._acks.setdefault(promise.version.replica(device), [])
-        for replica in self._acks:
-            self._told_us[replica.device] = now_us
+        for device, is_ours in heard.items():
+            told_us, knew = self._told.get(device, (now_us, not is_ours))
+            again_us = _GREETED_AGAIN_US if is_ours else _STRANGERS_GREETED_AGAIN_US
+            if knew != is_ours or not told_us <= now_us < told_us + again_us:
+                self._answers.setdefault(device, Answer())
+                self._told[device] = (now_us, is_ours)
+        for device in self._answers:
+            self._told[device] = (now_us, heard.get(device, True))
 
     def _send_acks(self) -> None:
-        for replica, numbers in list(self._acks.items()):
-            some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
-            frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some)
-            topic = topic_of(frame, self._acceptance.topics)
-            if not self._link.publish(topic, frame.encode()):
-                return
-            self._acks_sent += 1
-            self._acks[replica] = numbers[_NUMBERS_IN_AN_ACK:]
-            if not self._acks[replica]:
-                del self._acks[replica]
+        for device, answer in list(self._answers.items()):
+            sink, store = self._acceptance.sink
+            frames = answer.frames(self._sender, self._acks_sent + 1, device, sink, store)
+            for frame in frames:
+                topic = topic_of(frame, self._acceptance.topics)
+                if not self._link.publish(topic, frame.encode()):
+                    return
+                self._acks_sent += 1
+            del self._answers[device]

@@ -18,6 +18,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
 _SESSION_KEPT_S: Final = 3600
@@ -34,6 +35,7 @@ class LanderProcess:
         lake: its tables are made where they are missing.
         log_dir: a local directory for the log.
         fleet: the fleet's name on the broker; the program's if empty.
+        sink: under which name devices deliver to this lake.
         tick_us: how often the lake is told that time passes while nothing comes.
         parent: end when this process is no longer the parent; None for never.
     """
@@ -46,6 +48,7 @@ class LanderProcess:
         log_dir: Path,
         *,
         fleet: str = "",
+        sink: str = DEFAULT_SINK,
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
     ) -> None:
@@ -69,7 +72,7 @@ class LanderProcess:
             link=self._link,
             log_=log_,
             landing=landing,
-            acceptance=Acceptance(*streams, topics, *known),
+            acceptance=Acceptance(*streams, topics, (sink, landing.lake_id), *known),
             columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             now_us=_now_us,

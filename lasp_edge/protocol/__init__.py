@@ -5,6 +5,7 @@ In the order in which a message passes them:
 sizes, limits      how large a frame may be; every limit beyond which something is refused
 checks             types, lengths and ranges of what strangers send
 envelope, blocks   what every frame says; pane entries packed by column
+sinks, acks        who holds panes, and what it says of each entry: taken, or not and why
 frames             the kinds of frames: what devices, landers and operators say to each other
 topics, shards     where a frame travels; which part of a variable's keys travels together
 kinds              the one table of frame kinds; `decode`, `topic_of`, `subscriptions`

@@ -27,7 +27,7 @@ from lasp_edge.protocol import checks
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
-FORMAT = 2
+FORMAT = 3
 """The format's number; a frame of any other format is refused."""
 _FIELDS = 8
 _FORMATS = 1 << 8

@@ -5,9 +5,9 @@ it when it is decoded. `lasp_edge.protocol.kinds` says on which topic each kind 
 reads it.
 
     >>> me = Replica(1, 7, "pi-1")
-    >>> frame = BeatFrame(me, 1, low_us=120, done=False, reports=(), seq=9)
+    >>> frame = BeatFrame(me, 1, (SinkLow("lake", 0, 120),), done=False, reports=(), seq=9)
     >>> (frame.about, len(frame.encode()))
-    ('pi-1', 17)
+    ('pi-1', 21)
 """
 
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ from lasp_edge.protocol import blocks, checks
 from lasp_edge.protocol.blocks import PaneEntries, PartColumn
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
-from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
+from lasp_edge.protocol.sinks import SinkLow, low_rows
 
 
 @dataclass(frozen=True, slots=True)
 class PaneFrame(Frame):
-    """Pane entries that a device sends to the lander, which acknowledges them by `number`."""
+    """Pane entries that a device sends to all sinks, which acknowledge them by replica and seq."""
 
     blocks: tuple[PaneEntries, ...]
 
@@ -117,30 +117,33 @@ class BeatFrame(Frame):
     """Sent periodically by each device: what it holds, and up to when it is complete.
 
     Attributes:
-        low_us: its promise, the low watermark; None where it cannot promise anything.
-        done: its sources are finished and nothing is dirty.
+        lows: its promises, one to each sink that it knows.
+        done: its sources are finished and nothing is dirty for any sink.
         reports: one for each variable it holds.
         seq: the newest of the replica's durable pane entries; 0 before the first.
     """
 
-    low_us: int | None
+    lows: tuple[SinkLow, ...]
     done: bool
     reports: tuple[VariableReport, ...]
     seq: int = 0
 
     kind = 3
 
+    def low_of(self, sink: str, store: str) -> SinkLow | None:
+        """Return what it promises to a sink with this store; None where it names no such one."""
+        return next((low for low in self.lows if low.is_of(sink, store)), None)
+
     def body(self) -> list[Any]:
-        return [self.low_us, self.done, self.reports, self.seq]
+        return [[low.packed() for low in self.lows], self.done, self.reports, self.seq]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        low_us, done, reports, seq = envelope.body
-        if low_us is not None:
-            checks.integer(low_us, -TIME_LIMIT_US, TIME_LIMIT_US)
+        lows, done, reports, seq = envelope.body
+        rows = low_rows(lows)
         known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
         checks.integer(seq, 0, SEQS)
-        return cls(envelope.sender, envelope.number, low_us, checks.flag(done), known, seq)
+        return cls(envelope.sender, envelope.number, rows, checks.flag(done), known, seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,37 +165,6 @@ class PresenceFrame(Frame):
     def from_envelope(cls, envelope: Envelope) -> Self:
         (online,) = envelope.body
         return cls(envelope.sender, envelope.number, checks.flag(online))
-
-
-@dataclass(frozen=True, slots=True)
-class AckFrame(Frame):
-    """A lander tells a replica which of its pane frames have landed.
-
-    Attributes:
-        addressee: the replica that sent the pane frames.
-        lake: id of the lake; a device that is told another one sends everything again.
-        numbers: of the pane frames.
-    """
-
-    addressee: Replica
-    lake: str
-    numbers: tuple[int, ...]
-
-    kind = 5
-
-    @property
-    def about(self) -> str:
-        return self.addressee.device
-
-    def body(self) -> list[Any]:
-        return [self.addressee.incarnation, self.addressee.nonce, self.lake, self.numbers]
-
-    @classmethod
-    def from_envelope(cls, envelope: Envelope) -> Self:
-        incarnation, nonce, lake, numbers = envelope.body
-        addressee = checks.replica(incarnation, nonce, envelope.about)
-        landed = checks.integers(numbers, 0, SEQS)
-        return cls(envelope.sender, envelope.number, addressee, checks.text(lake), landed)
 
 
 @dataclass(frozen=True, slots=True)
