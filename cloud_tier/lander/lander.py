@@ -230,9 +230,8 @@ class Lander:
 
     def _send_acks(self) -> None:
         for device, answer in list(self._answers.items()):
-            sink, store = self._acceptance.sink
-            frames = answer.frames(self._sender, self._acks_sent + 1, device, sink, store)
-            for frame in frames:
+            said = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
+            for frame in answer.frames(*said, self._now_us() // SECOND_US):
                 topic = topic_of(frame, self._acceptance.topics)
                 if not self._link.publish(topic, frame.encode()):
                     return

@@ -164,6 +164,7 @@ class AckFrame(Frame):
         store: the id of the store in which they have landed.
         taken: the entries that have landed, by replica.
         not_taken: those that have not, by reason and replica.
+        clock_s: the lander's clock, seconds since the epoch; None where it does not say.
     """
 
     about: str = field()  # the base class's property is not its default
@@ -171,23 +172,25 @@ class AckFrame(Frame):
     store: str
     taken: tuple[Seqs, ...] = ()
     not_taken: tuple[Untaken, ...] = ()
+    clock_s: int | None = None
 
     kind = 5
 
     def body(self) -> list[Any]:
         untaken = [[reason, *seqs.packed()] for reason, seqs in self.not_taken]
-        return [self.sink, self.store, [seqs.packed() for seqs in self.taken], untaken]
+        taken = [seqs.packed() for seqs in self.taken]
+        return [self.sink, self.store, taken, untaken, self.clock_s]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        sink, store, taken, not_taken = envelope.body
+        sink, store, taken, not_taken, clock_s = envelope.body
         known = tuple([Seqs.unpacked(seqs) for seqs in checks.array(taken)])
         untaken = tuple([_untaken(*checks.array(each)) for each in checks.array(not_taken)])
         store = checks.text(store, SINK_BYTES)
         if not store:
             raise FrameError("bad text")
-        about, number = envelope.about, envelope.number
-        return cls(envelope.sender, number, about, sink_name(sink), store, known, untaken)
+        told = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s))
+        return cls(envelope.sender, envelope.number, envelope.about, *told)
 
 
 def _untaken(reason: Any, *seqs: Any) -> Untaken:
@@ -228,13 +231,26 @@ class Answer:
         self.not_taken.setdefault((reason, incarnation, nonce), set()).update(seqs)
 
     def frames(
-        self, sender: Replica, number: int, about: str, sink: str, store: str
+        self,
+        sender: Replica,
+        number: int,
+        about: str,
+        sink: tuple[str, str],
+        clock_s: int | None = None,
     ) -> Iterator[AckFrame]:
-        """Yield the frames that say it, at least one, numbered from `number`."""
+        """Yield the frames that say it, at least one, numbered from `number`.
+
+        Args:
+            sender: who says it.
+            number: of the first frame.
+            about: the device.
+            sink: the sink's name, and the id of its store.
+            clock_s: the sender's clock.
+        """
         rest = self._pieces()
         some = list(islice(rest, RUNS_IN_AN_ACK))
         while True:
-            yield AckFrame(sender, number, about, sink, store, *_by_replica(some))
+            yield AckFrame(sender, number, about, *sink, *_by_replica(some), clock_s)
             some = list(islice(rest, RUNS_IN_AN_ACK))
             number += 1
             if not some:

@@ -7,7 +7,7 @@ reads it.
     >>> me = Replica(1, 7, "pi-1")
     >>> frame = BeatFrame(me, 1, (SinkLow("lake", 0, 120),), done=False, reports=(), seq=9)
     >>> (frame.about, len(frame.encode()))
-    ('pi-1', 21)
+    ('pi-1', 22)
 """
 
 from dataclasses import dataclass, field
@@ -121,12 +121,14 @@ class BeatFrame(Frame):
         done: its sources are finished and nothing is dirty for any sink.
         reports: one for each variable it holds.
         seq: the newest of the replica's durable pane entries; 0 before the first.
+        clock_s: its own clock, seconds since the epoch; None where it does not trust it.
     """
 
     lows: tuple[SinkLow, ...]
     done: bool
     reports: tuple[VariableReport, ...]
     seq: int = 0
+    clock_s: int | None = None
 
     kind = 3
 
@@ -135,15 +137,17 @@ class BeatFrame(Frame):
         return next((low for low in self.lows if low.is_of(sink, store)), None)
 
     def body(self) -> list[Any]:
-        return [[low.packed() for low in self.lows], self.done, self.reports, self.seq]
+        lows = [low.packed() for low in self.lows]
+        return [lows, self.done, self.reports, self.seq, self.clock_s]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        lows, done, reports, seq = envelope.body
+        lows, done, reports, seq, clock_s = envelope.body
         rows = low_rows(lows)
         known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
         checks.integer(seq, 0, SEQS)
-        return cls(envelope.sender, envelope.number, rows, checks.flag(done), known, seq)
+        told = (checks.flag(done), known, seq, checks.clock_s(clock_s))
+        return cls(envelope.sender, envelope.number, rows, *told)
 
 
 @dataclass(frozen=True, slots=True)

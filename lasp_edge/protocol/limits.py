@@ -20,6 +20,9 @@ EARLIEST_PANE_US: Final = -25_567 * DAY_US
 LATEST_PANE_US: Final = 2_932_896 * DAY_US
 """End of the year 9999, the last one that a date of the lake can have."""
 
+LATEST_CLOCK_S: Final = 2**32
+"""Seconds since the epoch that no clock reaches: a day in the year 2106."""
+
 FUTURE_US: Final = DAY_US
 """Microseconds that a pane or promise may lie ahead of the lander's clock, beyond the length of the
 longest window: a clock that is set to the wrong time zone is at most a day ahead."""

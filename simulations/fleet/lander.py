@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from crdts import Frontier, Membership, Replica
+from device_agent.settings import SECOND_US
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
@@ -72,14 +73,15 @@ class SimulatedLander:
             if isinstance(rows, PaneRows):
                 self._join(rows)
         for device, answer in accepted.answers.items():
-            return self._acknowledgement(device, answer)
+            return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():
-            return None if is_ours else self._acknowledgement(device, Answer())
+            return None if is_ours else self._acknowledgement(device, Answer(), now_us)
         return None
 
-    def _acknowledgement(self, device: str, answer: Answer) -> AckFrame:
+    def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
-        (frame,) = answer.frames(LANDER, self._acks_sent, device, *self._acceptance.sink)
+        said = (LANDER, self._acks_sent, device, self._acceptance.sink)
+        (frame,) = answer.frames(*said, now_us // SECOND_US)
         return frame
 
     def _join(self, rows: PaneRows) -> None:

@@ -18,6 +18,7 @@ from lasp_edge.protocol.shards import key_shard
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
+clocks = st.none() | st.integers(0, 2**32 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
 uint64 = st.integers(0, 2**64 - 1)
 seqs = st.integers(0, 2**40 - 1)
@@ -86,10 +87,11 @@ FRAMES = {
             st.builds(VariableReport, texts, seqs, uint64, st.none() | uint64), max_size=4
         ).map(tuple),
         seqs,
+        clocks,
     ),
     PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),
     AckFrame: st.builds(
-        AckFrame, replicas, numbers, replicas, texts, st.lists(seqs, max_size=5).map(tuple)
+        AckFrame, replicas, numbers, replicas, texts, st.lists(seqs, max_size=5).map(tuple), clocks
     ),
     AskFrame: st.builds(AskFrame, replicas, numbers, names, texts),
     MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),

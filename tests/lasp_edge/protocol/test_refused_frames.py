@@ -203,29 +203,35 @@ def test_keys_that_do_not_fit_their_entries_are_refused(keys):
         (1, [{"a": 1}]),
         (2, []),
         (2, ["v", 5, [1]]),
-        (3, [None, 1, [], 0]),
-        (3, [2**58, True, [], 0]),
-        (3, [0.5, True, [], 0]),
-        (3, [0, True, []]),
-        (3, [0, True, [], -1]),
-        (3, [0, True, [], 2**40]),
-        (3, [0, True, [], None]),
-        (3, [0, True, [["v", 1, 1]], 0]),
-        (3, [0, True, ["abcd"], 0]),
-        (3, [0, True, [["v", -1, 1, None]], 0]),
-        (3, [0, True, [["v", 1, -1, None]], 0]),
-        (3, [0, True, [["v", 1, 1, -1]], 0]),
-        (3, [0, True, [["v", 1, 1, "x"]], 0]),
+        (3, [None, 1, [], 0, None]),
+        (3, [2**58, True, [], 0, None]),
+        (3, [0.5, True, [], 0, None]),
+        (3, [0, True, [], 0]),
+        (3, [0, True, [], 0, -1]),
+        (3, [0, True, [], 0, 2**32]),
+        (3, [0, True, [], 0, 1.5]),
+        (3, [0, True, [], -1, None]),
+        (3, [0, True, [], 2**40, None]),
+        (3, [0, True, [], None, None]),
+        (3, [0, True, [["v", 1, 1]], 0, None]),
+        (3, [0, True, ["abcd"], 0, None]),
+        (3, [0, True, [["v", -1, 1, None]], 0, None]),
+        (3, [0, True, [["v", 1, -1, None]], 0, None]),
+        (3, [0, True, [["v", 1, 1, -1]], 0, None]),
+        (3, [0, True, [["v", 1, 1, "x"]], 0, None]),
         (4, [1]),
         (4, [None]),
         (4, []),
-        (5, [1, 7, "lake", 5]),
-        (5, [1, 7, "lake", [-1]]),
-        (5, [1, 7, "lake", [2**40]]),
-        (5, [1, 7, "lake", [True]]),
-        (5, [1, 7, 5, [1]]),
-        (5, [2**30, 7, "lake", [1]]),
-        (5, [1, -1, "lake", [1]]),
+        (5, [1, 7, "lake", 5, None]),
+        (5, [1, 7, "lake", [-1], None]),
+        (5, [1, 7, "lake", [2**40], None]),
+        (5, [1, 7, "lake", [True], None]),
+        (5, [1, 7, 5, [1], None]),
+        (5, [1, 7, "lake", [1]]),
+        (5, [1, 7, "lake", [1], -1]),
+        (5, [1, 7, "lake", [1], True]),
+        (5, [2**30, 7, "lake", [1], None]),
+        (5, [1, -1, "lake", [1], None]),
         (6, [5]),
         (6, ["a", "b"]),
         (7, []),
@@ -335,8 +341,8 @@ def test_a_binary_part_of_a_pane_is_bounded_too():
 @pytest.mark.parametrize(
     "changed",
     [
-        {"version": 1},
-        {"version": 3},
+        {"version": FORMAT - 1},
+        {"version": FORMAT + 1},
         {"version": True},
         {"version": 1.0},
         {"kind": True},
@@ -376,14 +382,14 @@ def test_extras_that_a_reader_does_not_know_are_ignored():
 
 
 def test_a_frame_of_the_former_format_is_refused_with_that_reason():
-    former = [1, 6, "pi-1", 1, 7, 1, ["v"], {}]
-    with pytest.raises(FrameError, match="format 1, and this lasp-edge reads format 2"):
+    former = [2, 6, "pi-1", 1, 7, 1, ["v"], {}]
+    with pytest.raises(FrameError, match="format 2, and this lasp-edge reads format 3"):
         decode(msgpack.packb(former))
 
 
 @pytest.mark.parametrize("kind", [PaneFrame, BeatFrame, PresenceFrame, VariableFrame])
 def test_what_a_device_says_of_itself_is_about_no_other_device(kind):
-    bodies = {1: [], 2: ["v", 5, 0, [""], [0], [[1]]], 3: [None, False, [], 0], 4: [True]}
+    bodies = {1: [], 2: ["v", 5, 0, [""], [0], [[1]]], 3: [None, False, [], 0, None], 4: [True]}
     body = bodies[kind.kind]
     assert decode(envelope(kind.kind, body)).about == "pi-1"
     assert decode(envelope(kind.kind, body, about="pi-1")).about == "pi-1"
