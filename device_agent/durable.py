@@ -36,8 +36,10 @@ class Durable:
         wanted = core.intake.wanted(batch, now_us)
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
+        if wanted.panes:
+            self._commit()  # what was said of stored entries is in the store before they leave it
         for place in wanted.panes:
-            core.panes.memory.restore(store.panes(core.replica, *place))
+            core.panes.cache.restore(store.panes.own(core.replica, *place))
         core.handle_batch(batch, now_us)
         self._commit()
 
@@ -50,11 +52,19 @@ class Durable:
         core = self.core
         core.handle_tick(now_us)
         self._commit()
-        if core.panes.cache.wants_page():
-            core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
+        self._page(now_us)
         if self._prune.is_due(now_us):
             self.store.prune(core.intake.progress.floor_us)
         yield from core.publications(now_us)
+
+    def _page(self, now_us: int) -> None:
+        """Give the core the dirty entries that it wants to look at, right after a commit."""
+        cache, panes = self.core.panes.cache, self.store.panes
+        if cache.wants_answer(now_us):
+            cache.add_answer(panes.waiting())
+        if cache.wants_page(now_us):
+            page = panes.dirty(cache.after, PAGE, refused_too=cache.refused_too)
+            cache.add_page(page, now_us)
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""

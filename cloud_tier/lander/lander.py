@@ -12,7 +12,7 @@ empty: its tick tells Spark that time has passed, and each tick costs a commit.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -25,17 +25,13 @@ from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
+from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
 log = logging.getLogger(__name__)
 
 SECOND_US: Final = 1_000_000
-_GREETED_AGAIN_US: Final = 240 * SECOND_US
-"""In microseconds: how often a device that sends no panes hears that its lake is there. A device
-that has heard nothing for ten minutes believes that the lake is gone."""
-_STRANGERS_GREETED_AGAIN_US: Final = 30 * SECOND_US
-"""In microseconds: how often a device is told of this lake whose beats do not name it."""
 _DEVICES_AWAITING: Final = 100_000
 """Devices whose acknowledgements wait for the broker at most: the greatest fleet ten times. Beyond
 that the oldest wait in vain and their devices resend."""
@@ -112,7 +108,7 @@ class Lander:
         self._bytes = 0
         self._answers: dict[str, Answer] = {}
         self._acks_sent = 0
-        self._told: dict[str, tuple[int, bool]] = {}
+        self._greetings = Greetings()
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
@@ -209,24 +205,11 @@ class Lander:
         self._landing.land(segment.number, rows, accepted.refused)
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)
-        self._greet(accepted.heard, segment.clock.now_us)
+        for device, is_ours in accepted.heard.items():
+            if self._greetings.is_due(device, is_ours, segment.clock.now_us):
+                self._answers.setdefault(device, Answer())
         while len(self._answers) > _DEVICES_AWAITING:  # they send again, and are answered then
             del self._answers[next(iter(self._answers))]
-
-    def _greet(self, heard: Mapping[str, bool], now_us: int) -> None:
-        """Queue an empty acknowledgement for each device that sends beats and no panes.
-
-        Otherwise a device with nothing new to send would never learn that the lake is another one
-        and that everything has to be sent again, or that its lake is still there.
-        """
-        for device, is_ours in heard.items():
-            told_us, knew = self._told.get(device, (now_us, not is_ours))
-            again_us = _GREETED_AGAIN_US if is_ours else _STRANGERS_GREETED_AGAIN_US
-            if knew != is_ours or not told_us <= now_us < told_us + again_us:
-                self._answers.setdefault(device, Answer())
-                self._told[device] = (now_us, is_ours)
-        for device in self._answers:
-            self._told[device] = (now_us, heard.get(device, True))
 
     def _send_acks(self) -> None:
         for device, answer in list(self._answers.items()):

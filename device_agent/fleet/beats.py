@@ -12,10 +12,10 @@ from device_agent.agent import Agent
 from device_agent.fleet.exchange import Exchange
 from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
-from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
+from lasp_edge.protocol.sinks import SinkLow
 
 IDLE_BEATS = 5
 """One of this many unchanged beats is sent: an idle device sends a fifth of the bytes."""
@@ -83,24 +83,17 @@ class Beats(Part):
         """Whether nothing more will be read and everything has landed."""
         return self._intake.sources.finished and self._panes.cache.all_landed
 
-    def low_us(self, now_us: int) -> int | None:
-        """Return the time before which nothing more will come, None while that is unknown.
-
-        It is at most the start of the oldest pane that has not landed, here or in the store, so it
-        goes back where a late reading came or another lake must be filled.
-        """
-        low_us, oldest_us = self._intake.low_us(now_us), self._panes.cache.oldest_dirty_us()
-        if low_us is None or oldest_us == NEVER_US:
-            return None
-        return low_us if oldest_us is None else min(low_us, oldest_us)
+    def lows(self, now_us: int) -> tuple[SinkLow, ...]:
+        """Return the time before which nothing more will come, for each sink."""
+        return self._panes.lows(self._intake.low_us(now_us))
 
     def _beat(self, now_us: int) -> BeatFrame:
-        """Return the next beat; readings behind its low watermark are late from now on."""
-        low_us, progress = self.low_us(now_us), self._intake.progress
-        if low_us is not None:
-            progress.promised_us = max(progress.promised_us, low_us)
+        """Return the next beat; readings behind its low watermarks are late from now on."""
+        lows, progress = self.lows(now_us), self._intake.progress
+        known_us = [low.low_us for low in lows if low.low_us is not None]
+        progress.promised_us = max([progress.promised_us, *known_us])
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        return BeatFrame(self._agent.replica, self._beats + 1, low_us, self.done, reports, seq)
+        return BeatFrame(self._agent.replica, self._beats + 1, lows, self.done, reports, seq)
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""

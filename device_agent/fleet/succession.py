@@ -35,7 +35,9 @@ class Succession(Part):
     def __init__(self, agent: Agent, become: Callable[[Replica], None]) -> None:
         self._agent = agent
         self._become = become
-        self._is_known = any(sink.store for sink in agent.facts.sinks or ())  # a lander has acknowledged frames of it
+        self._is_known = any(
+            sink.store for sink in agent.facts.sinks or ()
+        )  # a lander has acknowledged frames of it
         self._met: list[int] = []
         self._changed = True
 

@@ -8,23 +8,14 @@ its peers and from the broker what they know of it.
 import fcntl
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import msgpack
-
-from crdts import Replica
-from device_agent.changes import (
-    BLOCK_US,
-    BlockId,
-    Changes,
-    PaneId,
-    PaneRow,
-    Restored,
-    SourceRow,
-)
+from device_agent.changes import BLOCK_US, BlockId, Changes, Restored, SourceRow
 from device_agent.facts import Facts
+from device_agent.state.pane_table import SCHEMA as PANE_SCHEMA
+from device_agent.state.pane_table import PaneTable
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
@@ -41,11 +32,6 @@ CREATE TABLE IF NOT EXISTS source (
 CREATE TABLE IF NOT EXISTS identity (
     event TEXT, tags TEXT, block INTEGER, identities BLOB NOT NULL,
     PRIMARY KEY (event, tags, block)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pane (
-    pane_us INTEGER, stream INTEGER, key TEXT, incarnation INTEGER, nonce INTEGER,
-    seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
-    PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS pane_dirty ON pane (pane_us) WHERE dirty = 1;
 CREATE TABLE IF NOT EXISTS variable (
     name TEXT, key TEXT, n INTEGER, part BLOB NOT NULL, PRIMARY KEY (name, key, n)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reading (
@@ -55,7 +41,7 @@ CREATE TABLE IF NOT EXISTS reading (
 """
 
 
-FORMAT = 3
+FORMAT = 4
 """The number of the format of the tables and of their packed values; it rises with each change.
 A file of another format is refused, and left as it is."""
 
@@ -69,6 +55,7 @@ class Store:
 
     Attributes:
         quarantined: where a damaged file was put, if there was one.
+        panes: the table of pane entries.
 
     Raises:
         BlockingIOError: another agent runs on this directory.
@@ -82,6 +69,7 @@ class Store:
         self._lock: TextIO | None = None
         if read_only:
             self._db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            self.panes = PaneTable(self._db)
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
@@ -95,6 +83,7 @@ class Store:
                 raise
             self.quarantined = _quarantine(self.path)
             self._db = _opened(self.path)
+        self.panes = PaneTable(self._db)
 
     def close(self) -> None:
         """Close the file."""
@@ -133,8 +122,6 @@ class Store:
 
     def _write(self, changes: Changes) -> None:
         db = self._db
-        if changes.all_dirty:
-            db.execute("UPDATE pane SET dirty = 1")
         if changes.replica:
             db.execute("INSERT OR REPLACE INTO replica VALUES (?, ?, ?)", changes.replica)
         db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", changes.facts.rows())
@@ -147,13 +134,7 @@ class Store:
             "INSERT OR REPLACE INTO identity VALUES (?, ?, ?, ?)",
             [(*block, identities) for block, identities in changes.identities.items()],
         )
-        db.executemany(
-            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (*pane, row.seq, row.end_us, msgpack.packb(row.partial), row.dirty)
-                for pane, row in changes.panes.items()
-            ],
-        )
+        self.panes.write(changes)
         self._write_variables(changes)
         self._write_readings(changes)
 
@@ -179,38 +160,10 @@ class Store:
         ).fetchone()
         return row[0] if row else None
 
-    def panes(
-        self, replica: Replica, stream: int, least_us: int, end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
-        rows = self._db.execute(
-            "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
-            " AND incarnation = ? AND nonce = ?",
-            (least_us, end_us, stream, replica.incarnation, replica.nonce),
-        )
-        return [pane_of(row) for row in rows]
-
-    def dirty_panes(self, streams: Sequence[int], limit: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return the oldest dirty entries of these streams."""
-        marks = ",".join("?" * len(streams))
-        rows = self._db.execute(
-            f"SELECT * FROM pane WHERE dirty = 1 AND stream IN ({marks})"  # noqa: S608 - marks only
-            " ORDER BY pane_us LIMIT ?",
-            (*streams, limit),
-        )
-        return [pane_of(row) for row in rows]
-
     def prune(self, floor_us: int) -> None:
-        """Delete what lies wholly below the floor; panes only once acknowledged."""
-        self._db.execute(
-            "DELETE FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0", (floor_us, floor_us)
-        )
+        """Delete what lies wholly below the floor; panes only once all sinks have them."""
+        self.panes.prune(floor_us)
         self._db.execute("DELETE FROM identity WHERE block < ?", (floor_us // BLOCK_US,))
-
-    def count_dirty(self) -> dict[int, int]:
-        """Return how many pane entries are dirty, by stream."""
-        rows = self._db.execute("SELECT stream, count(*) FROM pane WHERE dirty = 1 GROUP BY stream")
-        return dict(rows.fetchall())
 
     def check(self) -> None:
         """Read a little of what every store holds.
@@ -287,7 +240,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         _check(db)
         _check_format(db, path)
         db.execute(f"PRAGMA user_version = {FORMAT}")  # before there is a table that needs it
-        db.executescript(_SCHEMA)
+        db.executescript(_SCHEMA + PANE_SCHEMA)
     except BaseException:
         db.close()
         raise
@@ -320,9 +273,3 @@ def _quarantine(path: Path) -> Path:
         if beside.exists():
             beside.rename(kept.with_name(kept.name + suffix))
     return kept
-
-
-def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
-    """Return a row of the table of panes as id and entry."""
-    partial = tuple(msgpack.unpackb(row[7]))
-    return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, bool(row[8]))

@@ -10,6 +10,8 @@ frames             the kinds of frames: what devices, landers and operators say 
 topics, shards     where a frame travels; which part of a variable's keys travels together
 kinds              the one table of frame kinds; `decode`, `topic_of`, `subscriptions`
 admission          which well-formed frames every reader refuses, and why
+fitting            which pane entries of a block a sink takes
+greetings          which devices a lander tells that it is there
 acceptance         what a lander takes, refuses and acknowledges
 lake_columns       the columns that the lake's tables have of their own
 spans, frontier    which windows hold a pane; up to when all panes of all live devices have come

@@ -8,6 +8,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
+from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
@@ -49,6 +50,7 @@ class SimulatedLander:
             (sink, lake),
             membership=membership,
         )
+        self._greetings = Greetings()
         self._acks_sent = 0
 
     @property
@@ -64,7 +66,7 @@ class SimulatedLander:
     def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | None:
         """Take a message; return what its sender is told of it.
 
-        A device whose beat does not name this store is told of it.
+        A device is told of this store where its beats do not name it, and else now and then.
         """
         accepted = self._acceptance.take([Record(now_us, topic, False, payload)])  # noqa: FBT003
         self.promises |= accepted.promises
@@ -75,7 +77,8 @@ class SimulatedLander:
         for device, answer in accepted.answers.items():
             return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():
-            return None if is_ours else self._acknowledgement(device, Answer(), now_us)
+            if self._greetings.is_due(device, is_ours, now_us):
+                return self._acknowledgement(device, Answer(), now_us)
         return None
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:

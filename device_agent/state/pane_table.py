@@ -1,0 +1,124 @@
+"""The store's table of pane entries, and what is asked of it.
+
+Its index holds the dirty entries alone, by replica and seq: so they are found by what an
+acknowledgement names, and are swept in the order in which they were written. All that a sum over
+the dirty ones needs is in the index.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from crdts import Replica
+from device_agent.changes import (
+    EVERY_SINK,
+    Changes,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    StoreWide,
+    Waiting,
+)
+from lasp_edge.protocol.sinks import MAX_SINKS
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS pane (
+    pane_us INTEGER, stream INTEGER, key TEXT, incarnation INTEGER, nonce INTEGER,
+    seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
+    refused INTEGER NOT NULL,
+    PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pane_dirty ON pane (incarnation, nonce, seq, dirty, refused)
+    WHERE dirty != 0;
+"""
+
+
+class PaneTable:
+    """The table of pane entries in an agent's file."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def write(self, changes: Changes) -> None:
+        """Write what changed: first what concerns many entries, then single ones."""
+        if changes.forgotten:
+            kept = ~changes.forgotten
+            self._db.execute(
+                "UPDATE pane SET dirty = dirty & ?, refused = refused & ?", (kept,) * 2
+            )
+        if changes.dirtied:
+            marks = (changes.dirtied, ~changes.dirtied)
+            self._db.execute("UPDATE pane SET dirty = dirty | ?, refused = refused & ?", marks)
+        for answer in changes.answers:
+            self._answer(answer)
+        self._db.executemany(
+            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (*pane, row.seq, row.end_us, msgpack.packb(row.partial), row.dirty, row.refused)
+                for pane, row in changes.panes.items()
+            ],
+        )
+
+    def _answer(self, answer: StoreWide) -> None:
+        bit, reason, (incarnation, nonce, runs) = answer
+        if reason:
+            change = "refused = (refused & ?) | ?"
+            marks = (EVERY_SINK, bit | reason << MAX_SINKS)
+        else:
+            change, marks = "dirty = dirty & ?, refused = refused & ?", (~bit, ~bit)
+        self._db.executemany(
+            f"UPDATE pane SET {change} WHERE dirty != 0 AND dirty & ? != 0"  # noqa: S608 - our own text
+            " AND incarnation = ? AND nonce = ? AND seq BETWEEN ? AND ?",
+            [(*marks, bit, incarnation, nonce, *run) for run in runs],
+        )
+
+    def own(
+        self, replica: Replica, stream: int, least_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+        rows = self._db.execute(
+            "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
+            " AND incarnation = ? AND nonce = ?",
+            (least_us, end_us, stream, replica.incarnation, replica.nonce),
+        )
+        return [pane_of(row) for row in rows]
+
+    def dirty(
+        self, after: EntryKey, limit: int, *, refused_too: bool
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return the next dirty entries after a place, in the order in which they were written.
+
+        Args:
+            after: the place.
+            limit: how many, at most.
+            refused_too: also those that no sink waits for which has not refused them.
+        """
+        some = "" if refused_too else f" AND dirty & ~refused & {EVERY_SINK} != 0"
+        rows = self._db.execute(
+            "SELECT * FROM pane WHERE dirty != 0"  # noqa: S608 - our own text
+            f" AND (incarnation, nonce, seq) > (?, ?, ?){some}"
+            " ORDER BY incarnation, nonce, seq LIMIT ?",
+            (*after, limit),
+        )
+        return [pane_of(row) for row in rows]
+
+    def waiting(self) -> list[Waiting]:
+        """Return how many entries are dirty, by stream, and for whom."""
+        rows = self._db.execute(
+            "SELECT stream, dirty, refused, count(*), min(pane_us) FROM pane WHERE dirty != 0"
+            " GROUP BY stream, dirty, refused"
+        )
+        return [Waiting(*row) for row in rows]
+
+    def prune(self, floor_us: int) -> None:
+        """Delete what lies wholly below the floor and has landed in every sink."""
+        self._db.execute(
+            "DELETE FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0", (floor_us, floor_us)
+        )
+
+
+def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
+    """Return a row of the table as id and entry."""
+    partial = tuple(msgpack.unpackb(row[7]))
+    return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, row[8], row[9])
