@@ -33,11 +33,11 @@ class Durable:
     def read(self, batch: Batch, now_us: int) -> None:
         """Take readings in; when this returns they are durable and may be acknowledged."""
         core, store = self.core, self.store
+        if core.panes.sinks.told_store:
+            self._commit()  # what was said of stored entries is in the store before they leave it
         wanted = core.intake.wanted(batch, now_us)
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
-        if wanted.panes:
-            self._commit()  # what was said of stored entries is in the store before they leave it
         for place in wanted.panes:
             core.panes.cache.restore(store.panes.own(core.replica, *place))
         core.handle_batch(batch, now_us)

@@ -389,7 +389,7 @@ def test_a_frame_of_the_former_format_is_refused_with_that_reason():
 
 @pytest.mark.parametrize("kind", [PaneFrame, BeatFrame, PresenceFrame, VariableFrame])
 def test_what_a_device_says_of_itself_is_about_no_other_device(kind):
-    bodies = {1: [], 2: ["v", 5, 0, [""], [0], [[1]]], 3: [None, False, [], 0, None], 4: [True]}
+    bodies = {1: [], 2: ["v", 5, 0, [""], [0], [[1]]], 3: [[], False, [], 0, None], 4: [True]}
     body = bodies[kind.kind]
     assert decode(envelope(kind.kind, body)).about == "pi-1"
     assert decode(envelope(kind.kind, body, about="pi-1")).about == "pi-1"
