@@ -25,6 +25,7 @@ from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
+from device_agent.fleet.programs import Programs
 from device_agent.fleet.results import Results
 from device_agent.fleet.succession import Succession
 from device_agent.intake.batch import Batch
@@ -84,7 +85,7 @@ class Core:
             settings or Settings(),
             Topics(fleet or plan.name),
             Counters(restored.counters),
-            Stored(restored.variables),
+            Stored(restored, plan.meanings),
             restored.facts,
         )
         self.counters = agent.counters
@@ -112,6 +113,7 @@ class Core:
             self.results,
             self.agreements,
             self.members,
+            Programs(agent, lambda: self.members.membership.retired),
             agent.stored,  # has what those before it changed
             agent.counters,
         )

@@ -39,7 +39,7 @@ class Durable:
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
         for place in wanted.panes:
-            core.panes.cache.restore(store.panes.own(core.replica, *place))
+            core.panes.cache.restore(store.own_panes(core.replica, *place))
         core.handle_batch(batch, now_us)
         self._commit()
 
@@ -59,11 +59,11 @@ class Durable:
 
     def _page(self, now_us: int) -> None:
         """Give the core the dirty entries that it wants to look at, right after a commit."""
-        cache, panes = self.core.panes.cache, self.store.panes
+        cache, store = self.core.panes.cache, self.store
         if cache.wants_answer(now_us):
-            cache.add_answer(panes.waiting())
+            cache.add_answer(store.waiting())
         if cache.wants_page(now_us):
-            page = panes.dirty(cache.after, PAGE, refused_too=cache.refused_too)
+            page = store.dirty_panes(cache.after, PAGE, refused_too=cache.refused_too)
             cache.add_page(page, now_us)
 
     def _commit(self) -> None:

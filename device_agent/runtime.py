@@ -21,7 +21,8 @@ from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
 from device_agent.sources.source import Source
-from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Will
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
+from lasp_edge.protocol.kinds import is_left_to_operators
 
 log = logging.getLogger(__name__)
 
@@ -53,10 +54,10 @@ class Reporter:
         self._timer = Timer(every_us)
         self._write = write
 
-    def tell(self, core: Core, at_us: int, *, now: bool = False) -> None:
-        """Report if it is time, or at once."""
+    def tell(self, core: Core, at_us: int, trouble: str | None, *, now: bool = False) -> None:
+        """Report if it is time, or at once; `trouble` is what keeps messages from passing."""
         if now or self._timer.is_due(at_us):
-            self._write(core.report())
+            self._write(core.report() | {"trouble": trouble})
 
 
 def write_json(report: dict[str, Any]) -> None:
@@ -73,6 +74,7 @@ class Runtime:
         sources: where readings come from.
         reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
+        seal: signs what is published, and checks what comes in; None for neither.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Runtime:
         reporter: Reporter,
         *,
         exit_when_done: bool = False,
+        seal: Seal | None = None,
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
@@ -96,7 +99,10 @@ class Runtime:
             subscriptions=core.subscriptions(),
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=Random(core.replica.nonce),
+            seal=seal,
+            expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )
+        self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
         self._period_us = core.agent.settings.interval_us // 2
@@ -122,7 +128,7 @@ class Runtime:
                 self._turn()
             self._core.handle_stop()
             self._tick(now_us())
-            self._reporter.tell(self._core, now_us(), now=True)
+            self._reporter.tell(self._core, now_us(), self.link.trouble, now=True)
         finally:
             self._close()
         return self._stop_signal or 0
@@ -138,7 +144,7 @@ class Runtime:
         at_us = now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
-            self._reporter.tell(self._core, at_us)
+            self._reporter.tell(self._core, at_us, self.link.trouble)
 
     def _wait_s(self, at_us: int) -> float:
         dues = [self._tick_us, *(source.due_us(at_us) for source in self._sources)]
@@ -153,7 +159,7 @@ class Runtime:
             self._core.handle_connected(now_us())
             self._tick_us = 0
         elif isinstance(event, Disconnected):
-            log.warning("disconnected: %s", event.reason)
+            log.info("disconnected: %s", event.reason)  # the link says what keeps it away
             self._core.handle_disconnected()
 
     def _read(self, source: Source) -> None:
@@ -165,7 +171,16 @@ class Runtime:
         if batch.done:
             log.info("%s: finished", source.name)
 
+    def _count_dropped(self) -> None:
+        """Let `status` show which messages the link dropped, and why."""
+        dropped = dict(self.link.counts.dropped)
+        for reason, total in dropped.items():
+            if total > self._dropped.get(reason, 0):
+                self._core.counters.note(f"frame: {reason}", total - self._dropped.get(reason, 0))
+        self._dropped = dropped
+
     def _tick(self, at_us: int) -> None:
+        self._count_dropped()
         self._tick_us = at_us + self._period_us
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication

@@ -14,8 +14,8 @@ from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.link import BrokerUrl
 from lasp_edge.protocol.sinks import DEFAULT_SINK, SINK_BYTES
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
 from lasp_edge.tool.loading import load_plan
 
 
@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add = parser.add_argument
     add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
-    add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
     add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
     add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
@@ -31,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dead-after", type=float, default=60.0, metavar="S", help="as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
+    add_broker_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,10 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
     if not 0 < len(arguments.sink.encode()) <= SINK_BYTES or not arguments.sink.isprintable():
         raise UsageError(f"--sink: a name of 1 to {SINK_BYTES} bytes, not {arguments.sink!r}")
-    try:
-        broker = BrokerUrl.parse(arguments.broker)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    broker = broker_of(arguments)
     process = LanderProcess(
         plan,
         broker,

@@ -13,6 +13,7 @@ from device_agent.facts import SinkRow
 from device_agent.panes.standing import standing
 from device_agent.state.counters import OUTCOMES
 from device_agent.state.store import Store, existing_store
+from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 
@@ -36,7 +37,7 @@ def _status(store: Store) -> dict[str, Any]:
     restored = store.restored()
     facts = restored.facts
     incarnation, nonce, device = store.replica() or (0, 0, "")
-    waiting, streams = store.panes.waiting(), facts.streams or ()
+    waiting, streams = store.waiting(), facts.streams or ()
     ours = sum(each.entries for each in waiting if each.stream in streams)
     sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
     return {
@@ -55,6 +56,8 @@ def _status(store: Store) -> dict[str, Any]:
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
         "retired": list(facts.membership.retired) if facts.membership else [],
+        "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
+        "other_programs": facts.other_programs or {},
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
         "sources": {name: row._asdict() for name, row in sorted(restored.sources.items())},
@@ -96,6 +99,11 @@ def _plainly(status: dict[str, Any]) -> str:
         for name, settled in status["last_settled"].items()
     ]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
+    lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
+    lines += [
+        f"  OTHER PROGRAM  {device} runs program {program}, release {release}"
+        for device, (program, release) in sorted(status["other_programs"].items())
+    ]
     if status["retired"]:
         lines.append(f"  retired        {', '.join(status['retired'])} (counted no more)")
     if status["clone_alarms"]:

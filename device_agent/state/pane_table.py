@@ -20,14 +20,15 @@ from device_agent.changes import (
     PaneRow,
     StoreWide,
     Waiting,
+    refusal,
 )
-from lasp_edge.protocol.sinks import MAX_SINKS
+from device_agent.state.sealed import masks_become, sealed_pane, unsealed_pane
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS pane (
     pane_us INTEGER, stream INTEGER, key TEXT, incarnation INTEGER, nonce INTEGER,
     seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
-    refused INTEGER NOT NULL,
+    refused INTEGER NOT NULL, seal INTEGER NOT NULL,
     PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS pane_dirty ON pane (incarnation, nonce, seq, dirty, refused)
     WHERE dirty != 0;
@@ -44,33 +45,36 @@ class PaneTable:
         """Write what changed: first what concerns many entries, then single ones."""
         if changes.forgotten:
             kept = ~changes.forgotten
-            self._db.execute(
-                "UPDATE pane SET dirty = dirty & ?, refused = refused & ?", (kept,) * 2
-            )
+            self._set(masks_become(f"dirty & {kept}", f"refused & {kept}"))
         if changes.dirtied:
-            marks = (changes.dirtied, ~changes.dirtied)
-            self._db.execute("UPDATE pane SET dirty = dirty | ?, refused = refused & ?", marks)
+            bits = changes.dirtied
+            self._set(masks_become(f"dirty | {bits}", f"refused & {~bits}"))
         for answer in changes.answers:
             self._answer(answer)
         self._db.executemany(
-            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (*pane, row.seq, row.end_us, msgpack.packb(row.partial), row.dirty, row.refused)
+                sealed_pane(
+                    (*pane, row.seq, row.end_us, msgpack.packb(row.partial), row.dirty, row.refused)
+                )
                 for pane, row in changes.panes.items()
             ],
         )
 
+    def _set(self, masks: str) -> None:
+        self._db.execute(f"UPDATE pane SET {masks}")  # noqa: S608 - masks of ours
+
     def _answer(self, answer: StoreWide) -> None:
         bit, reason, (incarnation, nonce, runs) = answer
         if reason:
-            change = "refused = (refused & ?) | ?"
-            marks = (EVERY_SINK, bit | reason << MAX_SINKS)
+            refused = f"(refused & {EVERY_SINK}) | {refusal(0, bit, reason)}"
+            masks = masks_become(refused=refused)
         else:
-            change, marks = "dirty = dirty & ?, refused = refused & ?", (~bit, ~bit)
+            masks = masks_become(f"dirty & {~bit}", f"refused & {~bit}")
         self._db.executemany(
-            f"UPDATE pane SET {change} WHERE dirty != 0 AND dirty & ? != 0"  # noqa: S608 - our own text
+            f"UPDATE pane SET {masks} WHERE dirty != 0 AND dirty & {bit} != 0"  # noqa: S608 - ours
             " AND incarnation = ? AND nonce = ? AND seq BETWEEN ? AND ?",
-            [(*marks, bit, incarnation, nonce, *run) for run in runs],
+            [(incarnation, nonce, *run) for run in runs],
         )
 
     def own(
@@ -119,6 +123,11 @@ class PaneTable:
 
 
 def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
-    """Return a row of the table as id and entry."""
+    """Return a row of the table as id and entry.
+
+    Raises:
+        DamagedStoreError: it does not match its seal.
+    """
+    row = unsealed_pane(tuple(row))
     partial = tuple(msgpack.unpackb(row[7]))
     return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, row[8], row[9])

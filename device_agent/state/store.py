@@ -1,49 +1,61 @@
 """The durable side of an agent: one SQLite file, one transaction a commit.
 
 With a write-ahead log and `synchronous=FULL`, everything survives a power cut once `commit` has
-returned. A damaged file is renamed and kept, never deleted; the agent starts empty, and learns from
-its peers and from the broker what they know of it.
+returned. Every row is sealed with a checksum (`sealed`). A damaged file is renamed and kept, never
+deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what they
+know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or at
+any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
 """
 
 import fcntl
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
 
-from device_agent.changes import BLOCK_US, BlockId, Changes, Restored, SourceRow
+from crdts import Replica
+from device_agent.changes import (
+    BLOCK_US,
+    BlockId,
+    Changes,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    Restored,
+    SourceRow,
+    Waiting,
+)
 from device_agent.facts import Facts
-from device_agent.state.pane_table import SCHEMA as PANE_SCHEMA
+from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.opening import check_format, opened
 from device_agent.state.pane_table import PaneTable
+from device_agent.state.sealed import all_sealed, all_unsealed, unsealed
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS replica (
-    incarnation INTEGER PRIMARY KEY, nonce INTEGER NOT NULL, device TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, total INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS source (
-    name TEXT PRIMARY KEY, cursor TEXT, high_us INTEGER, stamped INTEGER NOT NULL,
-    done INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS identity (
-    event TEXT, tags TEXT, block INTEGER, identities BLOB NOT NULL,
-    PRIMARY KEY (event, tags, block)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS variable (
-    name TEXT, key TEXT, n INTEGER, part BLOB NOT NULL, PRIMARY KEY (name, key, n)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reading (
-    n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
-    time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
-    source TEXT NOT NULL);
-"""
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 
-FORMAT = 4
-"""The number of the format of the tables and of their packed values; it rises with each change.
-A file of another format is refused, and left as it is."""
+def _finding_damage(
+    method: Callable[Concatenate["Store", Arguments], Result],
+) -> Callable[Concatenate["Store", Arguments], Result]:
+    """Let a method of a store raise `DamagedStoreError` for whatever says that it is damaged."""
+
+    @wraps(method)
+    def checked(store: "Store", /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return method(store, *arguments, **named)
+        except Exception as error:
+            if store.read_only or not is_damage(error, store.path):
+                raise
+            raise DamagedStoreError(f"{type(error).__name__}: {error}") from error
+
+    return checked
 
 
 class Store:
@@ -54,8 +66,9 @@ class Store:
         read_only: only look; another process may write.
 
     Attributes:
+        read_only: only looked at.
         quarantined: where a damaged file was put, if there was one.
-        panes: the table of pane entries.
+        news: what the opening found, for people; "" where all was well.
 
     Raises:
         BlockingIOError: another agent runs on this directory.
@@ -65,25 +78,40 @@ class Store:
 
     def __init__(self, directory: Path, *, read_only: bool = False) -> None:
         self.path = directory / FILE_NAME
+        self.read_only = read_only
         self.quarantined: Path | None = None
+        self.news = ""
         self._lock: TextIO | None = None
         if read_only:
             self._db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
-            self.panes = PaneTable(self._db)
+            self._panes = PaneTable(self._db)
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
         try:
-            self._db = _opened(self.path)
-        except UsageError:
+            self._open()
+        except BaseException:
             self._lock.close()
             raise
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
+
+    def _open(self) -> None:
+        try:
+            self._db, torn = opened(self.path)
+        except Exception as error:
+            if not is_damage(error, self.path, opening=True):
                 raise
-            self.quarantined = _quarantine(self.path)
-            self._db = _opened(self.path)
-        self.panes = PaneTable(self._db)
+            self.quarantined = put_aside(self.path)
+            self.news = f"damaged, kept as {self.quarantined.name}: {error}"
+            self._db, torn = opened(self.path)
+        self._panes = PaneTable(self._db)
+        if torn:
+            self.news = "its last commit was torn, as by a power cut"
+
+    def put_aside(self) -> None:
+        """Put the file aside, after it was found to be damaged, and close it."""
+        self._db.close()
+        put_aside(self.path)
+        self.close()
 
     def close(self) -> None:
         """Close the file."""
@@ -91,23 +119,39 @@ class Store:
         if self._lock is not None:
             self._lock.close()
 
+    @_finding_damage
     def restored(self) -> Restored:
         """Return what an agent starts with."""
-        db, restored = self._db, Restored()
-        (restored.incarnation,) = db.execute(
-            "SELECT coalesce(max(incarnation), 0) FROM replica"
-        ).fetchone()
-        for name, key, part in db.execute("SELECT name, key, part FROM variable ORDER BY 1, 2, n"):
-            restored.variables.setdefault(name, {}).setdefault(key, []).append(part)
-        for name, cursor, high_us, stamped, done in db.execute("SELECT * FROM source"):
+        restored = Restored()
+        restored.incarnation = max(
+            [row[0] for row in self._rows("SELECT * FROM replica")], default=0
+        )
+        for number, variable, meaning in self._rows("SELECT * FROM meaning"):
+            restored.meanings[number] = (variable, meaning)
+        for number, key, _, part in self._rows("SELECT * FROM variable ORDER BY meaning, key, n"):
+            restored.variables.setdefault(number, {}).setdefault(key, []).append(part)
+        for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
-        restored.counters = dict(db.execute("SELECT name, total FROM counter"))
-        restored.facts = Facts.from_rows(db.execute("SELECT name, value FROM fact"))
-        restored.last_blocks = db.execute(
+        restored.counters = dict(self._rows("SELECT * FROM counter"))
+        restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"))
+        restored.last_blocks = self._db.execute(
             "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
         ).fetchall()
         return restored
 
+    def _rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query for all columns of a table, verified, without their seals."""
+        return all_unsealed(self._db.execute(query, arguments))
+
+    def _put(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write rows, each in place of the one with its key."""
+        written = all_sealed(rows)
+        if written:
+            marks = ", ".join("?" * len(written[0]))
+            statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - ours
+            self._db.executemany(statement, written)
+
+    @_finding_damage
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
         db = self._db
@@ -121,48 +165,74 @@ class Store:
             raise
 
     def _write(self, changes: Changes) -> None:
-        db = self._db
         if changes.replica:
-            db.execute("INSERT OR REPLACE INTO replica VALUES (?, ?, ?)", changes.replica)
-        db.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", changes.facts.rows())
-        db.executemany("INSERT OR REPLACE INTO counter VALUES (?, ?)", changes.counters.items())
-        db.executemany(
-            "INSERT OR REPLACE INTO source VALUES (?, ?, ?, ?, ?)",
-            [(name, *row) for name, row in changes.sources.items()],
+            self._put("replica", [tuple(changes.replica)])
+        self._put("fact", changes.facts.rows())
+        self._put("counter", changes.counters.items())
+        self._put(
+            "source",
+            [
+                (name, row.cursor, row.high_us, int(row.stamped), int(row.done))
+                for name, row in changes.sources.items()
+            ],
         )
-        db.executemany(
-            "INSERT OR REPLACE INTO identity VALUES (?, ?, ?, ?)",
-            [(*block, identities) for block, identities in changes.identities.items()],
-        )
-        self.panes.write(changes)
+        self._put("identity", [(*block, packed) for block, packed in changes.identities.items()])
+        self._panes.write(changes)
         self._write_variables(changes)
         self._write_readings(changes)
 
     def _write_variables(self, changes: Changes) -> None:
+        self._put("meaning", [(number, *known) for number, known in changes.meanings.items()])
         self._db.executemany(
-            "DELETE FROM variable WHERE name = ? AND key = ?", changes.states.keys()
+            "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
         )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
-        self._db.executemany("INSERT INTO variable VALUES (?, ?, ?, ?)", [*wholes, *deltas])
+        self._put("variable", [*wholes, *deltas])
 
     def _write_readings(self, changes: Changes) -> None:
-        self._db.executemany(
-            "INSERT INTO reading (accepted_us, event, time_us, value, quantised, tags, source)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [row._replace(value=json.dumps(row.value, default=str)) for row in changes.readings],
+        if not changes.readings:
+            return
+        (last,) = self._db.execute("SELECT coalesce(max(n), 0) FROM reading").fetchone()
+        self._put(
+            "reading",
+            [
+                (n, *row._replace(value=json.dumps(row.value, default=str)))
+                for n, row in enumerate(changes.readings, last + 1)
+            ],
         )
 
+    @_finding_damage
     def identities(self, block: BlockId) -> bytes | None:
         """Return a block's packed identities."""
         row = self._db.execute(
-            "SELECT identities FROM identity WHERE event = ? AND tags = ? AND block = ?", block
+            "SELECT * FROM identity WHERE event = ? AND tags = ? AND block = ?", block
         ).fetchone()
-        return row[0] if row else None
+        return unsealed(row)[3] if row else None
 
+    @_finding_damage
+    def own_panes(
+        self, replica: Replica, stream: int, least_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+        return self._panes.own(replica, stream, least_us, end_us)
+
+    @_finding_damage
+    def dirty_panes(
+        self, after: EntryKey, limit: int, *, refused_too: bool
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return the next dirty entries after a place; see `PaneTable.dirty`."""
+        return self._panes.dirty(after, limit, refused_too=refused_too)
+
+    @_finding_damage
+    def waiting(self) -> list[Waiting]:
+        """Return how many entries are dirty, by stream, and for whom."""
+        return self._panes.waiting()
+
+    @_finding_damage
     def prune(self, floor_us: int) -> None:
         """Delete what lies wholly below the floor; panes only once all sinks have them."""
-        self.panes.prune(floor_us)
+        self._panes.prune(floor_us)
         self._db.execute("DELETE FROM identity WHERE block < ?", (floor_us // BLOCK_US,))
 
     def check(self) -> None:
@@ -172,19 +242,20 @@ class Store:
             UsageError: it has another format.
             sqlite3.Error: it cannot be read.
         """
-        _check_format(self._db, self.path)
-        self._db.execute("SELECT name FROM variable, replica LIMIT 1").fetchone()
+        check_format(self._db, self.path)
+        self._db.execute("SELECT key FROM variable, replica LIMIT 1").fetchone()
 
     def replica(self) -> tuple[int, int, str] | None:
         """Return the last replica that was started on this store."""
-        row: tuple[int, int, str] | None = self._db.execute(
-            "SELECT incarnation, nonce, device FROM replica ORDER BY incarnation DESC LIMIT 1"
-        ).fetchone()
-        return row
+        row = self._db.execute("SELECT * FROM replica ORDER BY incarnation DESC LIMIT 1").fetchone()
+        if row is None:
+            return None
+        incarnation, nonce, device = unsealed(row)
+        return incarnation, nonce, device
 
     def readings(self) -> Iterator[dict[str, Any]]:
         """Yield the kept readings in the order of their acceptance."""
-        for n, accepted_us, event, time_us, value, quantised, tags, source in self._db.execute(
+        for n, accepted_us, event, time_us, value, quantised, tags, source in self._rows(
             "SELECT * FROM reading ORDER BY n"
         ):
             yield {
@@ -214,7 +285,7 @@ def existing_store(directory: Path) -> Store:
     except UsageError:
         store.close()
         raise
-    except sqlite3.Error as error:
+    except (sqlite3.Error, DamagedStoreError) as error:
         store.close()
         raise NotFound(f"{directory / FILE_NAME} cannot be read: {error}") from None
     return store
@@ -229,47 +300,3 @@ def _locked(path: Path) -> TextIO:
         file.close()
         raise
     return file
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, timeout=30, cached_statements=64)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA cache_size = -256")
-        _check(db)
-        _check_format(db, path)
-        db.execute(f"PRAGMA user_version = {FORMAT}")  # before there is a table that needs it
-        db.executescript(_SCHEMA + PANE_SCHEMA)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _check(db: sqlite3.Connection) -> None:
-    (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    if verdict != "ok":
-        raise sqlite3.DatabaseError(verdict)
-
-
-def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    (found,) = db.execute("PRAGMA user_version").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and found != FORMAT:
-        raise UsageError(
-            f"{path} has the store format {found}, and this lasp-edge reads {FORMAT}: start the "
-            "agent with the version that wrote it until all has landed, or with another --data-dir"
-        )
-
-
-def _quarantine(path: Path) -> Path:
-    number = 1
-    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    path.rename(kept)
-    for suffix in ("-wal", "-shm"):
-        beside = path.with_name(path.name + suffix)
-        if beside.exists():
-            beside.rename(kept.with_name(kept.name + suffix))
-    return kept

@@ -7,6 +7,7 @@ checks             types, lengths and ranges of what strangers send
 envelope, blocks   what every frame says; pane entries packed by column
 sinks, acks        who holds panes, and what it says of each entry: taken, or not and why
 frames             the kinds of frames: what devices, landers and operators say to each other
+fencing, witness   who a device was before: the frames that ask and tell it, and what is known
 topics, shards     where a frame travels; which part of a variable's keys travels together
 kinds              the one table of frame kinds; `decode`, `topic_of`, `subscriptions`
 admission          which well-formed frames every reader refuses, and why

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple, Protocol
 
 from crdts import Frontier, Member, Membership
 from lasp_edge.protocol.acks import Answer
-from lasp_edge.protocol.admission import Known
+from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.fitting import (
     FoldedStream,
     PaneStream,
@@ -33,11 +34,14 @@ from lasp_edge.protocol.fitting import (
 )
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
-from lasp_edge.protocol.limits import FUTURE_US
+from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.witness import Witness
 
 UNKNOWN_STREAM = "unknown stream"
+MOST_HELLOS = 1_000
+"""Hellos of one segment that are answered, at most; who gets no answer asks again."""
 
 
 class EntryStream(FoldedStream, Protocol):
@@ -104,6 +108,7 @@ class Accepted:
         promises: the newest of each device, with the time at which its version first came.
         answers: what each device is to be told of its pane entries, once they have landed.
         heard: the devices whose beats came, and whether they name this sink's store.
+        hellos: who is to be told what was known when it asked, by asker and subject.
         refused: by topic and reason.
     """
 
@@ -111,6 +116,7 @@ class Accepted:
     promises: Frontier = field(default_factory=Frontier)
     answers: dict[str, Answer] = field(default_factory=dict)
     heard: dict[str, bool] = field(default_factory=dict)
+    hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
 
     def refuse(self, record: Record, reason: str) -> None:
@@ -135,6 +141,7 @@ class Acceptance:
     Attributes:
         sink: for whom it accepts: the sink's name, and the id of its store.
         topics: where the fleet's messages travel.
+        witness: what was heard of each device.
     """
 
     def __init__(
@@ -151,7 +158,7 @@ class Acceptance:
         self.sink = sink
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
-        self._incarnations = dict(incarnations or {})
+        self.witness = Witness(LANDED_DEVICES, incarnations)
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 
@@ -168,16 +175,16 @@ class Acceptance:
     def _take(self, record: Record, accepted: Accepted) -> None:
         frame = self._frame(record)
         kind = FRAME_KINDS[frame.kind]
-        known = Known(self._incarnations.get(frame.about), self.membership)
+        known = self.witness.known(frame.about, record.received_us, self.membership)
         reason = kind.guard(frame, known)
         if reason is not None:
+            if reason == FIRST_CONTACT_HELD:
+                self.witness.hold(frame.about, record.received_us)
             raise RecordRefusedError(reason)
         handle: Callable[[Any, Record, Accepted], None] = getattr(self, kind.handler)
         handle(frame, record, accepted)
-        # What others say of a device tells nothing of its life.
-        if frame.about == frame.sender.device and not isinstance(frame, MemberFrame):
-            incarnation = max(frame.sender.incarnation, known.incarnation or 0)
-            self._incarnations[frame.about] = incarnation
+        if kind.guard is sender_refusal:  # what others say of a device tells nothing of its life
+            self.witness.take(frame, record.received_us)
 
     def _frame(self, record: Record) -> Frame:
         try:
@@ -229,6 +236,11 @@ class Acceptance:
         accepted.promises |= accepted.promises.promise(
             frame.sender, frame.number, low.low_us, record.received_us, done=frame.done
         )
+
+    def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
+        """Note that somebody asks what is known of a device."""
+        if not record.retained and len(accepted.hellos) < MOST_HELLOS:
+            accepted.hellos[frame.sender.device, frame.about] = frame
 
     def take_command(self, frame: MemberFrame, record: Record, accepted: Accepted) -> None:
         """Take a member command, unless it is known."""

@@ -146,6 +146,11 @@ PARTS = {
         lambda device: device.core.members.membership,
         lambda _device: [MemberFrame(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))],  # noqa: FBT003
     ),
+    "programs": Case(
+        lambda device: device.core.report()["other_programs"],
+        lambda device: device.core.report()["other_programs"],
+        lambda _device: [PresenceFrame(PEER, 1, online=True, program="0123", release="0.0.9")],
+    ),
     "stored variables": Case(shared, shared, entries),
     "counters": Case(
         lambda device: device.core.counters.totals, lambda device: device.core.counters.totals

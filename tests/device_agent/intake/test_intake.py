@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, Counter
+from device_agent.changes import Changes
+from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import tags_text
 from device_agent.intake.routes import first_us
@@ -323,7 +325,7 @@ def test_a_clock_that_is_set_back_does_not_stamp_below_what_was_stamped(tmp_path
 def test_a_stamped_reading_below_the_floor_is_too_late_too(tmp_path):
     device = Device(tmp_path)
     device.read([20.0], [NOW_US])
-    device.store._db.execute("UPDATE fact SET value = '0' WHERE name = 'stamp_us'")
+    device.store.commit(Changes(facts=Facts(stamp_us=0)))
     device.now_us -= 30 * DAY_US
     device.restart()
     device.read([21.0])

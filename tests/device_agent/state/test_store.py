@@ -14,7 +14,8 @@ from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.changes import BLOCK_US, BlockId, Changes
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Block, tags_text
-from device_agent.state.store import FILE_NAME, FORMAT, Store, existing_store
+from device_agent.state.opening import APPLICATION, FORMAT, UNMARKED
+from device_agent.state.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
@@ -29,7 +30,7 @@ def agrees(directory: Path) -> int:
     restored = device.store.restored()
     assert device.stored_panes() == truth_of(device.program.windows["by_room"], readings)
     known = {}
-    for event, tags, block, stored in db.execute("SELECT * FROM identity"):
+    for event, tags, block, stored, _ in db.execute("SELECT * FROM identity"):
         known[event, tags, block] = Block(BlockId(event, tags, block), stored).identities
     wanted: dict = {}
     for r in readings:
@@ -47,7 +48,7 @@ def agrees(directory: Path) -> int:
 
 
 def _state(restored, name):
-    states = [decode(part) for part in restored.variables.get(name, {}).get("", ())]
+    states = [decode(part) for part in restored.stored(name).get("", ())]
     if not states:
         return None
     joined = states[0].copy()
@@ -279,7 +280,7 @@ def test_one_of_many_keys_is_stored_as_few_deltas(tmp_path):
     device = Device(tmp_path, rooms(bound=100))
     for step in range(50):
         device.read([20.0 + step], tags={"room": f"room-{step % 2}"})
-    parts = device.store.restored().variables["samples"]
+    parts = device.store.restored().stored("samples")
     assert sorted(parts) == ["room-0", "room-1"]
     assert all(1 < len(several) <= 1 + 8 for several in parts.values())
     device.restart()
@@ -293,14 +294,14 @@ def test_what_an_earlier_life_stored_is_not_written_again_by_a_start(tmp_path):
     device = Device(tmp_path, rooms())
     device.read([20.0], tags={"room": "attic"})
     device.read([21.0], tags={"room": "hall"})
-    before = device.store.restored().variables
+    before = device.store.restored().stored("samples")
     for _ in range(3):
         device.restart()
         device.tick()
-    assert device.store.restored().variables == before
+    assert device.store.restored().stored("samples") == before
     device.read([22.0], tags={"room": "attic"})
-    after = device.store.restored().variables["samples"]
-    assert after["hall"] == before["samples"]["hall"]
+    after = device.store.restored().stored("samples")
+    assert after["hall"] == before["hall"]
     (whole,) = [decode(part) for part in after["attic"]]
     assert (whole.replica, whole.values()) == (device.core.replica, [2000, 2200])
     device.kill()
@@ -314,7 +315,7 @@ def test_deltas_go_on_where_an_earlier_life_left_off(tmp_path):
         assert device.core.variables.shared() == {"total": 5 * (life + 1)}
         device.restart()
     assert device.core.variables.shared() == {"total": 20}
-    assert len(device.store.restored().variables["total"][""]) == 20
+    assert len(device.store.restored().stored("total")[""]) == 20
     device.kill()
 
 
@@ -326,6 +327,8 @@ def test_a_file_of_another_format_is_refused_and_left_as_it_is(tmp_path, found):
     file = tmp_path / FILE_NAME
     with sqlite3.connect(file) as db:
         db.execute(f"PRAGMA user_version = {found}")
+        marked = 0 if found <= UNMARKED else APPLICATION + found
+        db.execute(f"PRAGMA application_id = {marked}")
     db.close()
     before = file.read_bytes()
     with pytest.raises(UsageError, match=f"has the store format {found}, and .* reads {FORMAT}"):
@@ -336,6 +339,7 @@ def test_a_file_of_another_format_is_refused_and_left_as_it_is(tmp_path, found):
     assert [path.name for path in tmp_path.glob("*damaged*")] == []
     with sqlite3.connect(file) as db:
         db.execute(f"PRAGMA user_version = {FORMAT}")
+        db.execute(f"PRAGMA application_id = {APPLICATION + FORMAT}")
     db.close()
     Device(tmp_path).kill()  # who was refused holds no lock
 
@@ -348,9 +352,10 @@ def test_a_bounded_set_of_any_size_is_restored(tmp_path):
     times_us = [drawn.randrange(2**60) for _ in values]
     state = program.variables["samples"].bottom.add_many(device.core.replica, values, times_us)
     changes = Changes()
-    changes.states["samples", ""] = encode(state)
+    at = (device.store.restored().facts.meanings["samples"], "")
+    changes.states[at] = encode(state)
     device.store.commit(changes)
-    assert len(changes.states["samples", ""]) > MAX_BYTES  # of what a peer may send
+    assert len(changes.states[at]) > MAX_BYTES  # of what a peer may send
     device.restart()
     device.tick()
     partial = device.core.results.local()["local_average"][""].partial
@@ -364,5 +369,5 @@ def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path)
     device.land(20)
     device.tick()
     assert [sink.store for sink in device.store.restored().facts.sinks] == [LAKE]
-    assert device.store.panes.waiting() == []
+    assert device.store.waiting() == []
     device.kill()

@@ -1,0 +1,83 @@
+"""Damage: what of a store's errors says that its file is damaged, and how the file is put aside.
+
+A card that wears out gives back other bytes than were written. SQLite then raises one of many
+errors, at the opening, at a commit or at any read; or it gives back a row that does not match its
+seal. All of that is damage. A full disk, a lock, a file or directory that may not be written and
+too little memory are not: they are the machine's, and the file is sound.
+
+A damaged file is renamed and kept, never deleted, and the agent starts with an empty one. No source
+cursor, identity or clean entry is taken over: a cursor without the entries that were made from its
+readings would lose them, and entries that are continued would double them. What is taken over
+cannot do either, however much of the rest is missing: see `device_agent.state.salvage`.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from lasp_edge.errors import CommandError, Exit
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGE_AT_OPENING = {
+    *_DAMAGE,
+    sqlite3.SQLITE_ERROR,  # "malformed database schema", "no such column"
+    sqlite3.SQLITE_INTERNAL,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_SCHEMA,
+    sqlite3.SQLITE_TOOBIG,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_CONSTRAINT,
+}
+_ACCESS = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+_READ_ERRORS = {
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+}
+_BESIDE = ("-wal", "-shm")
+
+
+class DamagedStoreError(CommandError):
+    """The store's file is damaged; the text says how it showed."""
+
+    exit_code = Exit.ENVIRONMENT
+
+
+def is_damage(error: BaseException, path: Path, *, opening: bool = False) -> bool:
+    """Return whether an error says that a store's file is damaged.
+
+    While it is opened nothing of an agent's is in it yet, so more can only be damage: later, such
+    an error may be a mistake in what is written.
+    """
+    if isinstance(error, DamagedStoreError):
+        return True
+    if not isinstance(error, sqlite3.Error):
+        # What SQLite gave back was never written: text that is none, numbers out of range.
+        return opening and isinstance(error, ValueError | TypeError | MemoryError)
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # Python's own errors; of those, the one of bytes that are no text
+        return "decode" in str(error)
+    primary = code & 0xFF
+    if primary == sqlite3.SQLITE_IOERR:
+        return code in _READ_ERRORS
+    if opening and primary in _ACCESS:
+        return _may_write(path)
+    return primary in (_DAMAGE_AT_OPENING if opening else _DAMAGE)
+
+
+def _may_write(path: Path) -> bool:
+    """Return whether this process may write the file, and make others beside it."""
+    return path.is_file() and os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def put_aside(path: Path) -> Path:
+    """Rename a damaged file and what SQLite keeps beside it; return its new name."""
+    number = 1
+    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    path.rename(kept)
+    for suffix in _BESIDE:
+        beside = path.with_name(path.name + suffix)
+        if beside.exists():
+            beside.rename(kept.with_name(kept.name + suffix))
+    return kept

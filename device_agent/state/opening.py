@@ -1,0 +1,172 @@
+"""Opening the store's file: its tables, its format, and whether all of it is sound.
+
+A file is sound where SQLite's own check finds nothing, the tables are those of this release, every
+row matches its seal, and the write-ahead log lost nothing but what a power cut may have torn.
+Whatever else comes is `DamagedStoreError` or an error that `is_damage` knows.
+"""
+
+import sqlite3
+from functools import lru_cache
+from pathlib import Path
+
+from device_agent.state.damage import DamagedStoreError
+from device_agent.state.pane_table import SCHEMA as PANE_SCHEMA
+from device_agent.state.sealed import unsealed, unsealed_pane
+from lasp_edge.errors import UsageError
+
+FORMAT = 4
+"""The number of the format of the tables and of their packed values; it rises with each change.
+A file of another format is refused, and left as it is."""
+APPLICATION = 0x6C617000
+"""With the format added, the file's application id: a flipped bit in the format is damage, and not
+another format."""
+UNMARKED = 3
+"""The newest format whose files have no application id."""
+
+_SCHEMA = f"""
+{PANE_SCHEMA}
+CREATE TABLE IF NOT EXISTS replica (
+    incarnation INTEGER PRIMARY KEY, nonce INTEGER NOT NULL, device TEXT NOT NULL,
+    seal INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS fact (
+    name TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counter (
+    name TEXT PRIMARY KEY, total INTEGER NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS source (
+    name TEXT PRIMARY KEY, cursor TEXT, high_us INTEGER, stamped INTEGER NOT NULL,
+    done INTEGER NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS identity (
+    event TEXT, tags TEXT, block INTEGER, identities BLOB NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (event, tags, block)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS meaning (
+    number INTEGER PRIMARY KEY, variable TEXT NOT NULL, meaning TEXT NOT NULL,
+    seal INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS variable (
+    meaning INTEGER, key TEXT, n INTEGER, part BLOB NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (meaning, key, n)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS member (
+    device TEXT PRIMARY KEY, control INTEGER NOT NULL, retired INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL, nonce INTEGER NOT NULL, seq INTEGER NOT NULL,
+    seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reading (
+    n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
+    time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
+    source TEXT NOT NULL, seal INTEGER NOT NULL);
+"""
+_NOT_VERIFIED = {"reading"}
+"""Tables that no agent reads: their rows are verified by the command that prints them."""
+_PAGE_HEAD_BYTES, _LOG_HEAD_BYTES = 24, 32
+
+
+def opened(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Return the sound file, made where it is missing, and whether its last commit was torn.
+
+    Raises:
+        UsageError: it has another format.
+        DamagedStoreError, sqlite3.Error, ValueError, TypeError: see `is_damage`.
+    """
+    logged = _logged_commits(path.with_name(f"{path.name}-wal"))
+    db = sqlite3.connect(path, isolation_level=None, timeout=30, cached_statements=64)
+    try:
+        db.execute("PRAGMA cache_size = -256")
+        _check_pages(db)
+        db.execute("PRAGMA journal_mode = WAL").fetchone()
+        db.execute("PRAGMA synchronous = FULL")
+        torn = _check_log(db, logged)
+        check_format(db, path)
+        db.execute(f"PRAGMA application_id = {APPLICATION + FORMAT}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")  # before there is a table that needs it
+        db.executescript(_SCHEMA)
+        _check_rows(db)
+    except BaseException:
+        db.close()
+        raise
+    return db, torn
+
+
+def check_format(db: sqlite3.Connection, path: Path) -> None:
+    """Check that a file with tables has this format.
+
+    Raises:
+        UsageError: it has another one.
+        DamagedStoreError: it says two formats.
+    """
+    (found,) = db.execute("PRAGMA user_version").fetchone()
+    (marked,) = db.execute("PRAGMA application_id").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not tables or (found == FORMAT and marked == APPLICATION + FORMAT):
+        return
+    if marked != APPLICATION + found and not (marked == 0 and 0 <= found <= UNMARKED):
+        raise DamagedStoreError("its head says two formats")
+    raise UsageError(
+        f"{path} has the store format {found}, and this lasp-edge reads {FORMAT}: start the "
+        "agent with the version that wrote it until all has landed, or with another --data-dir"
+    )
+
+
+def _check_pages(db: sqlite3.Connection) -> None:
+    ((verdict,),) = db.execute("PRAGMA integrity_check(1)").fetchall()
+    if verdict != "ok":
+        raise DamagedStoreError(verdict)
+
+
+def _check_rows(db: sqlite3.Connection) -> None:
+    """Verify that the tables are ours, and the seals of all rows that an agent may read."""
+    if _tables(db) != _expected():
+        raise DamagedStoreError("its tables are not those that were made")
+    for kind, table, _ in _expected():
+        if kind == "table" and table not in _NOT_VERIFIED:
+            verify = unsealed_pane if table == "pane" else unsealed
+            for row in db.execute(f"SELECT * FROM {table}"):  # noqa: S608 - one of our tables
+                verify(row)
+
+
+def _tables(db: sqlite3.Connection) -> tuple[tuple[str, str, str], ...]:
+    query = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+    return tuple(db.execute(query).fetchall())
+
+
+@lru_cache(maxsize=1)
+def _expected() -> tuple[tuple[str, str, str], ...]:
+    db = sqlite3.connect(":memory:")
+    db.executescript(_SCHEMA)
+    tables = _tables(db)
+    db.close()
+    return tables
+
+
+def _logged_commits(path: Path) -> list[int]:
+    """Return the places of the pages with which commits end in a write-ahead log, from 1.
+
+    The log begins with a head; each page has one of its own, with the salts of the log's head and
+    a size that is not 0 where the page ends a commit. Pages that an earlier log left behind have
+    other salts.
+    """
+    if not path.is_file():
+        return []
+    with path.open("rb") as log:
+        head = log.read(_LOG_HEAD_BYTES)
+        salts, page_bytes = head[16:24], int.from_bytes(head[8:12], "big")
+        ends: list[int] = []
+        place = 0
+        while len(page := log.read(_PAGE_HEAD_BYTES)) == _PAGE_HEAD_BYTES:
+            place += 1
+            if page[8:16] == salts and any(page[4:8]):
+                ends.append(place)
+            log.seek(page_bytes, 1)
+    return ends
+
+
+def _check_log(db: sqlite3.Connection, logged: list[int]) -> bool:
+    """Compare what SQLite took from the log with the commits in it; return whether one was torn.
+
+    A power cut tears the commit that was being written, which nobody was told of. Two commits that
+    are missing cannot be that: the first of them was safe before the second began.
+    """
+    if not logged:
+        return False
+    ((_, found, _),) = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    missing = sum(place > found for place in logged)
+    if missing > 1:
+        raise DamagedStoreError("its write-ahead log is broken off")
+    return bool(missing)
