@@ -5,10 +5,6 @@ are frozen: they are sent again unchanged until they are acknowledged, and never
 where the program of today has no such window. An entry is dirty for each sink in which its present
 seq has not landed (`device_agent.panes.sinks`).
 
-A dirty entry that was not sent yet is due when its pane is over, or `PATIENCE_US` after it changed,
-so that a slowly filling pane does not travel with every reading. One that was sent is due again
-after a while, which grows with each time.
-
 Memory is a cache of the store: entries that end at or before `evicted_us` may be in the store alone
 and are restored before they are continued (`device_agent.panes.cache`).
 """
@@ -20,14 +16,12 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import Changes, EntryKey, PaneId, PaneRow, refusal, waits_for
-from device_agent.clock import is_time
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import Seqs
 
 PATIENCE_US = 10_000_000
-"""Microseconds until a dirty entry is due though its pane is not over: ten publishing intervals."""
-LONGEST_RETRY_US = 7_200_000_000
-"""Microseconds after which an entry that was sent is due again, at most: two hours."""
+"""Microseconds until a dirty entry is due though its pane is not over: ten publishing intervals, so
+that a slowly filling pane does not travel with every reading."""
 NEVER_US = -(2**62)
 """Before every time."""
 
@@ -68,6 +62,7 @@ class Panes:
         dirty: the ids of those that are dirty for a sink.
         bits: of all sinks: for them, an entry that changes is dirty.
         seq: the newest seq that this replica gave to an entry; 0 before the first.
+        high_us: how far the readings' own time has come: panes that end before are over.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
     """
 
@@ -79,7 +74,7 @@ class Panes:
         self.bits = 0
         self.seq = 0
         self.evicted_us = NEVER_US
-        self._high_us = NEVER_US
+        self.high_us = NEVER_US
         self._changes = Changes()
 
     @property
@@ -139,47 +134,16 @@ class Panes:
 
     def advance(self, high_us: int) -> None:
         """Note how far the readings' own time has come: panes that are over are due."""
-        self._high_us = max(self._high_us, high_us)
-
-    def due(self, now_us: int, *, everything: bool) -> list[PaneId]:
-        """Return the dirty entries that are due, those that were sent least often first.
-
-        Args:
-            now_us: the time.
-            everything: all that were not sent yet are due.
-        """
-        entries = self.entries
-        found = [pane for pane in self.dirty if self._is_due(entries[pane], now_us, everything)]
-        return sorted(found, key=lambda pane: (entries[pane].tries, pane))
-
-    def _is_due(self, entry: PaneEntry, now_us: int, everything: bool) -> bool:  # noqa: FBT001
-        if entry.tries:
-            return is_time(now_us, entry.due_us, LONGEST_RETRY_US)
-        is_over = everything or entry.end_us <= self._high_us
-        return is_over or is_time(now_us, entry.due_us, PATIENCE_US)
+        self.high_us = max(self.high_us, high_us)
 
     def key(self, pane: PaneId) -> EntryKey:
         """Return which version of an entry is here."""
         return EntryKey(pane.incarnation, pane.nonce, self.entries[pane].seq)
 
-    def was_sent(self, pane: PaneId, due_us: int) -> EntryKey:
-        """Note that an entry leaves, and when it is due again; return which version of it."""
-        entry = self.entries[pane]
-        entry.tries += 1
-        entry.due_us = due_us
-        return self.key(pane)
-
     def send_again(self, panes: Iterable[PaneId]) -> None:
         """Let these entries be due at once."""
         for pane in panes:
             self.entries[pane].due_us = NEVER_US
-
-    def not_sent(self, panes: Iterable[PaneId]) -> None:
-        """Take back that these entries were sent."""
-        for pane in panes:
-            entry = self.entries.get(pane)
-            if entry is not None and entry.tries:
-                entry.tries, entry.due_us = entry.tries - 1, NEVER_US
 
     def named(self, seqs: Seqs) -> list[PaneId]:
         """Return the dirty entries here whose present seq is named."""

@@ -38,7 +38,7 @@ class PartialsRefusedError(ValueError):
     """Partials are not in the form of their fold; the text is the reason that is counted."""
 
 
-class Untaken(NamedTuple):
+class LeftOut(NamedTuple):
     """Entries of a block that are not taken.
 
     Attributes:
@@ -60,7 +60,7 @@ class Fitting(NamedTuple):
     """
 
     taken: PaneEntries | None
-    untaken: tuple[Untaken, ...] = ()
+    untaken: tuple[LeftOut, ...] = ()
 
 
 def sort_out(
@@ -81,10 +81,10 @@ def sort_out(
     """
     reason = _block_refusal(block, window, sender)
     if reason is not None:
-        return Fitting(None, (Untaken(reason, reason.text, block.seqs),))
+        return Fitting(None, (LeftOut(reason, reason.text, block.seqs),))
     assert window is not None
     rest: PaneEntries | None = block
-    found: list[Untaken] = []
+    found: list[LeftOut] = []
     for rule in (_before_1900, _far_future(latest_us), _in_form(window), _retired(membership)):
         if rest is None:
             break
@@ -93,7 +93,7 @@ def sort_out(
     return Fitting(rest, tuple(found))
 
 
-Sorted = tuple[PaneEntries | None, list[Untaken]]
+Sorted = tuple[PaneEntries | None, list[LeftOut]]
 Rule = Callable[[PaneEntries, str], Sorted]
 """Takes a block of a device; returns what is left of it, and what is not taken."""
 
@@ -156,7 +156,7 @@ def _without(
 ) -> Sorted:
     """Return the entries of a block that fit, and the others with their reason."""
     others = tuple(seq for seq, fit in zip(block.seqs, fits, strict=True) if not fit)
-    untaken = [Untaken(reason, str(error or reason.text), others)] if others else []
+    untaken = [LeftOut(reason, str(error or reason.text), others)] if others else []
     if not any(fits):
         return None, untaken
     chosen = block._replace(

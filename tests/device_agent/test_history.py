@@ -12,7 +12,7 @@ import pytest
 from crdts import Replica
 from device_agent import core, durable
 from device_agent.intake import identities
-from device_agent.panes import cache, delivery, flights
+from device_agent.panes import cache, flights, sender
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from simulations.fleet import SimulatedLander
@@ -30,7 +30,7 @@ def hardly_any_memory(monkeypatch):
     monkeypatch.setattr(cache, "PAGE", 4)
     monkeypatch.setattr(durable, "PAGE", 4)
     monkeypatch.setattr(flights, "IN_FLIGHT", 2)
-    monkeypatch.setattr(delivery, "FRAME_BYTES", 1_200)
+    monkeypatch.setattr(sender, "FRAME_BYTES", 1_200)
     monkeypatch.setattr(identities, "KEPT_IDENTITIES", 30)
     monkeypatch.setattr(durable, "PRUNE_US", 60 * SECOND_US)
     monkeypatch.setattr(core, "NOTES_US", 3 * SECOND_US)

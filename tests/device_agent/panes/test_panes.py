@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from device_agent.panes.cache import KEPT_ENTRIES, PAGE
-from device_agent.panes.delivery import FRAME_BYTES
 from device_agent.panes.flights import IN_FLIGHT, LAST_TIMEOUT_US
+from device_agent.panes.sender import FRAME_BYTES
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
