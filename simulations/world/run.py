@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crdts import Membership
 from simulations.world.checks import Checks
-from simulations.world.device import Device
+from simulations.world.device import VirtualDevice
 from simulations.world.faults import Fault
 from simulations.world.misfortunes import befall, heal
 from simulations.world.scenario import Scenario
@@ -21,7 +21,7 @@ QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """What came of a run.
 
     Attributes:
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
     trace: str
 
 
-def run(scenario: Scenario) -> Outcome:
+def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
     checks = Checks()
     world = World(scenario, checks)
@@ -58,7 +58,7 @@ def run(scenario: Scenario) -> Outcome:
     finally:
         world.close()
     trace = checks.trace.hexdigest()
-    return Outcome(scenario, tuple(world.trouble), world.seen, settled, trace)
+    return RunOutcome(scenario, tuple(world.trouble), world.seen, settled, trace)
 
 
 def _disturb(world: World) -> None:
@@ -110,7 +110,7 @@ def unsettled(world: World) -> str:
     return ", ".join(waiting) or "they hold different states"
 
 
-def _why(device: Device, membership: Membership) -> str:
+def _why(device: VirtualDevice, membership: Membership) -> str:
     agreements = device.core.agreements.all()
     unsettled = [name for name, each in agreements.items() if not each.settled or each.offline]
     reasons = [] if device.core.done else ["not all landed"]

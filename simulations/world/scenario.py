@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from simulations.world.faults import CALM, KINDS, Fault, Faults
+from simulations.world.faults import CALM, KINDS, Fault, FaultRates
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Scenario:
     seed: int
     size: int
     steps: int
-    faults: Faults = CALM
+    faults: FaultRates = CALM
     schedule: tuple[Fault, ...] = ()
     keyed: bool = False
     shared: bool = False
@@ -38,7 +38,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     """Return what a seed stands for."""
     random = Random(seed)
     size, steps = random.choice((1, 2, 2, 3, 3, 4, 5)), random.choice((20, 30, 40, 60, 120))
-    faults = Faults.drawn(random, kinds)
+    faults = FaultRates.drawn(random, kinds)
     names = [f"pi-{number}" for number in range(size)]
     return Scenario(
         seed,

@@ -26,11 +26,11 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet.operator import SimulatedOperator
-from simulations.world.broker import SNAPSHOT_STEPS, Broker, Will
-from simulations.world.device import Device
+from simulations.world.broker import SNAPSHOT_STEPS, LastWill, VirtualBroker
+from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
-from simulations.world.links import TO_BROKER, TO_LANDER, Links, Parcel
+from simulations.world.links import TO_BROKER, TO_LANDER, InFlight, Links
 from simulations.world.programs import trial
 from simulations.world.scenario import Scenario
 from simulations.world.sink import Sink
@@ -51,10 +51,10 @@ _STORE_ERRORS: Final = (sqlite3.Error, DamagedStoreError)
 class Observer(Protocol):
     """Who looks at a run."""
 
-    def published(self, world: "World", device: Device, publication: Publication) -> None:
+    def published(self, world: "World", device: VirtualDevice, publication: Publication) -> None:
         """A device publishes something."""
 
-    def ended(self, world: "World", device: Device) -> None:
+    def ended(self, world: "World", device: VirtualDevice) -> None:
         """A device's process is about to end without warning."""
 
     def stepped(self, world: "World") -> None:
@@ -88,7 +88,7 @@ class World:
             for n in (0, 1)
         ]
         self.topics = Topics(self.plans[0].name)
-        self.broker = Broker(self.topics, keeps_sessions=scenario.sessions)
+        self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
         self.operator = SimulatedOperator(self.topics)
         self.sink = Sink(self.plans[1])
         self.observer = observer
@@ -96,18 +96,18 @@ class World:
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
-        self._wills: dict[int, list[Will]] = defaultdict(list)
-        self.devices: dict[str, Device] = {}
+        self._wills: dict[int, list[LastWill]] = defaultdict(list)
+        self.devices: dict[str, VirtualDevice] = {}
         for number in range(scenario.size):
             self.add(f"pi-{number}", f"pi-{number}")
 
-    def add(self, key: str, name: str) -> Device:
+    def add(self, key: str, name: str) -> VirtualDevice:
         """Put a device into the world; it starts in the next step."""
         disk: Disk = MemoryDisk()
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
         settings = Settings(results_us=0, retain_us=self.scenario.retain_s * STEP_US)
-        device = self.devices[key] = Device(name, disk, self.plans[0], settings)
+        device = self.devices[key] = VirtualDevice(name, disk, self.plans[0], settings)
         return device
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class World:
             for action in self._later.pop(step):
                 action()
 
-    def running(self) -> list[Device]:
+    def running(self) -> list[VirtualDevice]:
         """Return the devices whose process runs."""
         return [device for device in self.devices.values() if device.durable is not None]
 
@@ -152,7 +152,7 @@ class World:
         for key, device in list(self.devices.items()):
             self._live(key, device, reading=reading)
         for frame in self.sink.commit(self.step_number, self.now_us):
-            self.send(Parcel(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
+            self.send(InFlight(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
         self._repeat_commands()
         self._deliver()
         if "unsynced_lost" in self._kinds:
@@ -167,7 +167,7 @@ class World:
             for device in self.devices.values():
                 device.disk.keep_image()
 
-    def _live(self, key: str, device: Device, *, reading: bool) -> None:
+    def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
         if reading and key == device.name:
             record(device, self.now_us, self.random)
@@ -188,14 +188,14 @@ class World:
             self.trouble.append(f"{key}: the agent ended: {type(error).__name__}: {error}")
             self.end(key, device, steps=2)
 
-    def _work(self, device: Device, *, reading: bool) -> None:
+    def _work(self, device: VirtualDevice, *, reading: bool) -> None:
         """Let a device's sources give, and its agent tick."""
         device.read_recording(self.now_us)
         if reading and self.random.random() < LIVE_RATE:
             device.read_live(self.now_us)
         self._collect(device)
 
-    def _collect(self, device: Device) -> None:
+    def _collect(self, device: VirtualDevice) -> None:
         """Let an agent tick, and take what it publishes."""
         most = 2 if self.step_number < device.full_until else IN_FLIGHT
         for sent, publication in enumerate(device.publications(self.now_us)):
@@ -208,9 +208,9 @@ class World:
             if self.observer is not None:
                 self.observer.published(self, device, publication)
             if self.step_number >= device.mute_until:
-                self.send(Parcel(TO_BROKER, topic, payload, retain))
+                self.send(InFlight(TO_BROKER, topic, payload, retain))
 
-    def connect(self, key: str, device: Device) -> None:
+    def connect(self, key: str, device: VirtualDevice) -> None:
         """Connect a device; whoever has its client id is thrown out."""
         for other_key, other in self.devices.items():
             if other_key != key and other.name == device.name and other.connected:
@@ -218,11 +218,11 @@ class World:
         device.connected = True
         goodbye = device.core.beats.presence(online=False)
         device.core.handle_connected(self.now_us)
-        will = Will(goodbye.topic, goodbye.payload, goodbye.retain)
+        will = LastWill(goodbye.topic, goodbye.payload, goodbye.retain)
         for topic, payload in self.broker.connect(device.name, will):
-            self.send(Parcel((key,), topic, payload))
+            self.send(InFlight((key,), topic, payload))
 
-    def disconnect(self, device: Device, steps: int, notice: int = 0) -> None:
+    def disconnect(self, device: VirtualDevice, steps: int, notice: int = 0) -> None:
         """Break a device's connection for some steps; the broker notices, and tells the will."""
         device.connect_step = max(device.connect_step, self.step_number + steps)
         if not device.connected:
@@ -234,7 +234,7 @@ class World:
         if device.durable is not None:
             device.core.handle_disconnected()
 
-    def end(self, key: str, device: Device, steps: int) -> None:
+    def end(self, key: str, device: VirtualDevice, steps: int) -> None:
         """End a device's process without warning; it starts again after some steps."""
         del key
         if self.observer is not None and device.durable is not None:
@@ -244,7 +244,7 @@ class World:
         self.disconnect(device, steps)
         device.connect_step = min(device.connect_step, device.start_step)
 
-    def send(self, parcel: Parcel) -> None:
+    def send(self, parcel: InFlight) -> None:
         """Put a message on a leg."""
         self.links.send(parcel, self.step_number)
 
@@ -252,7 +252,7 @@ class World:
         """Hand over all that arrives in this step; what is sent meanwhile may arrive too."""
         arrived = self.links.arriving(self.step_number)
         for will in self._wills.pop(self.step_number, ()):
-            arrived.append(Parcel(TO_BROKER, *will))
+            arrived.append(InFlight(TO_BROKER, *will))
         for parcel in arrived:
             if parcel.to == TO_LANDER:
                 self.sink.hear(parcel.topic, parcel.payload, self.step_number)
@@ -263,7 +263,7 @@ class World:
                 self.route(parcel)
         self.links.arrived(self.step_number)
 
-    def route(self, parcel: Parcel) -> None:
+    def route(self, parcel: InFlight) -> None:
         """Let the broker pass on a message."""
         topic, payload = parcel.topic, parcel.payload
         if "hostile" in self._kinds and payload:
@@ -274,13 +274,13 @@ class World:
         if not payload:
             return
         if to.landers:
-            self.send(Parcel(TO_LANDER, topic, payload))
+            self.send(InFlight(TO_LANDER, topic, payload))
         if to.everybody:
-            self.send(Parcel(tuple(self.devices), topic, payload))
+            self.send(InFlight(tuple(self.devices), topic, payload))
             self.operator.hear(topic, payload)
         elif to.device:
             keys = [key for key, device in self.devices.items() if device.name == to.device]
-            self.send(Parcel(tuple(keys), topic, payload))
+            self.send(InFlight(tuple(keys), topic, payload))
 
     def _hear(self, key: str, topic: str, payload: bytes) -> None:
         device = self.devices.get(key)
@@ -305,4 +305,4 @@ class World:
             return
         held = [device.membership() for device in self.running()]
         for message in self.operator.repeated(self.sink.lander.membership, held):
-            self.route(Parcel(TO_BROKER, message.topic, message.payload, retain=True))
+            self.route(InFlight(TO_BROKER, message.topic, message.payload, retain=True))
