@@ -15,7 +15,9 @@ from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.protocol.sinks import DEFAULT_SINK, SINK_BYTES
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
 
 LONGEST_TICK_S = 15.0
@@ -47,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 < len(arguments.sink.encode()) <= SINK_BYTES or not arguments.sink.isprintable():
         raise UsageError(f"--sink: a name of 1 to {SINK_BYTES} bytes, not {arguments.sink!r}")
     broker = broker_of(arguments)
+    topics = Topics(arguments.fleet or plan.name)
     process = LanderProcess(
         plan,
         broker,
@@ -56,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         sink=arguments.sink,
         tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
         parent=arguments.parent,
+        seal=seal_of(arguments, topics, Role.LANDER),
     )
     signals: list[int] = []
 

@@ -15,7 +15,7 @@ from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.language.plan import Plan
-from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.kinds import Subscriber, subscriptions
 from lasp_edge.protocol.sinks import DEFAULT_SINK
@@ -38,6 +38,7 @@ class LanderProcess:
         sink: under which name devices deliver to this lake.
         tick_us: how often the lake is told that time passes while nothing comes.
         parent: end when this process is no longer the parent; None for never.
+        seal: signs what is published, and checks what comes in; None for neither.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class LanderProcess:
         sink: str = DEFAULT_SINK,
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
+        seal: Seal | None = None,
     ) -> None:
         lake.create(plan.columns)
         record(plan, lake)
@@ -64,6 +66,7 @@ class LanderProcess:
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
+            seal=seal,
         )
         streams = (plan.windows.values(), plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())
