@@ -41,7 +41,7 @@ class LanderProcess:
         seal: signs what is published, and checks what comes in; None for neither.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of the command
         self,
         plan: Plan,
         broker: BrokerUrl,
