@@ -88,7 +88,7 @@ BEFORE_ALL = EntryKey(-1, 0, 0)
 """Before every entry."""
 
 
-class Waiting(NamedTuple):
+class Undelivered(NamedTuple):
     """Dirty entries of one stream that wait alike.
 
     Attributes:
@@ -147,6 +147,31 @@ class SourceRow(NamedTuple):
     done: bool = False
 
 
+class WaitingRow(NamedTuple):
+    """A batch of readings that waits for the clock.
+
+    Attributes:
+        n: its number; they came in the order of the numbers.
+        boot, monotonic_us: the boot of the machine, and its monotonic clock, when it came.
+        readings: how many.
+        batch: the readings, packed.
+    """
+
+    n: int
+    boot: str
+    monotonic_us: int
+    readings: int
+    batch: bytes
+
+
+class WaitingTotals(NamedTuple):
+    """All batches that wait for the clock: the last one's number, readings and packed bytes."""
+
+    last: int = 0
+    readings: int = 0
+    packed_bytes: int = 0
+
+
 @dataclass(slots=True)
 class Changes:
     """Changes since the last commit; for one key the last one counts.
@@ -165,6 +190,8 @@ class Changes:
         forgotten: bits of sinks for which no stored pane entry is dirty any more.
         dirtied: bits of sinks for which every stored pane entry is dirty, after that.
         answers: what sinks said of stored pane entries, after that.
+        waiting: batches that wait for the clock.
+        placed: numbers of batches that wait no more.
     """
 
     replica: Replica | None = None
@@ -177,6 +204,8 @@ class Changes:
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     readings: list[ReadingRow] = field(default_factory=list)
+    waiting: list[WaitingRow] = field(default_factory=list)
+    placed: list[int] = field(default_factory=list)
     forgotten: int = 0
     dirtied: int = 0
     answers: list[StoreWide] = field(default_factory=list)
@@ -185,7 +214,8 @@ class Changes:
         stored = self.identities or self.panes or self.deltas or self.states or self.sources
         panes = self.forgotten or self.dirtied or self.answers
         rest = self.counters or self.readings or self.replica or self.facts
-        return bool(stored or panes or rest)
+        waiting = self.waiting or self.placed
+        return bool(stored or panes or rest or waiting)
 
     def forget_sinks(self, bits: int) -> None:
         """Let no pane entry be dirty for these sinks, neither in the store nor changed before."""
@@ -225,6 +255,8 @@ class Changes:
         self.sources.update(later.sources)
         self.counters.update(later.counters)
         self.readings += later.readings
+        self.waiting += later.waiting
+        self.placed += later.placed
         if later.facts:
             self.facts.add(later.facts)
 
@@ -245,6 +277,7 @@ class Restored:
         sources: cursors and watermarks by source name.
         counters: totals by name.
         facts: single values.
+        waiting: readings that wait for the clock.
         last_blocks: the last stored block of identities of each stream: (event, tags, block).
     """
 
@@ -254,6 +287,7 @@ class Restored:
     sources: dict[str, SourceRow] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
+    waiting: WaitingTotals = field(default_factory=WaitingTotals)
     last_blocks: list[tuple[str, str, int]] = field(default_factory=list)
 
     def stored(self, variable: str) -> dict[str, list[bytes]]:

@@ -37,7 +37,7 @@ def _status(store: Store) -> dict[str, Any]:
     restored = store.restored()
     facts = restored.facts
     incarnation, nonce, device = store.replica() or (0, 0, "")
-    waiting, streams = store.waiting(), facts.streams or ()
+    waiting, streams = store.undelivered(), facts.streams or ()
     ours = sum(each.entries for each in waiting if each.stream in streams)
     sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
     return {
@@ -48,6 +48,9 @@ def _status(store: Store) -> dict[str, Any]:
         "frames_left_aside": _counted(restored.counters, "frame: "),
         "failures": _counted(restored.counters, "failed: "),
         "clone_alarms": restored.counters.get("clone_alarms", 0),
+        "clock": facts.clock or "",
+        "waiting_for_the_clock": restored.waiting.readings,
+        "undated": restored.counters.get("undated", 0),
         "dirty_panes": ours,
         "panes_of_former_programs": sum(each.entries for each in waiting) - ours,
         "sinks": standing(sinks, waiting, streams),
@@ -92,6 +95,12 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  refused        {status['refused']}",
     ]
     lines += [f"      {total} {reason}" for reason, total in status["refused_by_reason"].items()]
+    if status["clock"]:
+        lines.append(f"  CLOCK          {status['clock']}")
+    if status["waiting_for_the_clock"]:
+        lines.append(f"  waiting        {status['waiting_for_the_clock']} (for a clock to trust)")
+    if status["undated"]:
+        lines.append(f"  undated        {status['undated']} (lost: they came before any clock)")
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
     lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
     lines += [

@@ -107,7 +107,7 @@ class Beats(Part):
             (low.sink, low.store, low.low_us and [low.low_us // span for span in self._spans_us])
             for low in beat.lows
         ]
-        return (panes, replace(beat, number=0, lows=()))
+        return (panes, replace(beat, number=0, lows=(), clock_s=None))
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -126,7 +126,8 @@ class Beats(Part):
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self._intake.sources.finished and self._panes.cache.all_landed
+        finished = self._intake.sources.finished and not self._agent.clock.waiting
+        return finished and self._panes.cache.all_landed
 
     def lows(self, now_us: int) -> tuple[SinkLow, ...]:
         """Return the time before which nothing more will come, for each sink."""
@@ -136,7 +137,10 @@ class Beats(Part):
         """Return the next beat."""
         lows = self.lows(now_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        return BeatFrame(self._agent.replica, self._beats + 1, lows, self.done, reports, seq)
+        clock = self._agent.clock
+        clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
+        number, done = self._beats + 1, self.done
+        return BeatFrame(self._agent.replica, number, lows, done, reports, seq, clock_s)
 
     def _promise(self, beat: BeatFrame) -> None:
         """Let readings behind the low watermarks of a beat be late from now on."""

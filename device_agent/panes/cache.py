@@ -4,15 +4,15 @@ Memory holds about `KEPT_ENTRIES` entries. The dirty ones that are in the store 
 page after page comes into memory, in the order in which they were written, is sent, and may leave
 memory again before it is acknowledged. The next sweep, for what was not acknowledged meanwhile,
 begins after a while that grows as long as nothing lands; entries that every sink has refused come
-along seldom. What the store holds besides is known from its last answer (`Waiting`), and changes
-only for the better until it is asked again; so a low watermark never speaks of an entry that has
-not landed.
+along seldom. What the store holds besides is known from its last answer (`Undelivered`), and
+changes only for the better until it is asked again; so a low watermark never speaks of an entry
+that has not landed.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from device_agent.changes import BEFORE_ALL, EntryKey, PaneId, PaneRow, Waiting, waits_for
+from device_agent.changes import BEFORE_ALL, EntryKey, PaneId, PaneRow, Undelivered, waits_for
 from device_agent.clock import Timer
 from device_agent.panes.flights import FIRST_TIMEOUT_US, LAST_TIMEOUT_US
 from device_agent.panes.panes import NEVER_US, Panes
@@ -29,7 +29,7 @@ index, 20 ms for a week of them."""
 REFUSED_US = 3_600_000_000
 """Microseconds between two sweeps that take along what every sink has refused: an hour."""
 
-UNKNOWN = Waiting(0, 0, 0, 0, NEVER_US)
+UNKNOWN = Undelivered(0, 0, 0, 0, NEVER_US)
 """Before the store was asked, anything may wait."""
 
 
@@ -44,7 +44,7 @@ class PaneCache:
     def __init__(self, panes: Panes, is_in_flight: Callable[[EntryKey], bool]) -> None:
         self._panes = panes
         self._is_in_flight = is_in_flight
-        self._stored: Sequence[Waiting] | None = None
+        self._stored: Sequence[Undelivered] | None = None
         self._alone = 0  # how many dirty entries are in the store alone
         self._oldest_us = NEVER_US  # of those of them that are not in `_stored`
         self._stale = True
@@ -80,7 +80,7 @@ class PaneCache:
         """The place after which the next page begins."""
         return self._after or BEFORE_ALL
 
-    def waiting(self) -> Sequence[Waiting]:
+    def waiting(self) -> Sequence[Undelivered]:
         """Return what is dirty, in memory and in the store, as far as the store was asked."""
         if self._stored is None:
             return (UNKNOWN,)
@@ -93,7 +93,7 @@ class PaneCache:
             at = (pane.stream, entries[pane].dirty, entries[pane].refused)
             counts[at] += 1
             oldest[at] = min(pane.pane_us, oldest.get(at, pane.pane_us))
-        return [Waiting(*at, count, oldest[at]) for at, count in counts.items()]
+        return [Undelivered(*at, count, oldest[at]) for at, count in counts.items()]
 
     def oldest_dirty_us(self, bit: int) -> int | None:
         """Return a time before which no pane starts that a sink waits for, here or in the store.
@@ -123,7 +123,7 @@ class PaneCache:
             return False
         return not self._panes.dirty or self._asked.is_due(now_us)
 
-    def add_answer(self, stored: Sequence[Waiting]) -> None:
+    def add_answer(self, stored: Sequence[Undelivered]) -> None:
         """Take note of what is dirty in the store, right after a commit."""
         self._stored = stored
         self._alone = sum(each.entries for each in stored) - len(self._panes.dirty)
@@ -217,5 +217,5 @@ class PaneCache:
                 self._after = before if self._after is None else min(self._after, before)
 
 
-def _waits(each: Waiting, bit: int) -> bool:
+def _waits(each: Undelivered, bit: int) -> bool:
     return bool(waits_for(each.dirty, each.refused) & bit)

@@ -136,6 +136,10 @@ class Panes:
         """Note how far the readings' own time has come: panes that are over are due."""
         self.high_us = max(self.high_us, high_us)
 
+    def set_back(self, last_us: int) -> None:
+        """Note that the readings' own time has come no further: a clock was ahead."""
+        self.high_us = min(self.high_us, last_us)
+
     def key(self, pane: PaneId) -> EntryKey:
         """Return which version of an entry is here."""
         return EntryKey(pane.incarnation, pane.nonce, self.entries[pane].seq)

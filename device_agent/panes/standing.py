@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from device_agent.changes import Waiting, reason_of
+from device_agent.changes import Undelivered, reason_of
 from device_agent.facts import SinkRow
 from lasp_edge.protocol.acks import reason_text
 
 
 def standing(
-    sinks: Sequence[SinkRow], waiting: Sequence[Waiting], streams: Collection[int]
+    sinks: Sequence[SinkRow], waiting: Sequence[Undelivered], streams: Collection[int]
 ) -> dict[str, dict[str, Any]]:
     """Return by sink: its store, and how many pane entries wait for it.
 
@@ -26,7 +26,7 @@ def standing(
     }
 
 
-def _of_one(bit: int, waiting: Sequence[Waiting], streams: Collection[int]) -> dict[str, Any]:
+def _of_one(bit: int, waiting: Sequence[Undelivered], streams: Collection[int]) -> dict[str, Any]:
     refused: Counter[str] = Counter()
     waits = former = 0
     for each in waiting:

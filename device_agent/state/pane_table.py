@@ -19,7 +19,7 @@ from device_agent.changes import (
     PaneId,
     PaneRow,
     StoreWide,
-    Waiting,
+    Undelivered,
     refusal,
 )
 from device_agent.state.sealed import masks_become, sealed_pane, unsealed_pane
@@ -107,19 +107,13 @@ class PaneTable:
         )
         return [pane_of(row) for row in rows]
 
-    def waiting(self) -> list[Waiting]:
+    def undelivered(self) -> list[Undelivered]:
         """Return how many entries are dirty, by stream, and for whom."""
         rows = self._db.execute(
             "SELECT stream, dirty, refused, count(*), min(pane_us) FROM pane WHERE dirty != 0"
             " GROUP BY stream, dirty, refused"
         )
-        return [Waiting(*row) for row in rows]
-
-    def prune(self, floor_us: int) -> None:
-        """Delete what lies wholly below the floor and has landed in every sink."""
-        self._db.execute(
-            "DELETE FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0", (floor_us, floor_us)
-        )
+        return [Undelivered(*row) for row in rows]
 
 
 def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:

@@ -226,7 +226,7 @@ def test_a_week_offline_is_bounded_in_memory_and_promised_rightly(device):
     device.tick()
     fill(device, 60_480)
     assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES
-    (waiting,) = device.store.waiting()
+    (waiting,) = device.store.undelivered()
     assert (waiting.entries, waiting.oldest_us) == (60_480, NOW_US)
     assert device.core.beats.lows(device.now_us)[0].low_us <= NOW_US
     device.restart()

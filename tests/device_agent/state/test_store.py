@@ -369,5 +369,5 @@ def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path)
     device.land(20)
     device.tick()
     assert [sink.store for sink in device.store.restored().facts.sinks] == [LAKE]
-    assert device.store.waiting() == []
+    assert device.store.undelivered() == []
     device.kill()
