@@ -212,11 +212,15 @@ class Core:
             except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
                 self._failed(part, "tick", error)
         if self._notes.is_over(now_us) or self.prepare_commit():
-            self._notes.begin(now_us)
-            for part in self.parts:
-                notes = part.take_notes()
-                if notes:
-                    self._uncommitted.add(notes)
+            self.add_notes(now_us)
+
+    def add_notes(self, now_us: int) -> None:
+        """Let the next commit have what is worth none of its own."""
+        self._notes.begin(now_us)
+        for part in self.parts:
+            notes = part.take_notes()
+            if notes:
+                self._uncommitted.add(notes)
 
     def prepare_commit(self) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is."""

@@ -87,6 +87,8 @@ class Durable:
         """Give the core the dirty entries that it wants to look at, right after a commit."""
         cache, store = self.core.panes.cache, self.store
         if cache.wants_answer(now_us):
+            self.core.add_notes(now_us)
+            self._commit()  # the store is to say no more of an entry than memory knows
             cache.add_answer(store.undelivered())
         if cache.wants_page(now_us):
             page = store.dirty_panes(cache.after, PAGE, refused_too=cache.refused_too)

@@ -134,7 +134,11 @@ class PaneDelivery(Part):
         return changes
 
     def take_notes(self) -> Changes | None:
-        return self.sinks.take_notes()
+        notes, answered = self.sinks.take_notes(), self.memory.take_notes()
+        if notes is None or answered is None:
+            return notes or answered
+        notes.add(answered)
+        return notes
 
     def committed(self) -> None:
         self.cache.evict()

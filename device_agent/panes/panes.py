@@ -76,6 +76,10 @@ class Panes:
         self.evicted_us = NEVER_US
         self.high_us = NEVER_US
         self._changes = Changes()
+        # What a sink answered is worth no commit of its own where readings wait for one, too: after
+        # a crash the entry is sent again, and counts once.
+        self._answered: dict[PaneId, PaneRow] = {}
+        self._answers_wait = agent.settings.commit_every_us > 0
 
     @property
     def streams(self) -> Collection[int]:
@@ -117,6 +121,7 @@ class Panes:
                 entry.tries, entry.due_us = 0, now_us + PATIENCE_US
             entry.dirty, entry.refused = self.bits, 0
         self.dirty.add(pane)
+        self._answered.pop(pane, None)
         self._changes.panes[pane] = entry.row()
 
     def fold_in_column(self, panes: list[PaneId], partials: list[Partial], now_us: int) -> None:
@@ -163,7 +168,7 @@ class Panes:
             if entry.dirty & bit:
                 landed += 1
                 entry.dirty, entry.refused = entry.dirty & ~bit, entry.refused & ~bit
-                self._changed(pane)
+                self._changed(pane, may_wait=self._answers_wait)
         return landed
 
     def refused(self, pane: PaneId, bit: int, reason: int, due_us: int) -> None:
@@ -174,7 +179,7 @@ class Panes:
         after = refusal(entry.refused, bit, reason)
         if entry.refused != after:
             entry.refused = after
-            self._changed(pane)
+            self._changed(pane, may_wait=self._answers_wait)
         if not waits_for(entry.dirty, after):
             entry.due_us = due_us
 
@@ -192,19 +197,24 @@ class Panes:
                 entry.tries, entry.due_us = 0, NEVER_US
             self._changed(pane)
 
-    def _changed(self, pane: PaneId) -> None:
+    def _changed(self, pane: PaneId, *, may_wait: bool = False) -> None:
         entry = self.entries[pane]
         if entry.dirty:
             self.dirty.add(pane)
         else:
             self.dirty.discard(pane)
-        self._changes.panes[pane] = entry.row()
+        if may_wait and pane not in self._changes.panes:
+            self._answered[pane] = entry.row()
+        else:
+            self._answered.pop(pane, None)
+            self._changes.panes[pane] = entry.row()
 
     def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> int:
         """Take stored entries into memory, unless they are there; return how many are dirty."""
         before = len(self.dirty)
-        for pane, row in rows:
+        for pane, stored in rows:
             if pane not in self.entries:
+                row = self._answered.get(pane, stored)
                 self.entries[pane] = PaneEntry(row, NEVER_US)
                 if row.dirty:
                     self.dirty.add(pane)
@@ -221,4 +231,14 @@ class Panes:
         if not self._changes.panes:
             return None
         taken, self._changes = self._changes, Changes()
+        if self._answered:
+            taken.panes = self._answered | taken.panes
+            self._answered = {}
+        return taken
+
+    def take_notes(self) -> Changes | None:
+        """Return the entries of which only a sink's answer is new; None without any."""
+        if not self._answered:
+            return None
+        taken, self._answered = Changes(panes=self._answered), {}
         return taken

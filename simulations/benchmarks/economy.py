@@ -99,7 +99,7 @@ class Cost(NamedTuple):
         return Cost(*[now - then for now, then in zip(self, before, strict=True)])
 
 
-class Agent:
+class MeasuredAgent:
     """An agent's process, its wire, and its counts."""
 
     def __init__(self, process: asyncio.subprocess.Process, relay: Relay) -> None:
@@ -137,7 +137,7 @@ class Agent:
         await self._relay.close()
 
 
-class Lander:
+class SmallLander:
     """Takes the panes of a fleet and acknowledges them."""
 
     def __init__(self, url: str, plan: Plan, fleet: str) -> None:
@@ -171,13 +171,14 @@ async def measured(folder: Path, broker: PrivateBroker, seconds: int) -> dict[st
     """Return what each agent of each fleet costs in some seconds."""
     plan = load_plan(f"{MODULE}:program")
     landers = []
-    fleets: dict[str, list[Agent]] = {}
+    fleets: dict[str, list[MeasuredAgent]] = {}
     try:
         for number, (rate, every_s) in enumerate(RATES.items()):
             fleet = f"greenhouse{number}"
-            landers.append(asyncio.create_task(Lander(broker.url, plan, fleet).serve()))
+            landers.append(asyncio.create_task(SmallLander(broker.url, plan, fleet).serve()))
             fleets[rate] = [
-                await Agent.start(folder, fleet, device, every_s, broker.port) for device in DEVICES
+                await MeasuredAgent.start(folder, fleet, device, every_s, broker.port)
+                for device in DEVICES
             ]
         await asyncio.sleep(WARM_S)
         before = {rate: [agent.cost() for agent in agents] for rate, agents in fleets.items()}
