@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from crdts import Replica
 from device_agent.facts import Facts
+from device_agent.guard import Guard
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
@@ -23,6 +24,7 @@ class Agent:
         counters: where outcomes and failures are counted.
         stored: what the store holds of variables, and where changes of them go.
         facts: the single values that the store held at the start.
+        guard: runs what may raise anything.
     """
 
     plan: Plan
@@ -32,3 +34,4 @@ class Agent:
     counters: Counters
     stored: Stored
     facts: Facts
+    guard: Guard

@@ -3,7 +3,7 @@
 It never reads a clock, draws a random number, opens a socket or touches a disk. Its driver (the
 process on a device, or a simulated fleet) does, in this order (`device_agent.durable`):
 
-1. `intake.wanted(batch)` names what the store must give back first; `recall` takes it.
+1. `wanted(batch)` names what the store must give back first; `recall` takes it.
 2. `handle_batch`, `handle_message`, `handle_connected`, `handle_tick` change the state.
 3. `prepare_commit` returns what all parts changed; it is committed in one transaction, and
    `committed` says so.
@@ -27,13 +27,14 @@ from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
 from device_agent.fleet.results import Results
 from device_agent.fleet.succession import Succession
+from device_agent.guard import Guard
 from device_agent.intake.batch import Batch
-from device_agent.intake.intake import Intake
+from device_agent.intake.intake import Intake, Wanted
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import Panes
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import Settings
-from device_agent.state.counters import Counters, error_text
+from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
 from device_agent.variables.derived import Derived
 from device_agent.variables.reactions import Reactions
@@ -78,16 +79,18 @@ class Core:
         settings: Settings | None = None,
         fleet: str = "",
     ) -> None:
+        self.counters = Counters(restored.counters)
         self.agent = agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
             settings or Settings(),
             Topics(fleet or plan.name),
-            Counters(restored.counters),
+            self.counters,
             Stored(restored.variables),
             restored.facts,
+            Guard(self.counters),
         )
-        self.counters = agent.counters
+        self._failed = agent.guard.failed
         self.derived = Derived(agent)
         self.samples = Samples(agent)
         self.variables = Variables(agent, self.samples, self.derived)
@@ -131,9 +134,21 @@ class Core:
         """The replica that this device is."""
         return self.agent.replica
 
+    def wanted(self, batch: Batch, now_us: int) -> Wanted | None:
+        """Return what the store must give back before a batch; None if it holds what no one can."""
+        return self.agent.guard.run("a batch", self.intake.wanted, batch, now_us)
+
     def handle_batch(self, batch: Batch, now_us: int) -> None:
-        """Take readings in, of which the store gave back what `intake.wanted` named."""
-        self.intake.handle_batch(batch, now_us)
+        """Take readings in, of which the store gave back what `wanted` named."""
+        try:
+            self.intake.handle_batch(batch, now_us)
+        except BaseException as error:  # noqa: BLE001 - a source may give anything
+            self._failed("a batch", error)
+            self.refuse(batch)
+
+    def refuse(self, batch: Batch) -> None:
+        """Refuse a batch that cannot be taken; its source goes on behind it."""
+        self.agent.guard.run("a batch", self.intake.refuse, batch)
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""
@@ -148,13 +163,14 @@ class Core:
             return  # a retained message was deleted
         try:
             frame = self.decode(payload)
+            if topic == topic_of(frame, self.agent.topics):
+                self.handle_frame(frame, now_us)
+            else:
+                self.counters.note("frame: on another's topic")
         except FrameError as error:
             self.counters.note(f"frame: {error}")
-            return
-        if topic == topic_of(frame, self.agent.topics):
-            self.handle_frame(frame, now_us)
-        else:
-            self.counters.note("frame: on another's topic")
+        except BaseException as error:  # noqa: BLE001 - no message may end an agent
+            self._failed("a message", error)
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind."""
@@ -163,15 +179,14 @@ class Core:
                 handler(frame, now_us)
             except FrameRefusedError as error:
                 self.counters.note(f"frame: {error}")
-            except Exception as error:  # noqa: BLE001 - no message may end an agent
-                self._failed(part, type(frame).__name__, error)
+            except BaseException as error:  # noqa: BLE001 - no message may end an agent
+                self._failed(f"{part.name}, {type(frame).__name__}", error)
 
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish everything of this device again."""
         self.connected = True
         self._notes.restart()
-        for part in self.parts:
-            part.connected(now_us)
+        self._ask_all("connected", now_us)
 
     def handle_disconnected(self) -> None:
         """Nothing can be published for now."""
@@ -179,8 +194,7 @@ class Core:
 
     def handle_unsent(self, publication: Publication) -> None:
         """The link did not take a publication, and was given nothing after it."""
-        for part in self.parts:
-            part.unsent(publication)
+        self._ask_all("unsent", publication)
 
     def handle_stop(self) -> None:
         """The process is about to end in order: the next commit takes the notes with it."""
@@ -188,30 +202,23 @@ class Core:
 
     def handle_tick(self, now_us: int) -> None:
         """Do what time alone brings: expire, fold, remember."""
-        for part in self.parts:
-            try:
-                part.tick(now_us)
-            except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(part, "tick", error)
+        self._ask_all("tick", now_us)
         if self._notes.is_due(now_us) or self.prepare_commit():
-            for part in self.parts:
-                notes = part.take_notes()
-                if notes:
-                    self._uncommitted.add(notes)
+            self._add_changes(self.parts, "take_notes")
 
     def prepare_commit(self) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is."""
-        for part in self._changing:
-            changes = part.take_changes()
-            if changes:
-                self._uncommitted.add(changes)
+        self._add_changes(self._changing, "take_changes")
         return self._uncommitted
 
     def committed(self) -> None:
         """What `prepare_commit` returned is durable."""
         self._uncommitted = Changes()
         for part in self._remembering:
-            part.committed()
+            try:
+                part.committed()
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(f"{part.name}, committed", error)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield what is to be published now. Nothing while disconnected."""
@@ -219,10 +226,21 @@ class Core:
         if not self.connected:
             return
         for part in self.parts:
+            yield from self._publications_of(part, now_us)
+
+    def _publications_of(self, part: Part, now_us: int) -> Iterator[Publication]:
+        """Yield a part's publications, up to the first that it fails to make."""
+        made: Iterator[Publication] | None = None
+        while True:
             try:
-                yield from part.publications(now_us)
-            except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(part, "publications", error)
+                made = part.publications(now_us) if made is None else made
+                publication = next(made)
+            except StopIteration:
+                return
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(f"{part.name}, publications", error)
+                return
+            yield publication
 
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
@@ -242,19 +260,32 @@ class Core:
         incarnation, nonce, device = self.replica
         report = {"device": device, "replica": [incarnation, nonce], "connected": self.connected}
         for part in self.parts:
-            report |= part.report()
-        return report | {"done": self.done}
+            report |= self.agent.guard.run(f"{part.name}, report", part.report) or {}
+        return report | {"failures": self.agent.guard.reasons, "done": self.done}
 
     def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
-        for part in self.parts:
-            part.succeed()
+        self._ask_all("succeed")
 
-    def _failed(self, part: Part, what: str, error: Exception) -> None:
-        """Count an exception that nobody foresaw, with its reason; the part goes on."""
-        self.counters.note(f"failed: {part.name}, {what}: {error_text(error)}")
+    def _ask_all(self, method: str, *arguments: Any) -> None:
+        """Call a method of every part; a part that fails is counted, and all others go on."""
+        for part in self.parts:
+            try:
+                getattr(part, method)(*arguments)
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(f"{part.name}, {method}", error)
+
+    def _add_changes(self, parts: Iterable[Part], method: str) -> None:
+        """Add what parts return to what is to be committed."""
+        for part in parts:
+            try:
+                changes = getattr(part, method)()
+                if changes:
+                    self._uncommitted.add(changes)
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(f"{part.name}, {method}", error)
 
 
 def _overriding(parts: Iterable[Part], method: str) -> list[Part]:

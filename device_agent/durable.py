@@ -32,14 +32,27 @@ class Durable:
 
     def read(self, batch: Batch, now_us: int) -> None:
         """Take readings in; when this returns they are durable and may be acknowledged."""
+        if not self._take(batch, now_us):
+            several = batch.split() if len(batch) > 1 else []
+            if not several:
+                self.core.refuse(batch)
+            for one in several:  # what is wrong with one reading refuses no other
+                if not self._take(one, now_us):
+                    self.core.refuse(one)
+        self._commit()
+
+    def _take(self, batch: Batch, now_us: int) -> bool:
+        """Recall what a batch needs, and let the core have it; False if it cannot even be read."""
         core, store = self.core, self.store
-        wanted = core.intake.wanted(batch, now_us)
+        wanted = core.wanted(batch, now_us)
+        if wanted is None:
+            return False
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
         for place in wanted.panes:
             core.panes.memory.restore(store.panes(core.replica, *place))
         core.handle_batch(batch, now_us)
-        self._commit()
+        return True
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:
         """Take a message in."""

@@ -2,14 +2,14 @@
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
 whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
-durable. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
+durable. Where the store turns out to be damaged it is put aside, and the command starts anew. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
 gossiping until everything has landed.
 """
 
 import json
 import logging
+import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from random import Random, SystemRandom
@@ -20,7 +20,9 @@ from device_agent.clock import Timer, is_time
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
+from device_agent.sources.guarded import GuardedSource
 from device_agent.sources.source import Source
+from device_agent.state.damage import DamagedStoreError
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Will
 
 log = logging.getLogger(__name__)
@@ -86,7 +88,8 @@ class Runtime:
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
-        self._sources = list(sources)
+        self._guard = core.agent.guard
+        self._sources = [GuardedSource(source, self._guard) for source in sources]
         self._reporter = reporter
         self._exit_when_done = exit_when_done
         will = core.beats.presence(online=False)
@@ -112,7 +115,11 @@ class Runtime:
             source.open(self._core.intake.sources.cursor(source.name))
 
     def run(self) -> int:
-        """Run until told to stop; return the signal that said so, 0 for none."""
+        """Run until told to stop; return the signal that said so, 0 for none.
+
+        Raises:
+            DamagedStoreError: the store is damaged, and was put aside: start with an empty one.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGUSR1, self._on_stop_sources)
@@ -122,7 +129,10 @@ class Runtime:
                 self._turn()
             self._core.handle_stop()
             self._tick(now_us())
-            self._reporter.tell(self._core, now_us(), now=True)
+            self._tell(now_us(), now=True)
+        except DamagedStoreError:
+            self._durable.store.put_aside()
+            raise
         finally:
             self._close()
         return self._stop_signal or 0
@@ -138,7 +148,11 @@ class Runtime:
         at_us = now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
-            self._reporter.tell(self._core, at_us)
+            self._tell(at_us)
+
+    def _tell(self, at_us: int, *, now: bool = False) -> None:
+        """Report; nobody has to be there to read it."""
+        self._guard.run("report", self._reporter.tell, self._core, at_us, now=now)
 
     def _wait_s(self, at_us: int) -> float:
         dues = [self._tick_us, *(source.due_us(at_us) for source in self._sources)]
@@ -192,7 +206,7 @@ class Runtime:
 
     def _on_stop(self, number: int, _frame: FrameType | None) -> None:
         if self._stop_signal is not None:
-            sys.exit(128 + number)
+            os._exit(128 + number)  # an exception could be caught by what runs just now
         self._stop_signal = number
         self.link.wake()
 

@@ -151,6 +151,11 @@ class Intake(Part):
         high_us, stamped = accepted
         self.sources.advance(batch, high_us, stamped)
 
+    def refuse(self, batch: Batch) -> None:
+        """Refuse all readings of a batch; its source goes on behind it."""
+        self._pending.refuse("broken: the batch cannot be read", len(batch.values))
+        self.sources.advance(batch, None, stamped=False)
+
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which no source has more; None while that is unknown."""
         return self.sources.low_us(now_us, self._end_us())
@@ -173,8 +178,13 @@ class Intake(Part):
             return
         self._pending = PendingBatch()
         for where, builder in sorted(pending.builders.items(), key=itemgetter(0)):
-            if builder.values:
-                self._panes.fold_in(self._panes.own(*where), builder.partial(), pending.now_us)
+            if not builder.values:
+                continue
+            pane = self._panes.own(*where)
+            if builder.prechecked:
+                self._panes.fold_in(pane, builder.partial(), pending.now_us)
+            else:
+                self._panes.put(pane, builder.joined, pending.now_us)
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings

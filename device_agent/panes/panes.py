@@ -97,14 +97,21 @@ class Panes:
 
     def fold_in(self, pane: PaneId, partial: Partial, now_us: int) -> None:
         """Fold new readings, as one partial, into this replica's entry."""
-        window = self._windows[pane.stream]
+        entry = self.entries.get(pane)
+        if entry is not None:
+            partial = self._windows[pane.stream].fold.combine(entry.partial, partial)
+        self.put(pane, partial, now_us)
+
+    def put(self, pane: PaneId, partial: Partial, now_us: int) -> None:
+        """Let this replica's entry hold a partial, whatever it held."""
         entry = self.entries.get(pane)
         self.seq += 1
         if entry is None:
-            row = PaneRow(self.seq, pane.pane_us + window.span_us, partial, dirty=True)
+            end_us = pane.pane_us + self._windows[pane.stream].span_us
+            row = PaneRow(self.seq, end_us, partial, dirty=True)
             entry = self.entries[pane] = PaneEntry(row, now_us + PATIENCE_US)
         else:
-            entry.seq, entry.partial = self.seq, window.fold.combine(entry.partial, partial)
+            entry.seq, entry.partial = self.seq, partial
             if not entry.dirty:
                 entry.dirty, entry.due_us = True, now_us + PATIENCE_US
         self.dirty.add(pane)

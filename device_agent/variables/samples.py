@@ -37,7 +37,7 @@ class Samples(Part):
 
     def __init__(self, agent: Agent) -> None:
         plan, key_versions = agent.plan, agent.facts.key_versions or {}
-        self._counters = agent.counters
+        self._guard = agent.guard
         self.published = {n: PublishedFold(agent, f) for n, f in plan.published_folds.items()}
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
@@ -112,8 +112,8 @@ class Samples(Part):
             published = self.published.get(name)
             if published is not None:
                 published.put_own(key, partial)
-        for reason in self._local.take_failures():
-            self._counters.note(reason)
+        for target, error in self._local.take_failures():
+            self._guard.failed(f"fold {target}", error)
 
     def take_changes(self) -> Changes | None:
         new, self._new_key_versions = self._new_key_versions, None
