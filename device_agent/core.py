@@ -25,6 +25,7 @@ from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
+from device_agent.fleet.programs import Programs
 from device_agent.fleet.results import Results
 from device_agent.fleet.succession import Succession
 from device_agent.guard import Guard
@@ -86,7 +87,7 @@ class Core:
             settings or Settings(),
             Topics(fleet or plan.name),
             self.counters,
-            Stored(restored.variables),
+            Stored(restored, plan.meanings),
             restored.facts,
             Guard(self.counters),
         )
@@ -115,6 +116,7 @@ class Core:
             self.results,
             self.agreements,
             self.members,
+            Programs(agent, lambda: self.members.membership.retired),
             agent.stored,  # has what those before it changed
             agent.counters,
         )

@@ -2,7 +2,8 @@
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
 whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
-durable. Where the store turns out to be damaged it is put aside, and the command starts anew. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
+durable. Where the store turns out to be damaged it is put aside, and the command starts anew.
+SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
 gossiping until everything has landed.
 """
 
@@ -23,7 +24,8 @@ from device_agent.settings import SECOND_US
 from device_agent.sources.guarded import GuardedSource
 from device_agent.sources.source import Source
 from device_agent.state.damage import DamagedStoreError
-from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Will
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
+from lasp_edge.protocol.kinds import is_left_to_operators
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +57,10 @@ class Reporter:
         self._timer = Timer(every_us)
         self._write = write
 
-    def tell(self, core: Core, at_us: int, *, now: bool = False) -> None:
-        """Report if it is time, or at once."""
+    def tell(self, core: Core, at_us: int, trouble: str | None, *, now: bool = False) -> None:
+        """Report if it is time, or at once; `trouble` is what keeps messages from passing."""
         if now or self._timer.is_due(at_us):
-            self._write(core.report())
+            self._write(core.report() | {"trouble": trouble})
 
 
 def write_json(report: dict[str, Any]) -> None:
@@ -75,6 +77,7 @@ class Runtime:
         sources: where readings come from.
         reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
+        seal: signs what is published, and checks what comes in; None for neither.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Runtime:
         reporter: Reporter,
         *,
         exit_when_done: bool = False,
+        seal: Seal | None = None,
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
@@ -99,7 +103,10 @@ class Runtime:
             subscriptions=core.subscriptions(),
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=Random(core.replica.nonce),
+            seal=seal,
+            expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )
+        self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
         self._period_us = core.agent.settings.interval_us // 2
@@ -152,7 +159,8 @@ class Runtime:
 
     def _tell(self, at_us: int, *, now: bool = False) -> None:
         """Report; nobody has to be there to read it."""
-        self._guard.run("report", self._reporter.tell, self._core, at_us, now=now)
+        tell = self._reporter.tell
+        self._guard.run("report", tell, self._core, at_us, self.link.trouble, now=now)
 
     def _wait_s(self, at_us: int) -> float:
         dues = [self._tick_us, *(source.due_us(at_us) for source in self._sources)]
@@ -167,7 +175,7 @@ class Runtime:
             self._core.handle_connected(now_us())
             self._tick_us = 0
         elif isinstance(event, Disconnected):
-            log.warning("disconnected: %s", event.reason)
+            log.info("disconnected: %s", event.reason)  # the link says what keeps it away
             self._core.handle_disconnected()
 
     def _read(self, source: Source) -> None:
@@ -179,7 +187,16 @@ class Runtime:
         if batch.done:
             log.info("%s: finished", source.name)
 
+    def _count_dropped(self) -> None:
+        """Let `status` show which messages the link dropped, and why."""
+        dropped = dict(self.link.counts.dropped)
+        for reason, total in dropped.items():
+            if total > self._dropped.get(reason, 0):
+                self._core.counters.note(f"frame: {reason}", total - self._dropped.get(reason, 0))
+        self._dropped = dropped
+
     def _tick(self, at_us: int) -> None:
+        self._count_dropped()
         self._tick_us = at_us + self._period_us
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication

@@ -30,6 +30,7 @@ from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
 from lasp_edge.tool.loading import load_plan
 
 log = logging.getLogger(__name__)
@@ -42,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
     add("--device", required=True, help="this device's name, unique in the fleet")
-    add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
     add("--data-dir", type=Path, required=True, help="where the agent keeps its state")
+    add_broker_arguments(parser)
     add_source_arguments(parser)
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, default=1.0, metavar="S", help="publish at most this often")
@@ -92,7 +93,7 @@ def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtim
         UsageError: the arguments cannot work.
     """
     try:
-        broker = BrokerUrl.parse(arguments.broker)
+        broker = broker_of(arguments)
         settings = _settings(arguments)
         sources = _sources(arguments, program, broker)
         durable = _durable(arguments, program, settings, found)
@@ -179,7 +180,12 @@ def _write_plainly(report: dict[str, Any]) -> None:
             agreed += " (agreed)" if value["settled"] and not value["except"] else ""
             agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
         words.append(f"{name}: {parts}{agreed}")
+    trouble = report["trouble"]
     words.append("connected" if report["connected"] else "no connection")
+    words[-1] += f" ({trouble})" if trouble else ""
+    if report["other_programs"]:
+        words.append(f"ANOTHER PROGRAM OR RELEASE: {', '.join(report['other_programs'])}")
+    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
     print("; ".join(words), flush=True)  # noqa: T201
 
 

@@ -16,6 +16,7 @@ from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
+from lasp_edge.release import RELEASE
 
 IDLE_BEATS = 5
 """One of this many unchanged beats is sent: an idle device sends a fifth of the bytes."""
@@ -105,5 +106,6 @@ class Beats(Part):
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""
         self._presences += 1
-        frame = PresenceFrame(self._agent.replica, self._presences, online)
+        runs = self._agent.plan.digest, RELEASE
+        frame = PresenceFrame(self._agent.replica, self._presences, online, *runs)
         return Publication.of(frame, self._agent.topics)

@@ -137,7 +137,13 @@ class Intake(Part):
         ]
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
-        """Accept what is acceptable of a batch; it waits for the next `join`."""
+        """Accept what is acceptable of a batch; it waits for the next `join`.
+
+        Raises:
+            ValueError: the columns are not equally long; nothing was accepted.
+        """
+        if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
+            raise ValueError("names, times, values and tags of one length are needed")
         by_column = len(batch.names) >= self.column_least
         if by_column and self._pending.builders:
             self.join()  # whole columns are checked against the panes as they are

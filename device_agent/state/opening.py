@@ -42,9 +42,12 @@ CREATE TABLE IF NOT EXISTS pane (
     seal INTEGER NOT NULL,
     PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS pane_dirty ON pane (pane_us) WHERE dirty = 1;
+CREATE TABLE IF NOT EXISTS meaning (
+    number INTEGER PRIMARY KEY, variable TEXT NOT NULL, meaning TEXT NOT NULL,
+    seal INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS variable (
-    name TEXT, key TEXT, n INTEGER, part BLOB NOT NULL, seal INTEGER NOT NULL,
-    PRIMARY KEY (name, key, n)) WITHOUT ROWID;
+    meaning INTEGER, key TEXT, n INTEGER, part BLOB NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (meaning, key, n)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS member (
     device TEXT PRIMARY KEY, control INTEGER NOT NULL, retired INTEGER NOT NULL,
     incarnation INTEGER NOT NULL, nonce INTEGER NOT NULL, seq INTEGER NOT NULL,

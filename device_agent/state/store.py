@@ -130,8 +130,10 @@ class Store:
         restored.incarnation = max(
             [row[0] for row in self._rows("SELECT * FROM replica")], default=0
         )
-        for name, key, _, part in self._rows("SELECT * FROM variable ORDER BY name, key, n"):
-            restored.variables.setdefault(name, {}).setdefault(key, []).append(part)
+        for number, variable, meaning in self._rows("SELECT * FROM meaning"):
+            restored.meanings[number] = (variable, meaning)
+        for number, key, _, part in self._rows("SELECT * FROM variable ORDER BY meaning, key, n"):
+            restored.variables.setdefault(number, {}).setdefault(key, []).append(part)
         for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(self._rows("SELECT * FROM counter"))
@@ -195,8 +197,9 @@ class Store:
         self._write_readings(changes)
 
     def _write_variables(self, changes: Changes) -> None:
+        self._put("meaning", [(number, *known) for number, known in changes.meanings.items()])
         self._db.executemany(
-            "DELETE FROM variable WHERE name = ? AND key = ?", changes.states.keys()
+            "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
         )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
@@ -266,7 +269,7 @@ class Store:
             sqlite3.Error: it cannot be read.
         """
         check_format(self._db, self.path)
-        self._db.execute("SELECT name FROM variable, replica LIMIT 1").fetchone()
+        self._db.execute("SELECT key FROM variable, replica LIMIT 1").fetchone()
 
     def replica(self) -> tuple[int, int, str] | None:
         """Return the last replica that was started on this store."""

@@ -6,6 +6,7 @@ sizes, limits      how large a frame may be; every limit beyond which something 
 checks             types, lengths and ranges of what strangers send
 envelope, blocks   what every frame says; pane entries packed by column
 frames             the kinds of frames: what devices, landers and operators say to each other
+fencing, witness   who a device was before: the frames that ask and tell it, and what is known
 topics, shards     where a frame travels; which part of a variable's keys travels together
 kinds              the one table of frame kinds; `decode`, `topic_of`, `subscriptions`
 admission          which well-formed frames every reader refuses, and why

@@ -18,19 +18,27 @@ from typing import Any, NamedTuple, Protocol
 from crdts import Frontier, Member, Membership, Replica
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
-from lasp_edge.protocol.admission import Known, counting_entries
+from lasp_edge.protocol.admission import (
+    FIRST_CONTACT_HELD,
+    counting_entries,
+    sender_refusal,
+)
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
-from lasp_edge.protocol.limits import EARLIEST_PANE_US, FUTURE_US
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.spans import WindowShape
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.witness import Witness
 
 UNKNOWN_STREAM = "unknown stream"
 OF_A_RETIRED_DEVICE = "of a retired device"
+MOST_HELLOS = 1_000
+"""Hellos of one segment that are answered, at most; who gets no answer asks again."""
 
 
 class FoldedStream(Protocol):
@@ -112,12 +120,14 @@ class Accepted:
         rows: in the order of their messages.
         promises: the newest of each device, with the time at which its version first came.
         frames: numbers of the pane frames that were taken whole, by replica: to be acknowledged.
+        hellos: who is to be told what was known when it asked, by asker and subject.
         refused: by topic and reason.
     """
 
     rows: list[Rows] = field(default_factory=list)
     promises: Frontier = field(default_factory=Frontier)
     frames: dict[Replica, list[int]] = field(default_factory=dict)
+    hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
 
 
@@ -132,6 +142,9 @@ class Acceptance:
         local_folds: those whose entries devices publish.
         incarnations: the greatest that is known of each device.
         membership: the member commands that were taken before.
+
+    Attributes:
+        witness: what was heard of each device.
     """
 
     def __init__(
@@ -146,7 +159,7 @@ class Acceptance:
         self.topics = topics
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
-        self._incarnations = dict(incarnations or {})
+        self.witness = Witness(LANDED_DEVICES, incarnations)
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 
@@ -165,16 +178,16 @@ class Acceptance:
     def _take(self, record: Record, accepted: Accepted) -> None:
         frame = self._frame(record)
         kind = FRAME_KINDS[frame.kind]
-        known = Known(self._incarnations.get(frame.about), self.membership)
+        known = self.witness.known(frame.about, record.received_us, self.membership)
         reason = kind.guard(frame, known)
         if reason is not None:
+            if reason == FIRST_CONTACT_HELD:
+                self.witness.hold(frame.about, record.received_us)
             raise RecordRefusedError(reason)
         handle: Callable[[Any, Record, Accepted], None] = getattr(self, kind.handler)
         handle(frame, record, accepted)
-        # What others say of a device tells nothing of its life.
-        if frame.about == frame.sender.device and not isinstance(frame, MemberFrame):
-            incarnation = max(frame.sender.incarnation, known.incarnation or 0)
-            self._incarnations[frame.about] = incarnation
+        if kind.guard is sender_refusal:  # what others say of a device tells nothing of its life
+            self.witness.take(frame, record.received_us)
 
     def _frame(self, record: Record) -> Frame:
         try:
@@ -221,6 +234,11 @@ class Acceptance:
         accepted.promises |= accepted.promises.promise(
             frame.sender, frame.number, frame.low_us, record.received_us, done=frame.done
         )
+
+    def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
+        """Note that somebody asks what is known of a device."""
+        if not record.retained and len(accepted.hellos) < MOST_HELLOS:
+            accepted.hellos[frame.sender.device, frame.about] = frame
 
     def take_command(self, frame: MemberFrame, record: Record, accepted: Accepted) -> None:
         """Take a member command, unless it is known."""

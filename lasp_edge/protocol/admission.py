@@ -11,13 +11,16 @@ as the streams of its program, is in `lasp_edge.protocol.acceptance`.
 """
 
 from itertools import compress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crdts import Membership
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.limits import CONTROLS_AHEAD, INCARNATIONS_AHEAD, MEMBERS
+
+TOO_MANY_DEVICES: Final = "too many devices"
+FIRST_CONTACT_HELD: Final = "first contact with an incarnation too far ahead"
 
 
 class Known(NamedTuple):
@@ -26,10 +29,14 @@ class Known(NamedTuple):
     Attributes:
         incarnation: the greatest known of the device that the frame concerns; None for none.
         membership: all member commands that were taken.
+        waited: a first contact was held back long enough, and nobody has contradicted it.
+        full: no further device can be known.
     """
 
     incarnation: int | None = None
     membership: Membership = Membership()
+    waited: bool = False
+    full: bool = False
 
 
 def is_too_far_ahead(incarnation: int, known: int | None) -> bool:
@@ -43,7 +50,16 @@ def nothing_refused(frame: Frame, known: Known) -> None:
 
 
 def sender_refusal(frame: Frame, known: Known) -> str | None:
-    """Return why a frame in which a device speaks of itself is refused; None if it is not."""
+    """Return why a frame in which a device speaks of itself is refused; None if it is not.
+
+    Of a device that was never heard nobody knows what is too far ahead: an incarnation that a young
+    device cannot have is held back for a while (`lasp_edge.protocol.witness`).
+    """
+    if known.incarnation is None:
+        if known.full:
+            return TOO_MANY_DEVICES
+        held = frame.sender.incarnation > INCARNATIONS_AHEAD and not known.waited
+        return FIRST_CONTACT_HELD if held else None
     if is_too_far_ahead(frame.sender.incarnation, known.incarnation):
         return "incarnation too far ahead"
     return None

@@ -7,7 +7,7 @@ reads it.
     >>> me = Replica(1, 7, "pi-1")
     >>> frame = BeatFrame(me, 1, low_us=120, done=False, reports=(), seq=9)
     >>> (frame.about, len(frame.encode()))
-    ('pi-1', 18)
+    ('pi-1', 19)
 """
 
 from dataclasses import dataclass, field
@@ -22,25 +22,35 @@ from lasp_edge.protocol import blocks, checks
 from lasp_edge.protocol.blocks import PaneEntries, PartColumn
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
+from lasp_edge.protocol.fencing import SourceHigh, source_highs
 from lasp_edge.protocol.limits import LATEST_CLOCK_S, TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
+
+LONGEST_DIGEST = 32
+"""Bytes of a program's digest or a release, at most: both are kept of every device."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaneFrame(Frame):
-    """Pane entries that a device sends to the lander, which acknowledges them by `number`."""
+    """Pane entries that a device sends to the lander, which acknowledges them by `number`.
+
+    Attributes:
+        highs: how far its sources have come whose readings carry their own time.
+    """
 
     blocks: tuple[PaneEntries, ...]
+    highs: tuple[SourceHigh, ...] = ()
 
     kind = 1
 
     def body(self) -> list[Any]:
-        return [blocks.packed(block) for block in self.blocks]
+        return [[blocks.packed(block) for block in self.blocks], list(map(list, self.highs))]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        unpacked = tuple([blocks.unpacked(block) for block in envelope.body])
-        return cls(envelope.sender, envelope.number, unpacked)
+        packed, highs = envelope.body
+        unpacked = tuple([blocks.unpacked(block) for block in checks.array(packed)])
+        return cls(envelope.sender, envelope.number, unpacked, source_highs(highs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +132,7 @@ class BeatFrame(Frame):
         reports: one for each variable it holds.
         seq: the newest of the replica's durable pane entries; 0 before the first.
         clock_s: its own clock, seconds since the epoch; None where it does not trust it.
+        highs: how far its sources have come whose readings carry their own time.
     """
 
     low_us: int | None
@@ -129,20 +140,22 @@ class BeatFrame(Frame):
     reports: tuple[VariableReport, ...]
     seq: int = 0
     clock_s: int | None = None
+    highs: tuple[SourceHigh, ...] = ()
 
     kind = 3
 
     def body(self) -> list[Any]:
-        return [self.low_us, self.done, self.reports, self.seq, self.clock_s]
+        highs = list(map(list, self.highs))
+        return [self.low_us, self.done, self.reports, self.seq, self.clock_s, highs]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        low_us, done, reports, seq, clock_s = envelope.body
+        low_us, done, reports, seq, clock_s, highs = envelope.body
         if low_us is not None:
             checks.integer(low_us, -TIME_LIMIT_US, TIME_LIMIT_US)
         known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
         checks.integer(seq, 0, SEQS)
-        told = (checks.flag(done), known, seq, _clock(clock_s))
+        told = (checks.flag(done), known, seq, _clock(clock_s), source_highs(highs))
         return cls(envelope.sender, envelope.number, low_us, *told)
 
 
@@ -152,19 +165,27 @@ class PresenceFrame(Frame):
 
     A will is made before the connection and told after it, so the frame that came last counts,
     whatever its number.
+
+    Attributes:
+        online: it is connected.
+        program: the digest of the program that it runs; "" where it does not say.
+        release: of lasp-edge; "" where it does not say.
     """
 
     online: bool
+    program: str = ""
+    release: str = ""
 
     kind = 4
 
     def body(self) -> list[Any]:
-        return [self.online]
+        return [self.online, self.program, self.release]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        (online,) = envelope.body
-        return cls(envelope.sender, envelope.number, checks.flag(online))
+        online, program, release = envelope.body
+        runs = checks.text(program, LONGEST_DIGEST), checks.text(release, LONGEST_DIGEST)
+        return cls(envelope.sender, envelope.number, checks.flag(online), *runs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,4 +37,8 @@ CONTROLS_AHEAD: Final = 1 << 10
 the numbers, so that no operator could ever override it."""
 
 MEMBERS: Final = 10_000
-"""Devices on which commands are remembered: a bound on memory that strangers could fill."""
+"""Devices that a device knows, and on which commands are remembered, at most: a bound on memory
+that strangers could fill, and on the names that they could invent to count."""
+
+LANDED_DEVICES: Final = 1_000_000
+"""The same of a lander, which has more memory and may serve a larger fleet."""

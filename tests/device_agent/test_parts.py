@@ -148,6 +148,11 @@ PARTS = {
         lambda device: device.core.members.membership,
         lambda _device: [MemberFrame(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))],  # noqa: FBT003
     ),
+    "programs": Case(
+        lambda device: device.core.report()["other_programs"],
+        lambda device: device.core.report()["other_programs"],
+        lambda _device: [PresenceFrame(PEER, 1, online=True, program="0123", release="0.0.9")],
+    ),
     "stored variables": Case(shared, shared, entries),
     "counters": Case(
         lambda device: device.core.counters.totals, lambda device: device.core.counters.totals
@@ -269,7 +274,8 @@ def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, 
         f"{what}: RuntimeError: nobody foresaw this" for what in {"tick", "publications", *kinds}
     }
     counted = {n.removeprefix(f"failed: {name}, ") for n in device.counted if "failed: " in n}
-    assert counted == reasons
+    assert {reason.partition(" (")[0] for reason in counted} == reasons
+    assert all("test_parts.py:" in reason for reason in counted)
     assert device.counted["accepted"] == 4
     device.core.handle_connected(device.now_us)
     for frame in frames:
@@ -279,6 +285,13 @@ def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, 
     assert device.core.samples.partials(TARGET) == {"": (4, 8600)}, "it goes on"
     assert device.store.restored().counters["accepted"] == 4
     device.kill()
+
+
+def count_of(device: Device, beginning: str) -> int:
+    """Return what is counted under the one name that begins so; it ends with a place here."""
+    (name,) = [name for name in device.counted if name.startswith(beginning)]
+    assert name.partition(beginning)[2].rpartition(":")[0].endswith("test_parts.py")
+    return device.counted[name]
 
 
 class Unprintable(Fold):
@@ -309,7 +322,7 @@ def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(
     values = device.core.report()["values"]
     assert (values["broken"]["parts"], values["broken"]["n"]) == ({}, 2)
     assert values["everywhere"]["parts"] == {"count": 2}
-    assert device.counted["fold broken: RuntimeError: no value"] > 0
+    assert count_of(device, "failed: fold broken: RuntimeError: no value (") > 0
     device.kill()
 
 
@@ -334,6 +347,6 @@ def test_a_users_handler_or_key_that_fails_refuses_its_reading_and_says_why(tmp_
     device.read([60.0], [NOW_US + 1], tags={"room": "attic"})
     device.read([20.0], [NOW_US + 2])
     assert device.counted["accepted"] == 1
-    assert device.counted["refused: program: RuntimeError: too hot"] == 1
-    assert device.counted["refused: program: KeyError: 'room'"] == 1
+    assert count_of(device, "refused: program: RuntimeError: too hot (") == 1
+    assert count_of(device, "refused: program: KeyError: 'room' (") == 1
     device.kill()

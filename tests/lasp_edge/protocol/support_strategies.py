@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from crdts import Replica, Version
 from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import (
     AckFrame,
     AskFrame,
@@ -73,7 +74,14 @@ def variable_frames(draw):
     )
 
 
-pane_frames = st.builds(PaneFrame, replicas, numbers, st.lists(blocks(), max_size=3).map(tuple))
+highs = st.lists(
+    st.builds(SourceHigh, st.integers(0, 2**32 - 1), st.integers(-(2**58), 2**58 - 1), seqs),
+    max_size=3,
+).map(tuple)
+challenges = st.integers(1, 2**48 - 1)
+pane_frames = st.builds(
+    PaneFrame, replicas, numbers, st.lists(blocks(), max_size=3).map(tuple), highs
+)
 FRAMES = {
     PaneFrame: pane_frames,
     VariableFrame: variable_frames(),
@@ -88,6 +96,7 @@ FRAMES = {
         ).map(tuple),
         seqs,
         clocks,
+        highs,
     ),
     PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),
     AckFrame: st.builds(
@@ -95,6 +104,8 @@ FRAMES = {
     ),
     AskFrame: st.builds(AskFrame, replicas, numbers, names, texts),
     MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),
+    HelloFrame: st.builds(HelloFrame, replicas, numbers, names, challenges, st.integers(1, 15)),
+    VouchFrame: st.builds(VouchFrame, replicas, numbers, names, challenges, replicas, highs),
 }
 any_frame = st.one_of(*FRAMES.values())
 ME = Replica(1, 7, "pi-1")

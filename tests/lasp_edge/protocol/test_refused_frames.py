@@ -147,7 +147,7 @@ def packed_block(**changed):
         "panes": [12, 1],
         "seqs": [9, 1],
     }
-    return envelope(1, [list((whole | changed).values())])
+    return envelope(1, [[list((whole | changed).values())], []])
 
 
 def test_the_block_that_is_changed_below_is_a_good_one():
@@ -198,27 +198,37 @@ def test_keys_that_do_not_fit_their_entries_are_refused(keys):
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        (1, [[]]),
-        (1, ["abcdefgh"]),
-        (1, [{"a": 1}]),
+        (1, []),
+        (1, [[[]], []]),
+        (1, [["abcdefgh"], []]),
+        (1, [[{"a": 1}], []]),
+        (1, [[], 5]),
+        (1, [[], [[8, 60]]]),
+        (1, [[], [[8, 60, 2]] * 65]),
+        (3, [0, True, [], 0, None]),
+        (3, [0, True, [], 0, None, [[-1, 60, 2]]]),
+        (3, [0, True, [], 0, None, [[2**32, 60, 2]]]),
+        (3, [0, True, [], 0, None, [[8, 2**58, 2]]]),
+        (3, [0, True, [], 0, None, [[8, 60, -1]]]),
+        (3, [0, True, [], 0, None, [[8, None, 2]]]),
         (2, []),
         (2, ["v", 5, [1]]),
-        (3, [None, 1, [], 0, None]),
-        (3, [2**58, True, [], 0, None]),
-        (3, [0.5, True, [], 0, None]),
-        (3, [0, True, [], 0]),
-        (3, [0, True, [], 0, -1]),
-        (3, [0, True, [], 0, 2**32]),
-        (3, [0, True, [], 0, 1.5]),
-        (3, [0, True, [], -1, None]),
-        (3, [0, True, [], 2**40, None]),
-        (3, [0, True, [], None, None]),
-        (3, [0, True, [["v", 1, 1]], 0, None]),
-        (3, [0, True, ["abcd"], 0, None]),
-        (3, [0, True, [["v", -1, 1, None]], 0, None]),
-        (3, [0, True, [["v", 1, -1, None]], 0, None]),
-        (3, [0, True, [["v", 1, 1, -1]], 0, None]),
-        (3, [0, True, [["v", 1, 1, "x"]], 0, None]),
+        (3, [None, 1, [], 0, None, []]),
+        (3, [2**58, True, [], 0, None, []]),
+        (3, [0.5, True, [], 0, None, []]),
+        (3, [0, True, [], 0, []]),
+        (3, [0, True, [], 0, -1, []]),
+        (3, [0, True, [], 0, 2**32, []]),
+        (3, [0, True, [], 0, 1.5, []]),
+        (3, [0, True, [], -1, None, []]),
+        (3, [0, True, [], 2**40, None, []]),
+        (3, [0, True, [], None, None, []]),
+        (3, [0, True, [["v", 1, 1]], 0, None, []]),
+        (3, [0, True, ["abcd"], 0, None, []]),
+        (3, [0, True, [["v", -1, 1, None]], 0, None, []]),
+        (3, [0, True, [["v", 1, -1, None]], 0, None, []]),
+        (3, [0, True, [["v", 1, 1, -1]], 0, None, []]),
+        (3, [0, True, [["v", 1, 1, "x"]], 0, None, []]),
         (4, [1]),
         (4, [None]),
         (4, []),
@@ -245,6 +255,21 @@ def test_keys_that_do_not_fit_their_entries_are_refused(keys):
         (7, [1, None, 1, 7, 0]),
         (7, [1, True, 1, 7]),
         (8, []),
+        (8, [0, 1]),
+        (8, [2**48, 1]),
+        (8, [1, 0]),
+        (8, [1, 16]),
+        (8, [1, True]),
+        (9, []),
+        (9, [-1, None, 5, 9, []]),
+        (9, [2**48, None, 5, 9, []]),
+        (9, [1, 5, 5, 9, []]),
+        (9, [1, "", 5, 9, []]),
+        (9, [1, None, 2**30, 9, []]),
+        (9, [1, None, 5, 2**32, []]),
+        (9, [1, None, 5, 9, [[8, 60, 2]] * 65]),
+        (9, [1, None, 5, 9]),
+        (10, []),
         (0, []),
     ],
     ids=repr,
@@ -389,7 +414,12 @@ def test_a_frame_of_the_former_format_is_refused_with_that_reason():
 
 @pytest.mark.parametrize("kind", [PaneFrame, BeatFrame, PresenceFrame, VariableFrame])
 def test_what_a_device_says_of_itself_is_about_no_other_device(kind):
-    bodies = {1: [], 2: ["v", 5, 0, [""], [0], [[1]]], 3: [None, False, [], 0, None], 4: [True]}
+    bodies = {
+        1: [[], []],
+        2: ["v", 5, 0, [""], [0], [[1]]],
+        3: [None, False, [], 0, None, []],
+        4: [True, "", ""],
+    }
     body = bodies[kind.kind]
     assert decode(envelope(kind.kind, body)).about == "pi-1"
     assert decode(envelope(kind.kind, body, about="pi-1")).about == "pi-1"

@@ -125,5 +125,5 @@ def test_a_keyed_mean_entry_takes_a_few_bytes():
     assert len(frame.encode()) < (len("room-0000") + 11) * length
 
 
-def test_an_empty_frame_takes_22_bytes():
-    assert len(PaneFrame(Replica(3, 2**31, "kitchen"), 1_000, ()).encode()) == 22
+def test_an_empty_frame_takes_24_bytes():
+    assert len(PaneFrame(Replica(3, 2**31, "kitchen"), 1_000, ()).encode()) == 24

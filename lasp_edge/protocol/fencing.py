@@ -1,0 +1,169 @@
+"""Hello and vouch: a new replica asks who it was before, and whoever knows tells it.
+
+A device whose store was lost, or is an older image, does not know its own later lives. So before a
+replica publishes anything else it says hello, and the landers and some peers answer with the newest
+replica of that device that they have heard of and, for each source whose readings carry their own
+time, how far it had come. A vouch echoes the hello's challenge, so it counts for nobody who did not
+ask. `device_agent.fleet.fence` is who asks, `lasp_edge.protocol.witness` what is known of others.
+
+    >>> asker = Replica(1, 7, "pi-1")
+    >>> hello = HelloFrame(asker, 1, "pi-1", challenge=4711, attempt=1)
+    >>> known = Replica(5, 9, "pi-1")
+    >>> vouch = VouchFrame.of(Replica(1, 3, "lander"), 1, hello, known, (SourceHigh(8, 60, 2),))
+    >>> (vouch.about, vouch.subject == known, vouch.challenge)
+    ('pi-1', True, 4711)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, Self
+
+from crdts import Replica
+from crdts.replica import SEQS
+from lasp_edge.protocol import checks
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.envelope import Envelope, Frame
+from lasp_edge.protocol.limits import TIME_LIMIT_US
+
+MOST_SOURCES: Final = 64
+"""Sources with own times of which a frame tells, at most: 64 times 20 bytes."""
+CHALLENGES: Final = 1 << 48
+"""A challenge is below it: a stranger who does not hear the hello guesses it hardly ever."""
+HINT: Final = 0
+"""The challenge of a vouch that answers no hello: it only says that it is time to ask."""
+ATTEMPTS: Final = 16
+"""Attempts are below it."""
+
+
+class SourceHigh(NamedTuple):
+    """How far a device has come with a source whose readings carry their own time.
+
+    Attributes:
+        source: `source_id` of its name.
+        high_us: the greatest own time that was accepted.
+        accepted: how many readings of it the device had accepted, over all its lives.
+    """
+
+    source: int
+    high_us: int
+    accepted: int
+
+
+def source_id(name: str) -> int:
+    """Return 32 bits that stand for a source's name, which may be a long path."""
+    return int.from_bytes(sha256(name.encode()).digest()[:4], "big")
+
+
+def joined(*several: Iterable[SourceHigh]) -> tuple[SourceHigh, ...]:
+    """Return the furthest of each source, by source; of too many sources the furthest ones."""
+    found: dict[int, SourceHigh] = {}
+    for highs in several:
+        for high in highs:
+            known = found.get(high.source)
+            if known is None:
+                found[high.source] = high
+            elif known != high:
+                furthest = (max(known[1], high[1]), max(known[2], high[2]))
+                found[high.source] = SourceHigh(high.source, *furthest)
+    if len(found) > MOST_SOURCES:
+        kept = sorted(found.values(), key=attrgetter("high_us"))[-MOST_SOURCES:]
+        return tuple(sorted(kept))
+    return tuple([found[source] for source in sorted(found)])
+
+
+def source_highs(plain: Any) -> tuple[SourceHigh, ...]:
+    """Return what a frame says of its sender's sources.
+
+    Raises:
+        FrameError, TypeError: it says nothing of the kind.
+    """
+    if len(checks.array(plain)) > MOST_SOURCES:
+        raise FrameError("too many sources")
+    return tuple([_high(*checks.array(each)) for each in plain])
+
+
+def _high(source: Any, high_us: Any, accepted: Any) -> SourceHigh:
+    return SourceHigh(
+        checks.integer(source, 0, 1 << 32),
+        checks.integer(high_us, -TIME_LIMIT_US, TIME_LIMIT_US),
+        checks.integer(accepted, 0, SEQS),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HelloFrame(Frame):
+    """A device asks everybody what they know of the device `about`, most often itself.
+
+    Attributes:
+        challenge: what the answers must repeat.
+        attempt: how often it has asked with this challenge, from 1; more peers answer each time.
+    """
+
+    about: str = field()  # the base class's property is not its default
+    challenge: int
+    attempt: int
+
+    kind = 8
+
+    def body(self) -> list[Any]:
+        return [self.challenge, self.attempt]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        challenge, attempt = envelope.body
+        checks.integer(challenge, 1, CHALLENGES)
+        checks.integer(attempt, 1, ATTEMPTS)
+        return cls(envelope.sender, envelope.number, envelope.about, challenge, attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class VouchFrame(Frame):
+    """Somebody tells the device `about` what it knows of a device.
+
+    Attributes:
+        challenge: of the hello that it answers; `HINT`: of none.
+        subject: the newest known replica of the device that was asked about; incarnation 0: none.
+        highs: how far that device had come with its sources, over all its lives.
+    """
+
+    about: str = field()  # the base class's property is not its default
+    challenge: int
+    subject: Replica
+    highs: tuple[SourceHigh, ...]
+
+    kind = 9
+
+    @classmethod
+    def of(
+        cls,
+        sender: Replica,
+        number: int,
+        hello: HelloFrame,
+        subject: Replica | None,
+        highs: tuple[SourceHigh, ...] = (),
+    ) -> Self:
+        """Return the answer to a hello; None for a device that is not known."""
+        known = subject or Replica(0, 0, hello.about)
+        return cls(sender, number, hello.sender.device, hello.challenge, known, highs)
+
+    @classmethod
+    def hint(cls, sender: Replica, number: int, device: str) -> Self:
+        """Return what tells a device that it was heard as a later replica than it now is."""
+        return cls(sender, number, device, HINT, Replica(0, 0, device), ())
+
+    def body(self) -> list[Any]:
+        incarnation, nonce, device = self.subject
+        subject = None if device == self.about else device
+        highs = [list(high) for high in self.highs]
+        return [self.challenge, subject, incarnation, nonce, highs]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        challenge, subject, incarnation, nonce, highs = envelope.body
+        checks.integer(challenge, 0, CHALLENGES)
+        device = envelope.about if subject is None else subject
+        known = checks.replica(incarnation, nonce, device)
+        told = (challenge, known, source_highs(highs))
+        return cls(envelope.sender, envelope.number, envelope.about, *told)

@@ -1,0 +1,82 @@
+"""The witness: who was heard, how far it had come, and who is not heard yet."""
+
+from crdts import Replica
+from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, TOO_MANY_DEVICES, sender_refusal
+from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, joined
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+from lasp_edge.protocol.witness import HELD_US, MOST_HELD, Witness
+
+ME = Replica(1, 1, "lander")
+
+
+def beat(replica: Replica, *highs: SourceHigh) -> BeatFrame:
+    return BeatFrame(replica, 1, None, False, (), highs=highs)  # noqa: FBT003
+
+
+def vouched(witness: Witness, device: str):
+    hello = HelloFrame(Replica(1, 5, "asker"), 1, device, challenge=77, attempt=1)
+    vouch = witness.vouch(ME, 1, hello)
+    assert (vouch.challenge, vouch.about) == (77, "asker")
+    return vouch.subject, vouch.highs
+
+
+def test_the_newest_life_is_vouched_for_and_the_furthest_of_any_life():
+    witness = Witness(10)
+    witness.take(beat(Replica(5, 9, "pi-1"), SourceHigh(1, 60, 10), SourceHigh(2, 5, 1)), 100)
+    witness.take(beat(Replica(6, 2, "pi-1"), SourceHigh(1, 40, 12)), 200)
+    witness.take(beat(Replica(4, 8, "pi-1"), SourceHigh(3, 7, 7)), 300)
+    highs = (SourceHigh(1, 60, 12), SourceHigh(2, 5, 1), SourceHigh(3, 7, 7))
+    assert vouched(witness, "pi-1") == (Replica(6, 2, "pi-1"), highs)
+    assert vouched(witness, "pi-2") == (Replica(0, 0, "pi-2"), ())
+
+
+def test_pane_frames_tell_it_too_and_a_presence_only_the_life():
+    witness = Witness(10)
+    witness.take(PaneFrame(Replica(5, 9, "pi-1"), 1, (), (SourceHigh(1, 60, 10),)), 100)
+    witness.take(PresenceFrame(Replica(7, 1, "pi-1"), 1, online=False), 100)
+    assert vouched(witness, "pi-1") == (Replica(7, 1, "pi-1"), (SourceHigh(1, 60, 10),))
+    assert list(witness.heard_since(1)) == [], "only beats say that a device is there"
+
+
+def test_an_unlikely_first_contact_is_held_until_somebody_vouches_or_a_minute_has_passed():
+    far = beat(Replica(INCARNATIONS_AHEAD + 1, 9, "pi-1"))
+    witness = Witness(10)
+    assert sender_refusal(far, witness.known("pi-1", 0)) == FIRST_CONTACT_HELD
+    assert sender_refusal(far, witness.known("pi-1", 10 * HELD_US)) == FIRST_CONTACT_HELD
+    witness.hold("pi-1", 0)
+    assert sender_refusal(far, witness.known("pi-1", HELD_US - 1)) == FIRST_CONTACT_HELD
+    assert sender_refusal(far, witness.known("pi-1", HELD_US)) is None
+    witness.learn(Replica(3, 4, "pi-1"))
+    assert sender_refusal(far, witness.known("pi-1", HELD_US)) is None, "within reach of the third"
+    farther = beat(Replica(INCARNATIONS_AHEAD + 4, 9, "pi-1"))
+    known = witness.known("pi-1", 10 * HELD_US)
+    assert sender_refusal(farther, known) == "incarnation too far ahead"
+
+
+def test_names_that_are_invented_are_neither_known_nor_remembered_without_bound():
+    witness = Witness(3)
+    for number in range(10 * MOST_HELD):
+        replica = Replica(1, 9, f"x-{number}")
+        if sender_refusal(beat(replica), witness.known(replica.device, 5)) is None:
+            witness.take(beat(replica), 5)
+        witness.hold(f"y-{number}", 5)
+    assert len(list(witness.lines())) == 3
+    assert len(witness._held_us) == MOST_HELD
+    assert sender_refusal(beat(Replica(1, 9, "z")), witness.known("z", 5)) == TOO_MANY_DEVICES
+    assert sender_refusal(beat(Replica(2, 9, "x-1")), witness.known("x-1", 5)) is None
+
+
+def test_what_was_written_down_is_read_again_and_damage_is_left_out():
+    witness, again = Witness(10), Witness(10, {"pi-1": 6})
+    witness.take(beat(Replica(5, 9, "pi-1"), SourceHigh(1, 60, 10)), 100)
+    witness.take(beat(Replica(2, 1, "0e:9c:00")), 100)
+    again.read([*witness.lines(), "", "{", "5", '["a", 1]', '["a", 1, 2, [[1, 2]]]'])
+    assert vouched(again, "pi-1") == (Replica(6, 0, "pi-1"), (SourceHigh(1, 60, 10),))
+    assert vouched(again, "0e:9c:00") == (Replica(2, 1, "0e:9c:00"), ())
+    assert vouched(again, "a") == (Replica(0, 0, "a"), ())
+
+
+def test_joining_highs_keeps_the_furthest_sources_of_too_many():
+    many = [SourceHigh(source, source, 1) for source in range(100)]
+    assert joined(many, many) == tuple(many[-64:])
