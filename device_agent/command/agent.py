@@ -180,7 +180,7 @@ def _write_plainly(report: dict[str, Any]) -> None:
             agreed += " (agreed)" if value["settled"] and not value["except"] else ""
             agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
         words.append(f"{name}: {parts}{agreed}")
-    trouble = report["trouble"]
+    trouble = report.get("trouble")
     words.append("connected" if report["connected"] else "no connection")
     words[-1] += f" ({trouble})" if trouble else ""
     if report["other_programs"]:

@@ -98,6 +98,8 @@ class OneByOne:
             pending.counted["too_late"] += 1
             return None
         if own_us is not None:
+            if type(own_us) is not int:
+                raise TypeError(f"a time in microseconds is an integer, not {own_us!r}")
             if own_us > pending.now_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None

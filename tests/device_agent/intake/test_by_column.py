@@ -215,7 +215,8 @@ def test_what_is_no_matter_of_order_goes_by_columns(tmp_path, monkeypatch, unusu
 def test_a_batch_with_columns_of_unequal_length_is_refused_whole(tmp_path, short):
     columns = {"times_us": TIMES_US, "values": [20.0] * 12, "tags": [{}] * 12}
     device = Device(tmp_path, program(), now_us=TIMES_US[-1], settings=Settings())
-    before = everything(device)
+    device.read([20.0] * 12, TIMES_US)
+    before = device.core.results.local(), device.rows(), list(device.store.readings())
     columns[short] = columns[short][:-1]
     device.durable.read(Batch("test", ["temperature"] * 12, **columns), device.now_us)
     refused = len(columns["values"])
@@ -224,7 +225,8 @@ def test_a_batch_with_columns_of_unequal_length_is_refused_whole(tmp_path, short
     assert [name.partition(" (")[0] for name in device.core.agent.guard.reasons] == [
         "failed: a batch: ValueError: names, times, values and tags of one length are needed"
     ]
-    assert everything(device) == before
+    after = device.core.results.local(), device.rows(), list(device.store.readings())
+    assert after == before
     device.kill()
 
 
