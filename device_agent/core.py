@@ -48,7 +48,8 @@ from lasp_edge.protocol.kinds import Subscriber, decode, subscriptions, topic_of
 from lasp_edge.protocol.topics import Topics
 
 NOTES_US = 10_000_000
-"""Microseconds that notes, which are worth no commit of their own, wait for another one."""
+"""Microseconds that notes, which are worth no commit of their own, wait for another one; twice as
+long as readings do, where these wait longer."""
 
 
 class Core:
@@ -127,7 +128,7 @@ class Core:
         # Both are asked at every commit, and most parts have nothing to say to them.
         self._changing = _overriding(self.parts, "take_changes")
         self._remembering = _overriding(self.parts, "committed")
-        self._notes = Timer(NOTES_US)
+        self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
         self._uncommitted = Changes()
         self.connected = False
 
@@ -205,7 +206,8 @@ class Core:
     def handle_tick(self, now_us: int) -> None:
         """Do what time alone brings: expire, fold, remember."""
         self._ask_all("tick", now_us)
-        if self._notes.is_due(now_us) or self.prepare_commit():
+        if self._notes.is_over(now_us) or self.prepare_commit():
+            self._notes.begin(now_us)
             self._add_changes(self.parts, "take_notes")
 
     def prepare_commit(self) -> Changes:

@@ -1,10 +1,10 @@
 """The agent's process: it gives the core the clock, random numbers, the broker and the sources.
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
-whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
-durable. Where the store turns out to be damaged it is put aside, and the command starts anew.
-SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
-gossiping until everything has landed.
+whichever comes first, and drives `Durable`. A batch is acknowledged to its source when it is
+durable, which may be some batches later. Where the store turns out to be damaged it is put aside,
+and the command starts anew. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so
+that the agent goes on gossiping until everything has landed.
 """
 
 import json
@@ -13,6 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random, SystemRandom
 from types import FrameType
 from typing import Any
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
 """Seconds after which the loop looks at its sources and signals again, at the latest."""
+LONGEST_PERIOD_US = 500_000
+"""Microseconds between two ticks, at most: what others ask for waits no longer."""
 RETRY_US = 100_000
 """Microseconds until what the link did not take is offered again: a broker's answer is faster."""
 
@@ -109,7 +112,7 @@ class Runtime:
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
-        self._period_us = core.agent.settings.interval_us // 2
+        self._period_us = min(core.agent.settings.interval_us // 2, LONGEST_PERIOD_US)
         self._tick_us = 0
 
     def open(self) -> None:
@@ -135,6 +138,7 @@ class Runtime:
             while self._stop_signal is None and not (self._exit_when_done and self._core.done):
                 self._turn()
             self._core.handle_stop()
+            self._durable.commit(now_us())
             self._tick(now_us())
             self._tell(now_us(), now=True)
         except DamagedStoreError:
@@ -182,8 +186,8 @@ class Runtime:
         batch = source.poll(now_us())
         if batch is None:
             return
-        self._durable.read(batch, now_us())
-        source.acknowledge(batch.cursor)
+        durable = partial(source.acknowledge, batch.cursor)
+        self._durable.read(batch, now_us(), durable, is_pressing=source.is_full)
         if batch.done:
             log.info("%s: finished", source.name)
 
@@ -210,6 +214,7 @@ class Runtime:
         for source in self._sources:
             source.close()
         self._sources.clear()
+        self._durable.commit(now_us())
         self._core.handle_end()
         self._tick_us = 0
 

@@ -17,6 +17,9 @@ from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
 from lasp_edge.tool.loading import load_plan
 
+LONGEST_TICK_S = 15.0
+"""Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -25,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
     add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add("--dead-after", type=float, default=60.0, metavar="S", help="as given to `cloud`")
+    add("--dead-after", type=float, default=600.0, metavar="S", help="as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
     add_broker_arguments(parser)
@@ -46,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         lake,
         arguments.log_dir or Path(lake.log),
         fleet=arguments.fleet,
-        tick_us=round(arguments.dead_after * SECOND_US / 4),
+        tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
         parent=arguments.parent,
     )
     signals: list[int] = []

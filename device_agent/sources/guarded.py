@@ -73,6 +73,14 @@ class GuardedSource(Source):
             self._guard.failed(f"source {self.name}", error)
             return now_us + FIRST_REST_US
 
+    @property
+    def is_full(self) -> bool:
+        try:
+            return self._source.is_full
+        except BaseException as error:  # noqa: BLE001 - a source may raise anything
+            self._guard.failed(f"source {self.name}", error)
+            return True
+
     def acknowledge(self, cursor: str | None) -> None:
         self._guard.run(f"source {self.name}", self._source.acknowledge, cursor)
 

@@ -5,6 +5,7 @@ returned. Every row is sealed with a checksum (`sealed`). A damaged file is rena
 deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what they
 know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or at
 any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
+Who looks while an agent has the file open is given a copy (`look`).
 """
 
 import fcntl
@@ -13,7 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar, cast
 
 import msgpack
 
@@ -29,6 +30,7 @@ from device_agent.changes import (
 )
 from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.look import Look
 from device_agent.state.opening import check_format, opened
 from device_agent.state.sealed import (
     all_sealed,
@@ -89,7 +91,7 @@ class Store:
         self.news = ""
         self._lock: TextIO | None = None
         if read_only:
-            self._db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
