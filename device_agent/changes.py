@@ -149,7 +149,8 @@ class Restored:
         sources: cursors and watermarks by source name.
         counters: totals by name.
         facts: single values.
-        last_blocks: the last stored block of identities of each stream: (event, tags, block).
+        last_blocks: the last stored block of identities of the streams that came last: (event,
+            tags, block).
     """
 
     incarnation: int = 0

@@ -117,7 +117,7 @@ class Core:
             self.results,
             self.agreements,
             self.members,
-            Programs(agent, lambda: self.members.membership.retired),
+            Programs(agent, lambda: self.members.retired),
             agent.stored,  # has what those before it changed
             agent.counters,
         )

@@ -73,8 +73,7 @@ class Durable:
             return False
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
-        for place in wanted.panes:
-            core.panes.memory.restore(store.panes(core.replica, *place))
+        core.panes.memory.restore(store.panes_named(wanted.panes))
         core.handle_batch(batch, at_us)
         return True
 

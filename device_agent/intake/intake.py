@@ -7,19 +7,20 @@
 4. `join`, once a commit, brings it there; `take_changes` returns all the rest of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import NamedTuple, cast
 
 from device_agent.agent import Agent
-from device_agent.changes import BLOCK_US, BlockId, Changes, Restored
+from device_agent.changes import BLOCK_US, BlockId, Changes, PaneId, Restored
 from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
-from device_agent.intake.identities import Identities, block_numbers
+from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
 from device_agent.intake.progress import IntakeProgress, SourceProgress
+from device_agent.intake.recall import OldReading, PaneRecall
 from device_agent.intake.routes import Route, first_us
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part
@@ -29,19 +30,11 @@ COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
 
 
-class PaneRange(NamedTuple):
-    """Panes of a stream with least_us <= start < end_us."""
-
-    stream: int
-    least_us: int
-    end_us: int
-
-
 class Wanted(NamedTuple):
     """What a batch needs from the store: blocks of identities, and own pane entries."""
 
     blocks: list[BlockId]
-    panes: list[PaneRange]
+    panes: list[PaneId]
 
 
 NOTHING = Wanted([], [])
@@ -76,10 +69,13 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
         self.held_since_us: int | None = None
-        self.identities = Identities(restored.last_blocks)
+        newest = restored.last_blocks[:KEPT_STREAMS]
+        complete = len(restored.last_blocks) <= KEPT_STREAMS
+        self.identities = Identities(reversed(newest), complete=complete)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
         found = (agent, self._routes, progress, self.identities, panes)
+        self._recall = PaneRecall(agent, self._routes, panes)
         self._by_column = ByColumn(*found)
         self._one_by_one = OneByOne(*found, variables)
         self.column_least = COLUMN_LEAST
@@ -92,7 +88,7 @@ class Intake(Part):
         if len(batch.times_us) == 1 and self._is_near(batch, evicted):
             return NOTHING
         blocks: list[BlockId] = []
-        panes: dict[PaneRange, None] = {}
+        old: set[int] = set()
         for event, tags, number in self._places(batch, now_us):
             if number > evicted and self.identities.is_at(event, tags, number):
                 continue  # most often, readings lie where the last one did
@@ -100,8 +96,9 @@ class Intake(Part):
             if self.identities.wanted(block):
                 blocks.append(block)
             if number <= evicted:
-                panes.update(dict.fromkeys(self._panes_of(block)))
-        return Wanted(blocks, list(panes)) if blocks or panes else NOTHING
+                old.add(number)
+        panes = self._recall.wanted(self._readings(batch, now_us, old)) if old else []
+        return Wanted(blocks, panes) if blocks or panes else NOTHING
 
     def _is_near(self, batch: Batch, evicted: int) -> bool:
         """Return whether a single reading lies in the block that the last one of its stream did."""
@@ -130,13 +127,15 @@ class Intake(Part):
                 where[name, self._text_of(tags), time_us // BLOCK_US] = None
         return [place for place in where if place[0] in self._routes]
 
-    def _panes_of(self, block: BlockId) -> list[PaneRange]:
-        """Return where the panes start whose readings lie in a block."""
-        least_us, end_us = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
-        return [
-            PaneRange(target.stream, least_us // target.span_us * target.span_us, end_us)
-            for target in self._routes[block.event].targets
-        ]
+    def _readings(self, batch: Batch, now_us: int, numbers: set[int]) -> Iterator[OldReading]:
+        """Yield the readings of known events in these two minutes."""
+        stamp_us = self.progress.next_stamp_us(now_us)
+        columns = (batch.names, batch.times_us, batch.values, batch.tags)
+        for name, own_us, value, tags in zip(*columns, strict=True):
+            time_us = stamp_us if own_us is None else own_us
+            stamp_us += own_us is None
+            if time_us // BLOCK_US in numbers and name in self._routes:
+                yield OldReading(name, time_us, value, tags)
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Accept what is acceptable of a batch; it waits for the next `join`.

@@ -171,7 +171,10 @@ class OneByOne:
         where = (stream, key, time_us - time_us % span_us)
         builder = pending.builders.get(where)
         if builder is None:
-            held = self._panes.partial(self._panes.own(*where))
+            pane = self._panes.own(*where)
+            held = self._panes.partial(pane)
+            if held is None and not self._panes.is_known(pane, span_us):
+                raise ValueError(f"key of {window.name!r}: {key!r} is not what it gave before")
             builder = PaneBuilder(window, held, infallible=infallible)
             pending.builders[where] = builder
         return builder

@@ -12,7 +12,7 @@ and are restored before they are continued (`device_agent.panes.cache`).
 """
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -57,6 +57,7 @@ class Panes:
         dirty: the ids of those that are dirty.
         seq: the newest seq that this replica gave to an entry; 0 before the first.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
+        recalled: entries that the store was asked for before the batch that is taken in.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -66,6 +67,7 @@ class Panes:
         self.dirty: set[PaneId] = set()
         self.seq = 0
         self.evicted_us = NEVER_US
+        self.recalled: Collection[PaneId] = ()
         self._high_us = NEVER_US
         self._changes = Changes()
 
@@ -84,6 +86,10 @@ class Panes:
         replica = self._agent.replica
         rest = (stream, "", replica.incarnation, replica.nonce)
         return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
+
+    def is_known(self, pane: PaneId, span_us: int) -> bool:
+        """Return whether it is known that an entry which is not here is not in the store either."""
+        return pane.pane_us + span_us > self.evicted_us or pane in self.recalled
 
     def partial(self, pane: PaneId) -> Partial | None:
         """Return what an entry holds; None where it is not begun."""

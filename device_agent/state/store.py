@@ -44,6 +44,9 @@ from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
+LAST_BLOCKS = 2_500
+"""Streams whose last block of identities a start is told of, at most: a tag that differs in each
+reading makes a stream a reading, and a start must not fill its memory with them."""
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -139,9 +142,12 @@ class Store:
         for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(self._rows("SELECT * FROM counter"))
-        restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"))
+        members = self._rows("SELECT * FROM member")
+        restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"), members)
         restored.last_blocks = self._db.execute(
             "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
+            " ORDER BY max(block) DESC LIMIT ?",
+            (LAST_BLOCKS,),
         ).fetchall()
         return restored
 
@@ -177,6 +183,7 @@ class Store:
         if changes.replica:
             self._put("replica", [tuple(changes.replica)])
         self._put("fact", changes.facts.rows())
+        self._put("member", changes.facts.member_rows())
         self._put("counter", changes.counters.items())
         self._put(
             "source",
@@ -238,6 +245,16 @@ class Store:
             (least_us, end_us, stream, replica.incarnation, replica.nonce),
         )
         return [pane_of(row) for row in rows]
+
+    @_finding_damage
+    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+        query = (
+            "SELECT * FROM pane WHERE pane_us = ? AND stream = ? AND key = ?"
+            " AND incarnation = ? AND nonce = ?"
+        )
+        found = [self._db.execute(query, pane).fetchone() for pane in panes]
+        return [pane_of(row) for row in found if row is not None]
 
     @_finding_damage
     def dirty_panes(self, streams: Sequence[int], limit: int) -> list[tuple[PaneId, PaneRow]]:

@@ -4,7 +4,7 @@ Samples come from the program's handlers and collections. After each tick the lo
 date, and partials that changed are this device's new entries of their variable.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from crdts import BoundedLWWSet, Membership
 from device_agent.agent import Agent
@@ -89,10 +89,10 @@ class Samples(Part):
             for key in budget.take_reserved():
                 budget.settle(key, self._sets.samples(name, key))
 
-    def set_membership(self, membership: Membership) -> None:
+    def set_membership(self, membership: Membership, about: Iterable[str]) -> None:
         """Let the entries of retired devices count no more, and those of all others count."""
         for published in self.published.values():
-            published.entries.set_membership(membership)
+            published.entries.set_membership(membership, about)
 
     def tick(self, now_us: int) -> None:
         """Drop samples that are too old, and bring the local folds up to date."""

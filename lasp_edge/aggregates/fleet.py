@@ -105,7 +105,8 @@ class FleetFold:
         "_hash_sum",
         "_keyed",
         "_keys",
-        "_membership_hash",
+        "_known_hash",
+        "_membership",
         "_newest",
         "_retired",
         "fold",
@@ -121,8 +122,9 @@ class FleetFold:
         self._device_hashes: dict[str, int] = {}
         self._keys: dict[str, _Key] = {}
         self._hash_sum = 0
-        self._retired: frozenset[str] = frozenset()
-        self._membership_hash = text_hash("")
+        self._retired: set[str] = set()
+        self._membership = Membership()
+        self._known_hash: int | None = None
 
     @property
     def shards(self) -> range:
@@ -168,21 +170,41 @@ class FleetFold:
         digest = (known.hashes + self._membership_hash) % MODULUS
         return Total(known.partials.total, digest, len(known.partials))
 
-    def set_membership(self, membership: Membership) -> None:
-        """Count the entries of retired devices no more, and those of all others."""
-        before, self._retired = self._retired, frozenset(membership.retired)
-        self._membership_hash = text_hash(membership_text(membership))
-        for device in before ^ self._retired:
-            for shard in self._entries:
-                entry = shard.entries.get(device)
-                if entry is None:
-                    continue
-                for row in entry.payload:
-                    hashed = _hash(device, entry, row)
-                    if device in before:
-                        self._count(device, row, hashed)
-                    else:
-                        self._discount(device, row[0], hashed)
+    @property
+    def _membership_hash(self) -> int:
+        """The hash of the membership: made when it is asked for, once for several commands."""
+        if self._known_hash is None:
+            self._known_hash = text_hash(membership_text(self._membership))
+        return self._known_hash
+
+    def set_membership(self, membership: Membership, about: Iterable[str] | None = None) -> None:
+        """Count the entries of retired devices no more, and those of all others.
+
+        Args:
+            membership: of the fleet.
+            about: the devices on which it says something new; None: perhaps on any.
+        """
+        self._membership, self._known_hash = membership, None
+        entries = membership.entries
+        for device in sorted(self._retired | entries.keys()) if about is None else about:
+            member = entries.get(device)
+            if (member is not None and member.retired) != (device in self._retired):
+                self._turn(device)
+
+    def _turn(self, device: str) -> None:
+        """Let a device count that did not, or count no more."""
+        counts = device in self._retired
+        self._retired ^= {device}
+        for shard in self._entries:
+            entry = shard.entries.get(device)
+            if entry is None:
+                continue
+            for row in entry.payload:
+                hashed = _hash(device, entry, row)
+                if counts:
+                    self._count(device, row, hashed)
+                else:
+                    self._discount(device, row[0], hashed)
 
     def begin(self, replica: Replica) -> list[int]:
         """Write all own entries anew in the name of `replica`; return their shards.
