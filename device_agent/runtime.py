@@ -109,6 +109,7 @@ class Runtime:
             seal=seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )
+        self._is_sealed = seal is not None
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
@@ -204,6 +205,8 @@ class Runtime:
         self._tick_us = at_us + self._period_us
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication
+            if self._is_sealed and is_left_to_operators(topic, self._core.agent.topics):
+                continue  # no device can sign what an operator says
             if not self.link.publish(topic, payload, retain=retain):
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US

@@ -14,7 +14,9 @@ from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
 
 LONGEST_TICK_S = 15.0
@@ -43,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
     broker = broker_of(arguments)
+    topics = Topics(arguments.fleet or plan.name)
     process = LanderProcess(
         plan,
         broker,
@@ -51,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         fleet=arguments.fleet,
         tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
         parent=arguments.parent,
+        seal=seal_of(arguments, topics, Role.LANDER),
     )
     signals: list[int] = []
 

@@ -30,7 +30,8 @@ from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
 
 log = logging.getLogger(__name__)
@@ -118,7 +119,8 @@ def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtim
         sources = _sources(arguments, program, broker)
         durable = _durable(arguments, program, settings, found)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
-        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends)
+        seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
+        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
         runtime.open()
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
