@@ -14,13 +14,14 @@ one and the same `Changes`, so no crash can separate them. What each part does, 
 that all of them keep, is said in `device_agent.parts`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from crdts import Replica
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import Timer
+from device_agent.ensemble import Ensemble
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
@@ -33,7 +34,7 @@ from device_agent.intake.batch import Batch
 from device_agent.intake.intake import Intake, Wanted
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import Panes
-from device_agent.parts import FrameRefusedError, Handler, Part, Publication
+from device_agent.parts import Publication
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
@@ -65,7 +66,7 @@ class Core:
 
     Attributes:
         agent: what all parts share.
-        parts: everything that the agent does, in the order in which it is done.
+        ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
@@ -92,7 +93,7 @@ class Core:
             restored.facts,
             Guard(self.counters),
         )
-        self._failed = agent.guard.failed
+        self._guard = agent.guard
         self.derived = Derived(agent)
         self.samples = Samples(agent)
         self.variables = Variables(agent, self.samples, self.derived)
@@ -105,7 +106,8 @@ class Core:
         self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes)
         self.results = Results(agent, self.samples, self.agreements, self.derived)
-        self.parts: tuple[Part, ...] = (
+        self.ensemble = Ensemble(agent.guard, agent.counters)
+        self.ensemble.add(
             Succession(agent, self._succeed),  # may let all others go on as another replica
             self.intake,  # joins what was read, so that all others see it
             self.variables,
@@ -121,13 +123,6 @@ class Core:
             agent.stored,  # has what those before it changed
             agent.counters,
         )
-        self._handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
-        for part in self.parts:
-            for kind, handler in part.handlers.items():
-                self._handlers.setdefault(kind, []).append((part, handler))
-        # Both are asked at every commit, and most parts have nothing to say to them.
-        self._changing = _overriding(self.parts, "take_changes")
-        self._remembering = _overriding(self.parts, "committed")
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
         self._uncommitted = Changes()
         self.connected = False
@@ -146,7 +141,7 @@ class Core:
         try:
             self.intake.handle_batch(batch, now_us)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
-            self._failed("a batch", error)
+            self._guard.failed("a batch", error)
             self.refuse(batch)
 
     def refuse(self, batch: Batch) -> None:
@@ -173,23 +168,17 @@ class Core:
         except FrameError as error:
             self.counters.note(f"frame: {error}")
         except BaseException as error:  # noqa: BLE001 - no message may end an agent
-            self._failed("a message", error)
+            self._guard.failed("a message", error)
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind."""
-        for part, handler in self._handlers.get(type(frame), ()):
-            try:
-                handler(frame, now_us)
-            except FrameRefusedError as error:
-                self.counters.note(f"frame: {error}")
-            except BaseException as error:  # noqa: BLE001 - no message may end an agent
-                self._failed(f"{part.name}, {type(frame).__name__}", error)
+        self.ensemble.handle(frame, now_us)
 
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish everything of this device again."""
         self.connected = True
         self._notes.restart()
-        self._ask_all("connected", now_us)
+        self.ensemble.call("connected", now_us)
 
     def handle_disconnected(self) -> None:
         """Nothing can be published for now."""
@@ -197,7 +186,7 @@ class Core:
 
     def handle_unsent(self, publication: Publication) -> None:
         """The link did not take a publication, and was given nothing after it."""
-        self._ask_all("unsent", publication)
+        self.ensemble.call("unsent", publication)
 
     def handle_stop(self) -> None:
         """The process is about to end in order: the next commit takes the notes with it."""
@@ -205,46 +194,27 @@ class Core:
 
     def handle_tick(self, now_us: int) -> None:
         """Do what time alone brings: expire, fold, remember."""
-        self._ask_all("tick", now_us)
+        self.ensemble.call("tick", now_us)
         if self._notes.is_over(now_us) or self.prepare_commit():
             self._notes.begin(now_us)
-            self._add_changes(self.parts, "take_notes")
+            self.ensemble.add_notes(self._uncommitted)
 
     def prepare_commit(self) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is."""
-        self._add_changes(self._changing, "take_changes")
+        self.ensemble.add_changes(self._uncommitted)
         return self._uncommitted
 
     def committed(self) -> None:
         """What `prepare_commit` returned is durable."""
         self._uncommitted = Changes()
-        for part in self._remembering:
-            try:
-                part.committed()
-            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(f"{part.name}, committed", error)
+        self.ensemble.committed()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield what is to be published now. Nothing while disconnected."""
         assert not self.prepare_commit(), "changes are committed before anything is published"
         if not self.connected:
             return
-        for part in self.parts:
-            yield from self._publications_of(part, now_us)
-
-    def _publications_of(self, part: Part, now_us: int) -> Iterator[Publication]:
-        """Yield a part's publications, up to the first that it fails to make."""
-        made: Iterator[Publication] | None = None
-        while True:
-            try:
-                made = part.publications(now_us) if made is None else made
-                publication = next(made)
-            except StopIteration:
-                return
-            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(f"{part.name}, publications", error)
-                return
-            yield publication
+        yield from self.ensemble.publications(now_us)
 
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
@@ -263,35 +233,11 @@ class Core:
         """Return the state of the agent as plain data, for people and for tests."""
         incarnation, nonce, device = self.replica
         report = {"device": device, "replica": [incarnation, nonce], "connected": self.connected}
-        for part in self.parts:
-            report |= self.agent.guard.run(f"{part.name}, report", part.report) or {}
+        report |= self.ensemble.report()
         return report | {"failures": self.agent.guard.reasons, "done": self.done}
 
     def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
-        self._ask_all("succeed")
-
-    def _ask_all(self, method: str, *arguments: Any) -> None:
-        """Call a method of every part; a part that fails is counted, and all others go on."""
-        for part in self.parts:
-            try:
-                getattr(part, method)(*arguments)
-            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(f"{part.name}, {method}", error)
-
-    def _add_changes(self, parts: Iterable[Part], method: str) -> None:
-        """Add what parts return to what is to be committed."""
-        for part in parts:
-            try:
-                changes = getattr(part, method)()
-                if changes:
-                    self._uncommitted.add(changes)
-            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(f"{part.name}, {method}", error)
-
-
-def _overriding(parts: Iterable[Part], method: str) -> list[Part]:
-    """Return the parts that define a method of the contract themselves."""
-    return [part for part in parts if getattr(type(part), method) is not getattr(Part, method)]
+        self.ensemble.call("succeed")

@@ -240,8 +240,8 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
     device = Device(tmp_path, settings=None)
     part = device.core.members
     setattr(part, method, failing)
-    device.core._changing.append(part)
-    device.core._remembering.append(part)
+    device.core.ensemble._changing.append(part)
+    device.core.ensemble._remembering.append(part)
     device.core.handle_connected(device.now_us)
     device.core._succeed(device.core.replica._replace(incarnation=5))
     device.core.handle_unsent(next(iter(device.tick(20))))

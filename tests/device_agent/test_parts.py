@@ -172,10 +172,10 @@ def worked(directory, nonce=7) -> Device:
 
 def test_every_part_is_in_the_table(tmp_path):
     device = worked(tmp_path)
-    assert [part.name for part in device.core.parts] == list(PARTS)
-    taken = {kind for part in device.core.parts for kind in part.handlers}
+    assert [part.name for part in device.core.ensemble.parts] == list(PARTS)
+    taken = {kind for part in device.core.ensemble.parts for kind in part.handlers}
     assert taken == {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
-    for part in device.core.parts:
+    for part in device.core.ensemble.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
         if part.name != "succession":  # it looks at what the other parts' rows bring, too
             assert tried >= set(part.handlers), part.name
@@ -251,17 +251,17 @@ def failing(*_arguments: Any) -> Any:
 @pytest.mark.parametrize("name", PARTS)
 def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, monkeypatch):
     device = worked(tmp_path)
-    part = next(part for part in device.core.parts if part.name == name)
+    part = next(part for part in device.core.ensemble.parts if part.name == name)
     frames = PARTS[name].frames(device)
     with monkeypatch.context() as broken:
         broken.setattr(part, "tick", failing)
         broken.setattr(part, "publications", failing)
         broken.setattr(
-            device.core,
-            "_handlers",
+            device.core.ensemble,
+            "handlers",
             {
                 kind: [(one, failing if one is part else handler) for one, handler in handlers]
-                for kind, handlers in device.core._handlers.items()
+                for kind, handlers in device.core.ensemble.handlers.items()
             },
         )
         for frame in frames:
