@@ -1,8 +1,9 @@
 """What all parts of one agent share; the core makes it once, each part takes it first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crdts import Replica
+from device_agent.clock import DeviceClock
 from device_agent.facts import Facts
 from device_agent.guard import Guard
 from device_agent.settings import Settings
@@ -25,6 +26,7 @@ class Agent:
         stored: what the store holds of variables, and where changes of them go.
         facts: the single values that the store held at the start.
         guard: runs what may raise anything.
+        clock: what time it is; the timing part keeps it right.
     """
 
     plan: Plan
@@ -35,3 +37,4 @@ class Agent:
     stored: Stored
     facts: Facts
     guard: Guard
+    clock: DeviceClock = field(default_factory=DeviceClock)

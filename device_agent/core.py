@@ -20,7 +20,7 @@ from typing import Any
 from crdts import Replica
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
-from device_agent.clock import Timer
+from device_agent.clock import ClockReading, Timer
 from device_agent.ensemble import Ensemble
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
@@ -38,6 +38,8 @@ from device_agent.parts import Publication
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
+from device_agent.timing.timing import Timing
+from device_agent.timing.waiting import Waiting
 from device_agent.variables.derived import Derived
 from device_agent.variables.reactions import Reactions
 from device_agent.variables.samples import Samples
@@ -99,6 +101,8 @@ class Core:
         self.variables = Variables(agent, self.samples, self.derived)
         memory = Panes(agent)
         self.intake = Intake(agent, restored, memory, self.variables)
+        self.timing = Timing(agent)
+        self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
         self.panes = PaneDelivery(agent, memory, lambda: self.intake.sources.finished)
         folds, states = self.samples.published, self.variables.shared_states
         self.exchange = Exchange(agent, [*folds.values(), *states.values()])
@@ -109,6 +113,8 @@ class Core:
         self.ensemble = Ensemble(agent.guard, agent.counters)
         self.ensemble.add(
             Succession(agent, self._succeed),  # may let all others go on as another replica
+            self.timing,  # knows what time it is, for all others
+            self.waiting,
             self.intake,  # joins what was read, so that all others see it
             self.variables,
             Reactions(agent, self.derived, self.variables),
@@ -139,6 +145,11 @@ class Core:
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Take readings in, of which the store gave back what `wanted` named."""
         try:
+            if batch.came_us is None:
+                self.timing.look(now_us)
+                if self.agent.clock.holds_back:
+                    self.waiting.put(batch, now_us)
+                    return
             self.intake.handle_batch(batch, now_us)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
             self._guard.failed("a batch", error)
@@ -147,6 +158,10 @@ class Core:
     def refuse(self, batch: Batch) -> None:
         """Refuse a batch that cannot be taken; its source goes on behind it."""
         self.agent.guard.run("a batch", self.intake.refuse, batch)
+
+    def handle_clock(self, reading: ClockReading, now_us: int) -> None:
+        """Take what the machine's clocks say; a driver of one true clock need not tell."""
+        self.timing.read(reading, now_us)
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""

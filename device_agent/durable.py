@@ -12,6 +12,7 @@ from device_agent.intake.held import HeldBatch, HeldBatches
 from device_agent.panes.cache import PAGE
 from device_agent.parts import Publication
 from device_agent.state.store import Store
+from device_agent.timing.waiting import PAGE_BYTES
 
 PRUNE_US = 3_600_000_000
 """Microseconds between two deletions of what is older than the retention: one hour."""
@@ -89,11 +90,29 @@ class Durable:
         core.handle_tick(now_us)
         if core.prepare_commit() or self._taken:
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
+        self._place_waiting(now_us)
         if core.panes.cache.wants_page():
             core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
         if self._prune.is_due(now_us):
-            self.store.prune(core.intake.progress.floor_us)
+            self._forget()
         yield from core.publications(now_us)
+
+    def _place_waiting(self, now_us: int) -> None:
+        """Take in a page of readings that waited for the clock, in one transaction."""
+        waiting = self.core.waiting
+        if waiting.may_be_placed:
+            for row in self.store.waiting(PAGE_BYTES):
+                batch = self.core.agent.guard.run("waiting readings", waiting.take, row, now_us)
+                if batch is not None:
+                    self._take_in(batch, now_us)
+            self._commit()
+
+    def _forget(self) -> None:
+        """Delete what is older than the retention, by a clock that is trusted."""
+        floor_us = self.core.intake.prunable_us()
+        if floor_us is not None:
+            progress = self.core.intake.progress
+            progress.pruned_us = self.store.prune(floor_us, progress.pruned_us)
 
     def commit(self, now_us: int) -> None:
         """Make all durable that was read, and whatever else changed; tell the sources."""

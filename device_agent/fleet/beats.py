@@ -106,7 +106,7 @@ class Beats(Part):
         low_us, panes = beat.low_us, None
         if low_us is not None:
             panes = [low_us // span_us for span_us in self._spans_us]
-        return (panes, replace(beat, number=0, low_us=None))
+        return (panes, replace(beat, number=0, low_us=None, clock_s=None))
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -125,7 +125,8 @@ class Beats(Part):
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self._intake.sources.finished and self._panes.cache.all_landed
+        finished = self._intake.sources.finished and not self._agent.clock.waiting
+        return finished and self._panes.cache.all_landed
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which nothing more will come, None while that is unknown.
@@ -142,7 +143,10 @@ class Beats(Part):
         """Return the next beat."""
         low_us = self.low_us(now_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        return BeatFrame(self._agent.replica, self._beats + 1, low_us, self.done, reports, seq)
+        clock = self._agent.clock
+        clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
+        number, done = self._beats + 1, self.done
+        return BeatFrame(self._agent.replica, number, low_us, done, reports, seq, clock_s)
 
     def _promise(self, beat: BeatFrame) -> None:
         """Let readings behind the low watermark of a beat be late from now on."""

@@ -25,7 +25,7 @@ class GuardedSource(Source):
     """
 
     def __init__(self, source: Source, guard: Guard) -> None:
-        self.name = source.name
+        self.name, self.replayable = source.name, source.replayable
         self._source, self._guard = source, guard
         self._rest_us = FIRST_REST_US
         self._asleep_us: int | None = None

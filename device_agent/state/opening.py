@@ -60,6 +60,9 @@ CREATE TABLE IF NOT EXISTS reading (
     n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
     time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
     source TEXT NOT NULL, seal INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (
+    n INTEGER PRIMARY KEY, boot TEXT NOT NULL, monotonic_us INTEGER NOT NULL,
+    readings INTEGER NOT NULL, batch BLOB NOT NULL, seal INTEGER NOT NULL);
 """
 PAGE_BYTES = 512
 """Bytes of a page, the least that SQLite takes. Some ten pages change in a commit, whatever their

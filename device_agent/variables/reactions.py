@@ -19,7 +19,7 @@ class Reactions(Part):
     name = "reactions"
 
     def __init__(self, agent: Agent, derived: Derived, variables: Variables) -> None:
-        self._plan, self._guard = agent.plan, agent.guard
+        self._plan, self._guard, self._clock = agent.plan, agent.guard, agent.clock
         self._derived = derived
         self._variables = variables
 
@@ -33,5 +33,5 @@ class Reactions(Part):
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 self._guard.failed(f"on_threshold of {self._plan.awaited[index].variable}", error)
             else:
-                self._variables.record(pending, now_us)
+                self._variables.record(pending, self._clock.time_us(now_us))
         self._derived.count_failures()

@@ -349,6 +349,7 @@ class Breaking:
     """A source that raises in every method while it is broken."""
 
     name = "breaking"
+    replayable = True
 
     def __init__(self):
         self.broken, self.asked, self.opened = True, 0, []
