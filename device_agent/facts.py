@@ -3,20 +3,36 @@
 A field that is None says nothing: in changes, the stored value stays; in what was restored, no
 value was stored. In the store, a fact is one row: its name, and its value as JSON.
 
-    >>> facts = Facts(lake="lake-1", settled={"everywhere": Settled("00ff", 3)})
-    >>> Facts.from_rows(facts.rows()) == facts
+    >>> facts = Facts(sinks=(SinkRow("lake", "l-1"),), settled={"everywhere": Settled("00ff", 3)})
+    >>> Facts.from_rows(facts.rows(), facts.member_rows()) == facts
     True
     >>> facts.add(Facts(high_us=7))
-    >>> (facts.lake, facts.high_us, facts.floor_us)
-    ('lake-1', 7, None)
+    >>> (facts.sinks[0].store, facts.high_us, facts.floor_us)
+    ('l-1', 7, None)
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
-from crdts import Membership
+from crdts import Member, Membership, Version
+
+
+class SinkRow(NamedTuple):
+    """A sink as stored; its place among the sinks is its bit, and a place without a name is free.
+
+    Attributes:
+        name: the sink's.
+        store: the id of its store; empty before the first acknowledgement.
+        former: ids of stores that it had before, the last one at the end.
+        silent_us: for how long it was not heard while the agent ran; stored now and then.
+    """
+
+    name: str
+    store: str = ""
+    former: tuple[str, ...] = ()
+    silent_us: int = 0
 
 
 class Settled(NamedTuple):
@@ -34,24 +50,33 @@ class Facts:
         stamp_us: acceptance time of the last reading; no two readings share one.
         high_us: greatest accepted reading time.
         floor_us: readings below it are refused.
+        pruned_us: what lies wholly below it has left the store.
+        trusted_us: the last time that was trusted, within an hour.
+        boots: boot of the machine -> the trusted time less its monotonic clock, latest last.
+        clock: for people, what is wrong with the clock; "" if nothing is.
         promised_us: the greatest low watermark that was published.
         streams: the streams of the program's windows.
         meanings: variable -> the number of the meaning that its values have.
         other_programs: device that runs another program or release -> (program, release).
-        membership: what operators last said of the devices.
-        lake: id of the lake that acknowledged last.
+        membership: what operators last said of the devices; in changes, of those on which they said
+            something new. It is stored as a row for each device.
+        sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
     """
 
     stamp_us: int | None = None
     high_us: int | None = None
     floor_us: int | None = None
+    pruned_us: int | None = None
+    trusted_us: int | None = None
+    boots: dict[str, int] | None = None
+    clock: str | None = None
     promised_us: int | None = None
     streams: tuple[int, ...] | None = None
     meanings: dict[str, int] | None = None
     other_programs: dict[str, tuple[str, str]] | None = None
     membership: Membership | None = None
-    lake: str | None = None
+    sinks: tuple[SinkRow, ...] | None = None
     settled: dict[str, Settled] | None = None
 
     def __bool__(self) -> bool:
@@ -61,30 +86,42 @@ class Facts:
         """Take over what `later` says."""
         for name in _NAMES:
             value = getattr(later, name)
-            if value is not None:
+            if name == "membership" and value is not None and self.membership is not None:
+                self.membership |= value
+            elif value is not None:
                 setattr(self, name, value)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield (name, JSON text) of each fact that is here."""
         for name in _NAMES:
             value = getattr(self, name)
-            if value is not None:
-                plain = value.to_plain() if isinstance(value, Membership) else value
-                yield name, json.dumps(plain)
+            if value is not None and not isinstance(value, Membership):
+                yield name, json.dumps(value)
+
+    def member_rows(self) -> Iterator[tuple[str, int, int, int, int, int]]:
+        """Yield a row of integers for each device that the membership names."""
+        for device, member in (self.membership or Membership()).entries.items():
+            yield device, member.control, int(member.retired), *member.version
 
     @classmethod
-    def from_rows(cls, rows: Iterable[tuple[str, str]]) -> Self:
-        """Return the facts that `rows` gave."""
+    def from_rows(
+        cls, rows: Iterable[tuple[str, str]], members: Iterable[Sequence[Any]] = ()
+    ) -> Self:
+        """Return the facts that `rows` and `member_rows` gave."""
         found = {name: _typed(name, json.loads(text)) for name, text in rows}
-        return cls(**found)
+        entries = {
+            device: Member(control, bool(retired), Version(*version))
+            for device, control, retired, *version in members
+        }
+        return cls(**found, membership=Membership(entries) if entries else None)
 
 
 def _typed(name: str, plain: Any) -> Any:
     """Return a fact's value as its field holds it: JSON knows neither tuples nor classes."""
     if name == "streams":
         return tuple(plain)
-    if name == "membership":
-        return Membership.from_plain({device: tuple(parts) for device, parts in plain.items()})
+    if name == "sinks":
+        return tuple([SinkRow(n, store, tuple(f), silent) for n, store, f, silent in plain])
     if name == "other_programs":
         return {device: (program, release) for device, (program, release) in plain.items()}
     if name == "settled":

@@ -20,6 +20,8 @@ class Batch:
         cursor: where the source resumes once this batch is durable.
         refused: reason -> number of lines that gave no reading.
         done: the source is finished.
+        came_us: when it came, where it had to wait for the clock; readings without a time of their
+            own are placed there.
     """
 
     source: str
@@ -30,9 +32,24 @@ class Batch:
     cursor: str | None = None
     refused: dict[str, int] = field(default_factory=dict)
     done: bool = False
+    came_us: int | None = None
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def split(self) -> list["Batch"]:
+        """Return a batch for each reading; none where the columns are not equally long."""
+        columns = (self.names, self.times_us, self.values, self.tags)
+        if len({len(column) for column in columns}) > 1:
+            return []
+        came_us = self.came_us
+        return [
+            Batch(
+                *(self.source, [name], [time_us], [value], [tags], self.cursor, {}, self.done),
+                came_us=None if came_us is None else came_us + place,
+            )
+            for place, (name, time_us, value, tags) in enumerate(zip(*columns, strict=True))
+        ]
 
     @property
     def is_uniform(self) -> bool:

@@ -11,14 +11,15 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import ReadingRow
+from device_agent.guard import reason_of
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
-from device_agent.intake.progress import IntakeProgress
+from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
-from device_agent.state.counters import error_text
 from device_agent.variables.variables import Variables
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.updates import Mutation, run_handlers
@@ -56,19 +57,24 @@ class OneByOne:
         Returns:
             The greatest own time that was accepted, and whether readings were stamped.
         """
-        high_us, stamped = None, False
+        high_us, stamped, came_us = None, False, batch.came_us
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
             try:
-                quantised = self._routes[name].quantise(value)
-            except (KeyError, Refused) as error:
-                pending.refuse("unknown event" if isinstance(error, KeyError) else str(error))
+                route = self._routes.get(name)
+                if route is None:
+                    pending.refuse("unknown event")
+                    continue
+                quantised = route.quantise(value)
+                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
+            except BaseException as error:  # noqa: BLE001 - a source may give anything
+                _refuse(pending, error)
                 continue
-            time_us = self._accept_one(pending, name, own_us, tags, quantised)
             if time_us is None:
                 continue
             if own_us is None:
                 stamped = True
+                came_us = None if came_us is None else came_us + 1
             elif high_us is None or own_us > high_us:
                 high_us = own_us
             if self._keep_readings:
@@ -77,23 +83,28 @@ class OneByOne:
                 pending.readings.append(row)
         return high_us, stamped
 
-    def _accept_one(  # noqa: C901 - the path that every single reading takes
+    def _accept_one(  # noqa: C901, PLR0915 - the path that every single reading takes
         self,
         pending: PendingBatch,
         name: str,
         own_us: int | None,
+        came_us: int | None,
         tags: Mapping[str, str],
         quantised: int,
     ) -> int | None:
         """Accept a reading and return its time, or count why not and return None."""
-        progress, block = self._progress, None
-        stamp_us = max(pending.now_us, progress.stamp_us + 1)
-        time_us = stamp_us if own_us is None else own_us
+        progress, block, clock_us = self._progress, None, pending.clock_us
+        next_us = progress.stamp_us + 1
+        stamp_us = next_us if clock_us <= next_us <= clock_us + STAMP_AHEAD_US else clock_us
+        placed_us = stamp_us if came_us is None else came_us
+        time_us = placed_us if own_us is None else own_us
         if time_us < progress.floor_us:
             pending.counted["too_late"] += 1
             return None
         if own_us is not None:
-            if own_us > pending.now_us + self._max_skew_us:
+            if type(own_us) is not int:
+                raise TypeError(f"a time in microseconds is an integer, not {own_us!r}")
+            if own_us > clock_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None
             block = self._identities.at(name, self._text_of(tags) if tags else "", own_us)
@@ -132,15 +143,16 @@ class OneByOne:
             builders = [self._builder(pending, to, event, time_us) for to in route.targets]
             for builder in builders:
                 if not builder.prechecked:
-                    builder.with_sample(quantised, time_us)
+                    builder.try_sample(quantised, time_us)
             if route.needs_event or route.validate_each:
                 changes = self._changes_of(route, event, quantised, time_us)
                 self._variables.apply(changes, pending.updates)
             else:
                 for variable in route.collecting:
                     pending.updates.extend(variable.name, "", (quantised,), (time_us,))
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            pending.refuse(f"program: {error_text(error)}")
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            pending.refuse(f"program: {reason_of(error)}")
             return False
         for builder in builders:
             builder.add(quantised, time_us)
@@ -163,7 +175,16 @@ class OneByOne:
         where = (stream, key, time_us - time_us % span_us)
         builder = pending.builders.get(where)
         if builder is None:
-            held = self._panes.partial(self._panes.own(*where))
+            pane = self._panes.own(*where)
+            held = self._panes.partial(pane)
+            if held is None and not self._panes.is_known(pane, span_us):
+                raise ValueError(f"key of {window.name!r}: {key!r} is not what it gave before")
             builder = PaneBuilder(window, held, infallible=infallible)
             pending.builders[where] = builder
         return builder
+
+
+def _refuse(pending: PendingBatch, error: BaseException) -> None:
+    pass_interrupt(error)
+    known = isinstance(error, Refused)
+    pending.refuse(str(error) if known else f"broken: {reason_of(error)}")
