@@ -134,10 +134,10 @@ class PaneDelivery(Part):
         return changes
 
     def take_notes(self) -> Changes | None:
-        notes, answered = self.sinks.take_notes(), self.memory.take_notes()
-        if notes is None or answered is None:
-            return notes or answered
-        notes.add(answered)
+        notes, answered = self.sinks.take_notes(), self.memory.answered
+        if answered:
+            notes, self.memory.answered = notes or Changes(), {}
+            notes.add(Changes(panes=answered))
         return notes
 
     def committed(self) -> None:

@@ -63,7 +63,10 @@ class Panes:
         bits: of all sinks: for them, an entry that changes is dirty.
         seq: the newest seq that this replica gave to an entry; 0 before the first.
         high_us: how far the readings' own time has come: panes that end before are over.
+        answered: entries of which only a sink's answer is new, which is worth no commit of its own
+            where readings wait for one, too: after a crash they are sent again, and count once.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
+        recalled: entries that the store was asked for before the batch that is taken in.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -74,11 +77,10 @@ class Panes:
         self.bits = 0
         self.seq = 0
         self.evicted_us = NEVER_US
+        self.recalled: Collection[PaneId] = ()
         self.high_us = NEVER_US
         self._changes = Changes()
-        # What a sink answered is worth no commit of its own where readings wait for one, too: after
-        # a crash the entry is sent again, and counts once.
-        self._answered: dict[PaneId, PaneRow] = {}
+        self.answered: dict[PaneId, PaneRow] = {}
         self._answers_wait = agent.settings.commit_every_us > 0
 
     @property
@@ -97,6 +99,10 @@ class Panes:
         rest = (stream, "", replica.incarnation, replica.nonce)
         return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
 
+    def is_known(self, pane: PaneId, span_us: int) -> bool:
+        """Return whether it is known that an entry which is not here is not in the store either."""
+        return pane.pane_us + span_us > self.evicted_us or pane in self.recalled
+
     def partial(self, pane: PaneId) -> Partial | None:
         """Return what an entry holds; None where it is not begun."""
         entry = self.entries.get(pane)
@@ -109,19 +115,26 @@ class Panes:
 
     def fold_in(self, pane: PaneId, partial: Partial, now_us: int) -> None:
         """Fold new readings, as one partial, into this replica's entry."""
-        window = self._windows[pane.stream]
+        entry = self.entries.get(pane)
+        if entry is not None:
+            partial = self._windows[pane.stream].fold.combine(entry.partial, partial)
+        self.put(pane, partial, now_us)
+
+    def put(self, pane: PaneId, partial: Partial, now_us: int) -> None:
+        """Let this replica's entry hold a partial, whatever it held."""
         entry = self.entries.get(pane)
         self.seq += 1
         if entry is None:
-            row = PaneRow(self.seq, pane.pane_us + window.span_us, partial, self.bits)
+            end_us = pane.pane_us + self._windows[pane.stream].span_us
+            row = PaneRow(self.seq, end_us, partial, self.bits)
             entry = self.entries[pane] = PaneEntry(row, now_us + PATIENCE_US)
         else:
-            entry.seq, entry.partial = self.seq, window.fold.combine(entry.partial, partial)
+            entry.seq, entry.partial = self.seq, partial
             if entry.tries or not entry.dirty:
                 entry.tries, entry.due_us = 0, now_us + PATIENCE_US
             entry.dirty, entry.refused = self.bits, 0
         self.dirty.add(pane)
-        self._answered.pop(pane, None)
+        self.answered.pop(pane, None)
         self._changes.panes[pane] = entry.row()
 
     def fold_in_column(self, panes: list[PaneId], partials: list[Partial], now_us: int) -> None:
@@ -204,9 +217,9 @@ class Panes:
         else:
             self.dirty.discard(pane)
         if may_wait and pane not in self._changes.panes:
-            self._answered[pane] = entry.row()
+            self.answered[pane] = entry.row()
         else:
-            self._answered.pop(pane, None)
+            self.answered.pop(pane, None)
             self._changes.panes[pane] = entry.row()
 
     def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> int:
@@ -214,7 +227,7 @@ class Panes:
         before = len(self.dirty)
         for pane, stored in rows:
             if pane not in self.entries:
-                row = self._answered.get(pane, stored)
+                row = self.answered.get(pane, stored)
                 self.entries[pane] = PaneEntry(row, NEVER_US)
                 if row.dirty:
                     self.dirty.add(pane)
@@ -231,14 +244,7 @@ class Panes:
         if not self._changes.panes:
             return None
         taken, self._changes = self._changes, Changes()
-        if self._answered:
-            taken.panes = self._answered | taken.panes
-            self._answered = {}
-        return taken
-
-    def take_notes(self) -> Changes | None:
-        """Return the entries of which only a sink's answer is new; None without any."""
-        if not self._answered:
-            return None
-        taken, self._answered = Changes(panes=self._answered), {}
+        if self.answered:
+            taken.panes = self.answered | taken.panes
+            self.answered = {}
         return taken
