@@ -52,6 +52,7 @@ class Intake(Part):
         identities: which readings are known.
         sources: how far each source has been read.
         progress: how far the readings have come.
+        read_us: when the last reading came, taken in or held.
         held_since_us: when the first reading came that is held for the next commit; None: none is.
         column_least: batches of fewer readings are taken one by one.
     """
@@ -70,6 +71,7 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
         self.held_since_us: int | None = None
+        self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
         complete = len(restored.last_blocks) <= KEPT_STREAMS
         self.identities = Identities(reversed(newest), complete=complete)
