@@ -41,7 +41,7 @@ binaries = st.binary(max_size=40)
 
 @st.composite
 def blocks(draw, most=6):
-    length, width = draw(st.integers(1, most)), draw(st.integers(0, 5))
+    length, width = draw(st.integers(1, most)), draw(st.integers(1, 5))
     span_us = draw(st.sampled_from([1, 10_000_000, 60_000_000, 2**57]))
     panes = st.integers(-(2**57) // span_us, 2**57 // span_us)
 
