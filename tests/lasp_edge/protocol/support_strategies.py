@@ -41,7 +41,7 @@ binaries = st.binary(max_size=40)
 
 @st.composite
 def blocks(draw, most=6):
-    length, width = draw(st.integers(1, most)), draw(st.integers(1, 5))
+    length, width = draw(st.integers(1, most)), draw(st.integers(0, 5))
     span_us = draw(st.sampled_from([1, 10_000_000, 60_000_000, 2**57]))
     panes = st.integers(-(2**57) // span_us, 2**57 // span_us)
 
@@ -73,7 +73,10 @@ def variable_frames(draw):
     def column(values):
         return tuple(draw(st.lists(values, min_size=length, max_size=length)))
 
-    columns = [column(draw(st.sampled_from([parts, binaries]))) for _ in range(draw(seqs) % 5)]
+    columns = [
+        column(draw(st.sampled_from([parts, binaries])))
+        for _ in range(max(draw(seqs) % 5, bool(keys)))
+    ]
     if stream == 0:
         columns = [column(binaries)]
     changed = column(st.integers(0, number))
