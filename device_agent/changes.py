@@ -138,6 +138,7 @@ class Restored:
 
     Attributes:
         incarnation: the greatest known of this device; 0 for a new store.
+        replicas: (incarnation, nonce) of the lives that this store has seen, the last ones.
         variables: name -> key -> encoded parts, whose join is the state.
         sources: cursors and watermarks by source name.
         counters: totals by name.
@@ -146,6 +147,7 @@ class Restored:
     """
 
     incarnation: int = 0
+    replicas: frozenset[tuple[int, int]] = frozenset()
     variables: dict[str, dict[str, list[bytes]]] = field(default_factory=dict)
     sources: dict[str, SourceRow] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)

@@ -24,9 +24,10 @@ from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.fence import Fence
 from device_agent.fleet.members import Members
 from device_agent.fleet.results import Results
-from device_agent.fleet.succession import Succession
+from device_agent.fleet.witnessing import Witnessing
 from device_agent.intake.batch import Batch
 from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
@@ -93,15 +94,19 @@ class Core:
         self.variables = Variables(agent, self.samples, self.derived)
         memory = Panes(agent)
         self.intake = Intake(agent, restored, memory, self.variables)
-        self.panes = PaneDelivery(agent, memory, lambda: self.intake.sources.finished)
+        self.fence = Fence(agent, restored, self.intake, self._succeed)
+        self.panes = PaneDelivery(
+            agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
+        )
         folds, states = self.samples.published, self.variables.shared_states
         self.exchange = Exchange(agent, [*folds.values(), *states.values()])
         self.members = Members(agent, self.samples.set_membership)
         self.agreements = Agreements(agent, self.exchange, self.members)
-        self.beats = Beats(agent, self.exchange, self.intake, self.panes)
+        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, self.samples, self.agreements, self.derived)
         self.parts: tuple[Part, ...] = (
-            Succession(agent, self._succeed),  # may let all others go on as another replica
+            self.fence,  # may let all others go on as another replica; all wait for it
+            Witnessing(agent, self.fence),
             self.intake,  # joins what was read, so that all others see it
             self.variables,
             Reactions(agent, self.derived, self.variables),
@@ -122,6 +127,7 @@ class Core:
         # Both are asked at every commit, and most parts have nothing to say to them.
         self._changing = _overriding(self.parts, "take_changes")
         self._remembering = _overriding(self.parts, "committed")
+        self._refusing = _overriding(self.parts, "refusal")
         self._notes = Timer(NOTES_US)
         self._uncommitted = Changes()
         self.connected = False
@@ -157,7 +163,11 @@ class Core:
             self.counters.note("frame: on another's topic")
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
-        """Give a frame to every part that takes its kind."""
+        """Give a frame to every part that takes its kind, unless a part refuses it for all."""
+        reason = self._refusal(frame, now_us)
+        if reason is not None:
+            self.counters.note(f"frame: {reason}")
+            return
         for part, handler in self._handlers.get(type(frame), ()):
             try:
                 handler(frame, now_us)
@@ -165,6 +175,18 @@ class Core:
                 self.counters.note(f"frame: {error}")
             except Exception as error:  # noqa: BLE001 - no message may end an agent
                 self._failed(part, type(frame).__name__, error)
+
+    def _refusal(self, frame: Frame, now_us: int) -> str | None:
+        """Return why no part may take a frame; None if it may be taken."""
+        for part in self._refusing:
+            try:
+                reason = part.refusal(frame, now_us)
+            except Exception as error:  # noqa: BLE001 - no message may end an agent
+                self._failed(part, "refusal", error)
+                continue
+            if reason is not None:
+                return reason
+        return None
 
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish everything of this device again."""
@@ -223,6 +245,8 @@ class Core:
                 yield from part.publications(now_us)
             except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
                 self._failed(part, "publications", error)
+            if part.closed:
+                return
 
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
@@ -235,7 +259,7 @@ class Core:
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self.beats.done
+        return self.beats.done and not self.fence.closed
 
     def report(self) -> dict[str, Any]:
         """Return the state of the agent as plain data, for people and for tests."""

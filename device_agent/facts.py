@@ -40,6 +40,9 @@ class Facts:
         membership: what operators last said of the devices.
         lake: id of the lake that acknowledged last.
         settled: dynamic fold -> what the fleet last agreed on.
+        highs: id of a source -> greatest own time and number of the readings that were accepted;
+            number and least own time of those that nobody has confirmed yet.
+        doubts: id of a source -> up to which own time its readings are doubtful.
     """
 
     stamp_us: int | None = None
@@ -51,6 +54,8 @@ class Facts:
     membership: Membership | None = None
     lake: str | None = None
     settled: dict[str, Settled] | None = None
+    highs: dict[str, list[int]] | None = None
+    doubts: dict[str, int] | None = None
 
     def __bool__(self) -> bool:
         return self != _NO_FACTS

@@ -133,15 +133,21 @@ class Runtime:
             self._hear(event)
         if self._stop_sources:
             self._end_sources()
-        for source in self._sources:
+        for source in self._readable():
             self._read(source)
         at_us = now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
             self._reporter.tell(self._core, at_us)
 
+    def _readable(self) -> list[Source]:
+        """Return the sources that may be read: a new process must know first who it was before."""
+        if self._core.fence.lets_read:
+            return self._sources
+        return [source for source in self._sources if not source.has_own_times]
+
     def _wait_s(self, at_us: int) -> float:
-        dues = [self._tick_us, *(source.due_us(at_us) for source in self._sources)]
+        dues = [self._tick_us, *(source.due_us(at_us) for source in self._readable())]
         soonest_us = min(due for due in dues if due is not None)
         return min(max(0.0, (soonest_us - at_us) / SECOND_US), LONGEST_WAIT_S)
 
@@ -183,8 +189,9 @@ class Runtime:
         self._tick_us = 0
 
     def _close(self) -> None:
-        goodbye = self._core.beats.presence(online=False)
-        self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
+        if not self._core.fence.closed:
+            goodbye = self._core.beats.presence(online=False)
+            self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
         for source in self._sources:
             source.close()

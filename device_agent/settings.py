@@ -18,6 +18,8 @@ class Settings:
         lateness_us: how much later than the newest reading an older one may still come without
             being called late; the low watermark stays this far behind.
         max_skew_us: a reading further ahead of the clock than this is refused.
+        fence_wait_us: a new process asks its peers and the landers who the device was before, and
+            waits so long for an answer, at most; 0: it does not ask.
         keep_readings: accepted readings are stored as read.
     """
 
@@ -27,4 +29,5 @@ class Settings:
     retain_us: int = 7 * 86_400 * SECOND_US
     lateness_us: int = 5 * SECOND_US
     max_skew_us: int = 300 * SECOND_US
+    fence_wait_us: int = 5 * SECOND_US
     keep_readings: bool = False

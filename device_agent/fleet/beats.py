@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from device_agent.agent import Agent
 from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.fence import Fence
 from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import NEVER_US
@@ -29,17 +30,24 @@ class Beats(Part):
         exchange: the variables that a beat reports, and when a beat is due.
         intake: tells how far the sources are.
         panes: tells what has landed.
+        fence: tells how far the sources have come, for all who may be asked one day.
     """
 
     name = "beats"
 
     def __init__(
-        self, agent: Agent, exchange: Exchange, intake: Intake, panes: PaneDelivery
+        self,
+        agent: Agent,
+        exchange: Exchange,
+        intake: Intake,
+        panes: PaneDelivery,
+        fence: Fence,
     ) -> None:
         self._agent = agent
         self._exchange = exchange
         self._intake = intake
         self._panes = panes
+        self._fence = fence
         self._last: BeatFrame | None = None
         self._announced = False
         self._beats = self._presences = self._unchanged = 0
@@ -100,7 +108,9 @@ class Beats(Part):
         if low_us is not None:
             progress.promised_us = max(progress.promised_us, low_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        return BeatFrame(self._agent.replica, self._beats + 1, low_us, self.done, reports, seq)
+        highs = self._fence.told_highs()
+        number, said = self._beats + 1, (low_us, self.done, reports, seq)
+        return BeatFrame(self._agent.replica, number, *said, highs=highs)
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""

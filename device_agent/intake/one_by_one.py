@@ -50,8 +50,15 @@ class OneByOne:
         self._max_skew_us = agent.settings.max_skew_us
         self._keep_readings = agent.settings.keep_readings
 
-    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool]:
+    def accept(
+        self, batch: Batch, pending: PendingBatch, doubt_us: int | None = None
+    ) -> tuple[int | None, bool]:
         """Accept what is acceptable of a batch.
+
+        Args:
+            batch: the readings.
+            pending: takes what they bring.
+            doubt_us: readings with an own time up to it that are not known are doubtful.
 
         Returns:
             The greatest own time that was accepted, and whether readings were stamped.
@@ -63,6 +70,9 @@ class OneByOne:
                 quantised = self._routes[name].quantise(value)
             except (KeyError, Refused) as error:
                 pending.refuse("unknown event" if isinstance(error, KeyError) else str(error))
+                continue
+            if own_us is not None and doubt_us is not None and own_us <= doubt_us:
+                self._count_doubtful(pending, name, own_us, tags, quantised)
                 continue
             time_us = self._accept_one(pending, name, own_us, tags, quantised)
             if time_us is None:
@@ -76,6 +86,21 @@ class OneByOne:
                 row = ReadingRow(at_us, name, time_us, value, quantised, text, batch.source)
                 pending.readings.append(row)
         return high_us, stamped
+
+    def _count_doubtful(
+        self,
+        pending: PendingBatch,
+        name: str,
+        own_us: int,
+        tags: Mapping[str, str],
+        quantised: int,
+    ) -> None:
+        """Count a reading that an earlier life may have accepted, which this store forgot."""
+        if own_us < self._progress.floor_us:
+            pending.counted["too_late"] += 1
+            return
+        block = self._identities.at(name, self._text_of(tags), own_us)
+        pending.counted["repeated" if block.holds(own_us, quantised) else "doubtful"] += 1
 
     def _accept_one(  # noqa: C901 - the path that every single reading takes
         self,

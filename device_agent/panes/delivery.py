@@ -18,6 +18,7 @@ from device_agent.panes.panes import Panes
 from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.frames import AckFrame, PaneFrame
 from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
 
@@ -33,6 +34,7 @@ class PaneDelivery(Part):
         agent: what all parts share.
         panes: the entries in memory.
         is_finished: tells whether all sources are finished: then entries need not be due.
+        highs: tells how far the sources have come.
 
     Attributes:
         memory: the entries in memory.
@@ -43,11 +45,18 @@ class PaneDelivery(Part):
 
     name = "panes"
 
-    def __init__(self, agent: Agent, panes: Panes, is_finished: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        panes: Panes,
+        is_finished: Callable[[], bool],
+        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+    ) -> None:
         self._agent = agent
         self.memory = panes
         self.flights = Flights(Random(agent.replica.nonce))
         self._is_finished = is_finished
+        self._highs = highs
         self._facts = Facts()
         self.lake = agent.facts.lake
         self.cache = PaneCache(panes, lambda pane: self.flights.seq_of(pane) is not None)
@@ -135,7 +144,8 @@ class PaneDelivery(Part):
         blocks = tuple([self._block(*group, members) for group, members in groups.items()])
         self.memory.was_sent(panes, now_us)
         sent = [(pane, self.memory.entries[pane].seq) for pane in panes]
-        return PaneFrame(self._agent.replica, self.flights.launch(sent, now_us), blocks)
+        number = self.flights.launch(sent, now_us)
+        return PaneFrame(self._agent.replica, number, blocks, self._highs())
 
     def _block(self, stream: int, incarnation: int, nonce: int, panes: list[PaneId]) -> PaneEntries:
         entries = [self.memory.entries[pane] for pane in panes]

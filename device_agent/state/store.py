@@ -40,6 +40,9 @@ from device_agent.state.sealed import (
 )
 from lasp_edge.errors import NotFound, UsageError
 
+KEPT_LIVES = 1_000
+"""Lives of the device that an agent remembers, the last ones: 0.1 MB. Who speaks of an earlier one
+speaks of a later one, too."""
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
 
@@ -127,9 +130,10 @@ class Store:
     def restored(self) -> Restored:
         """Return what an agent starts with."""
         restored = Restored()
-        restored.incarnation = max(
-            [row[0] for row in self._rows("SELECT * FROM replica")], default=0
-        )
+        newest = "SELECT * FROM replica ORDER BY incarnation DESC LIMIT ?"
+        last = self._rows(newest, (KEPT_LIVES,))
+        restored.replicas = frozenset((incarnation, nonce) for incarnation, nonce, _ in last)
+        restored.incarnation = max(restored.replicas, default=(0, 0))[0]
         for name, key, _, part in self._rows("SELECT * FROM variable ORDER BY name, key, n"):
             restored.variables.setdefault(name, {}).setdefault(key, []).append(part)
         for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):

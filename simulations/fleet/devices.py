@@ -5,6 +5,7 @@ All that the simulation reads out of a core, it reads here.
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 from crdts import Membership
@@ -31,6 +32,7 @@ class SimulatedDevice:
         self.durable: Durable | None = None
         self.cut_steps = 0
         self._directory = directory
+        self._image = directory.with_suffix(".image")
         self._plan = plan
         self._settings = settings
 
@@ -46,6 +48,19 @@ class SimulatedDevice:
         if self.durable is not None:
             self.durable.store.close()
             self.durable = None
+
+    def lose_store(self) -> None:
+        """Lose all that a device keeps, while it is switched off."""
+        rmtree(self._directory)
+
+    def save_image(self) -> None:
+        """Copy all that a device keeps, while it is switched off."""
+        copytree(self._directory, self._image, dirs_exist_ok=True)
+
+    def restore_image(self) -> None:
+        """Put the copy in place of all that a device keeps, while it is switched off."""
+        self.lose_store()
+        copytree(self._image, self._directory)
 
     @property
     def core(self) -> Core:

@@ -6,6 +6,7 @@ from crdts import Frontier, Membership, Replica
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
+from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import AckFrame, BeatFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
@@ -49,7 +50,7 @@ class SimulatedLander:
         """All member commands that were taken."""
         return self._acceptance.membership
 
-    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | None:
+    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | VouchFrame | None:
         """Take a message; return what its sender is told of it.
 
         A device of which nothing has landed is told the lake's id: it may know another one.
@@ -60,6 +61,9 @@ class SimulatedLander:
         for rows in accepted.rows:
             if isinstance(rows, PaneRows):
                 self._join(rows)
+        for hello in accepted.hellos.values():
+            self._acks_sent += 1
+            return self._acceptance.witness.vouch(LANDER, self._acks_sent, hello)
         for replica, numbers in accepted.frames.items():
             return self._acknowledgement(replica, *numbers)
         if not accepted.promises.entries:
