@@ -9,6 +9,9 @@ from lasp_edge.folds.columns import Partial
 
 VariableId = tuple[str, str]
 """A variable's name, and a key of it; "" where it has no keys."""
+StoredId = tuple[int, str]
+"""The same in the store, where a variable's meaning has a number: what was stored under another
+meaning of the variable has another name."""
 
 
 BLOCK_US = 120_000_000
@@ -79,6 +82,7 @@ class Changes:
         replica: this replica, if it is new: it is stored before it writes anything.
         identities: packed identities of a block.
         panes: pane entries.
+        meanings: number of a new meaning -> the variable's name, and the meaning as text.
         deltas: encoded deltas of variables, each with its place after the whole state.
         states: whole encoded variables, in place of all that was stored; None: the key is gone.
         sources: cursors and watermarks.
@@ -91,8 +95,9 @@ class Changes:
     replica: Replica | None = None
     identities: dict[BlockId, bytes] = field(default_factory=dict)
     panes: dict[PaneId, PaneRow] = field(default_factory=dict)
-    deltas: dict[VariableId, list[tuple[int, bytes]]] = field(default_factory=dict)
-    states: dict[VariableId, bytes | None] = field(default_factory=dict)
+    meanings: dict[int, tuple[str, str]] = field(default_factory=dict)
+    deltas: dict[StoredId, list[tuple[int, bytes]]] = field(default_factory=dict)
+    states: dict[StoredId, bytes | None] = field(default_factory=dict)
     sources: dict[str, SourceRow] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
@@ -119,6 +124,7 @@ class Changes:
         if later.all_dirty:
             self.make_all_dirty()
         self.panes = self.panes | later.panes if self.panes else later.panes
+        self.meanings.update(later.meanings)
         for where in later.states:
             self.deltas.pop(where, None)  # the whole state is later than these
         for where, parts in later.deltas.items():
@@ -139,7 +145,8 @@ class Restored:
     Attributes:
         incarnation: the greatest known of this device; 0 for a new store.
         replicas: (incarnation, nonce) of the lives that this store has seen, the last ones.
-        variables: name -> key -> encoded parts, whose join is the state.
+        meanings: number -> the variable's name, and the meaning as text.
+        variables: number of the meaning -> key -> encoded parts, whose join is the state.
         sources: cursors and watermarks by source name.
         counters: totals by name.
         facts: single values.
@@ -148,8 +155,14 @@ class Restored:
 
     incarnation: int = 0
     replicas: frozenset[tuple[int, int]] = frozenset()
-    variables: dict[str, dict[str, list[bytes]]] = field(default_factory=dict)
+    meanings: dict[int, tuple[str, str]] = field(default_factory=dict)
+    variables: dict[int, dict[str, list[bytes]]] = field(default_factory=dict)
     sources: dict[str, SourceRow] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     last_blocks: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def stored(self, variable: str) -> dict[str, list[bytes]]:
+        """Return the encoded parts of a variable by key, under the meaning that it has now."""
+        number = (self.facts.meanings or {}).get(variable)
+        return {} if number is None else self.variables.get(number, {})

@@ -31,6 +31,14 @@ class Timer:
             self._next_us = now_us + self._every_us
         return due
 
+    def is_over(self, now_us: int) -> bool:
+        """Return whether it is due; it stays so until `begin`."""
+        return is_time(now_us, self._next_us, self._every_us)
+
+    def begin(self, now_us: int) -> None:
+        """Let it be due after the interval."""
+        self._next_us = now_us + self._every_us
+
     def restart(self) -> None:
         """Let it be due at once."""
         self._next_us = 0

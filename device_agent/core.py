@@ -26,6 +26,7 @@ from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.fence import Fence
 from device_agent.fleet.members import Members
+from device_agent.fleet.programs import Programs
 from device_agent.fleet.results import Results
 from device_agent.fleet.witnessing import Witnessing
 from device_agent.intake.batch import Batch
@@ -47,7 +48,8 @@ from lasp_edge.protocol.kinds import Subscriber, decode, subscriptions, topic_of
 from lasp_edge.protocol.topics import Topics
 
 NOTES_US = 10_000_000
-"""Microseconds that notes, which are worth no commit of their own, wait for another one."""
+"""Microseconds that notes, which are worth no commit of their own, wait for another one; twice as
+long as readings do, where these wait longer."""
 
 
 class Core:
@@ -85,7 +87,7 @@ class Core:
             settings or Settings(),
             Topics(fleet or plan.name),
             Counters(restored.counters),
-            Stored(restored.variables),
+            Stored(restored, plan.meanings),
             restored.facts,
         )
         self.counters = agent.counters
@@ -95,6 +97,7 @@ class Core:
         memory = Panes(agent)
         self.intake = Intake(agent, restored, memory, self.variables)
         self.fence = Fence(agent, restored, self.intake, self._succeed)
+        self.witnessing = Witnessing(agent, self.fence)
         self.panes = PaneDelivery(
             agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
         )
@@ -106,7 +109,7 @@ class Core:
         self.results = Results(agent, self.samples, self.agreements, self.derived)
         self.parts: tuple[Part, ...] = (
             self.fence,  # may let all others go on as another replica; all wait for it
-            Witnessing(agent, self.fence),
+            self.witnessing,
             self.intake,  # joins what was read, so that all others see it
             self.variables,
             Reactions(agent, self.derived, self.variables),
@@ -117,6 +120,7 @@ class Core:
             self.results,
             self.agreements,
             self.members,
+            Programs(agent, lambda: self.members.membership.retired),
             agent.stored,  # has what those before it changed
             agent.counters,
         )
@@ -128,7 +132,7 @@ class Core:
         self._changing = _overriding(self.parts, "take_changes")
         self._remembering = _overriding(self.parts, "committed")
         self._refusing = _overriding(self.parts, "refusal")
-        self._notes = Timer(NOTES_US)
+        self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
         self._uncommitted = Changes()
         self.connected = False
 
@@ -215,7 +219,8 @@ class Core:
                 part.tick(now_us)
             except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
                 self._failed(part, "tick", error)
-        if self._notes.is_due(now_us) or self.prepare_commit():
+        if self._notes.is_over(now_us) or self.prepare_commit():
+            self._notes.begin(now_us)
             for part in self.parts:
                 notes = part.take_notes()
                 if notes:

@@ -36,7 +36,8 @@ class Facts:
         floor_us: readings below it are refused.
         promised_us: the greatest low watermark that was published.
         streams: the streams of the program's windows.
-        key_versions: variable with keys -> the version of its key function.
+        meanings: variable -> the number of the meaning that its values have.
+        other_programs: device that runs another program or release -> (program, release).
         membership: what operators last said of the devices.
         lake: id of the lake that acknowledged last.
         settled: dynamic fold -> what the fleet last agreed on.
@@ -50,7 +51,8 @@ class Facts:
     floor_us: int | None = None
     promised_us: int | None = None
     streams: tuple[int, ...] | None = None
-    key_versions: dict[str, int] | None = None
+    meanings: dict[str, int] | None = None
+    other_programs: dict[str, tuple[str, str]] | None = None
     membership: Membership | None = None
     lake: str | None = None
     settled: dict[str, Settled] | None = None
@@ -88,6 +90,8 @@ def _typed(name: str, plain: Any) -> Any:
         return tuple(plain)
     if name == "membership":
         return Membership.from_plain({device: tuple(parts) for device, parts in plain.items()})
+    if name == "other_programs":
+        return {device: (program, release) for device, (program, release) in plain.items()}
     if name == "settled":
         return {fold: Settled(*parts) for fold, parts in plain.items()}
     return plain

@@ -1,9 +1,9 @@
 """The agent's process: it gives the core the clock, random numbers, the broker and the sources.
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
-whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
-durable. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
-gossiping until everything has landed.
+whichever comes first, and drives `Durable`. A batch is acknowledged to its source when it is
+durable, which may be some batches later. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the
+sources, so that the agent goes on gossiping until everything has landed.
 """
 
 import json
@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random, SystemRandom
 from types import FrameType
 from typing import Any
@@ -21,12 +22,15 @@ from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
 from device_agent.sources.source import Source
-from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Will
+from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
+from lasp_edge.protocol.kinds import is_left_to_operators
 
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
 """Seconds after which the loop looks at its sources and signals again, at the latest."""
+LONGEST_PERIOD_US = 500_000
+"""Microseconds between two ticks, at most: what others ask for waits no longer."""
 RETRY_US = 100_000
 """Microseconds until what the link did not take is offered again: a broker's answer is faster."""
 
@@ -53,10 +57,10 @@ class Reporter:
         self._timer = Timer(every_us)
         self._write = write
 
-    def tell(self, core: Core, at_us: int, *, now: bool = False) -> None:
-        """Report if it is time, or at once."""
+    def tell(self, core: Core, at_us: int, trouble: str | None, *, now: bool = False) -> None:
+        """Report if it is time, or at once; `trouble` is what keeps messages from passing."""
         if now or self._timer.is_due(at_us):
-            self._write(core.report())
+            self._write(core.report() | {"trouble": trouble})
 
 
 def write_json(report: dict[str, Any]) -> None:
@@ -73,6 +77,7 @@ class Runtime:
         sources: where readings come from.
         reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
+        seal: signs what is published, and checks what comes in; None for neither.
     """
 
     def __init__(
@@ -83,6 +88,7 @@ class Runtime:
         reporter: Reporter,
         *,
         exit_when_done: bool = False,
+        seal: Seal | None = None,
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
@@ -96,10 +102,14 @@ class Runtime:
             subscriptions=core.subscriptions(),
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=Random(core.replica.nonce),
+            seal=seal,
+            expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )
+        self._is_sealed = seal is not None
+        self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
-        self._period_us = core.agent.settings.interval_us // 2
+        self._period_us = min(core.agent.settings.interval_us // 2, LONGEST_PERIOD_US)
         self._tick_us = 0
 
     def open(self) -> None:
@@ -121,8 +131,9 @@ class Runtime:
             while self._stop_signal is None and not (self._exit_when_done and self._core.done):
                 self._turn()
             self._core.handle_stop()
+            self._durable.commit(now_us())
             self._tick(now_us())
-            self._reporter.tell(self._core, now_us(), now=True)
+            self._reporter.tell(self._core, now_us(), self.link.trouble, now=True)
         finally:
             self._close()
         return self._stop_signal or 0
@@ -138,7 +149,7 @@ class Runtime:
         at_us = now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
-            self._reporter.tell(self._core, at_us)
+            self._reporter.tell(self._core, at_us, self.link.trouble)
 
     def _readable(self) -> list[Source]:
         """Return the sources that may be read: a new process must know first who it was before."""
@@ -159,22 +170,33 @@ class Runtime:
             self._core.handle_connected(now_us())
             self._tick_us = 0
         elif isinstance(event, Disconnected):
-            log.warning("disconnected: %s", event.reason)
+            log.info("disconnected: %s", event.reason)  # the link says what keeps it away
             self._core.handle_disconnected()
 
     def _read(self, source: Source) -> None:
         batch = source.poll(now_us())
         if batch is None:
             return
-        self._durable.read(batch, now_us())
-        source.acknowledge(batch.cursor)
+        durable = partial(source.acknowledge, batch.cursor)
+        self._durable.read(batch, now_us(), durable, is_pressing=source.is_full)
         if batch.done:
             log.info("%s: finished", source.name)
 
+    def _count_dropped(self) -> None:
+        """Let `status` show which messages the link dropped, and why."""
+        dropped = dict(self.link.counts.dropped)
+        for reason, total in dropped.items():
+            if total > self._dropped.get(reason, 0):
+                self._core.counters.note(f"frame: {reason}", total - self._dropped.get(reason, 0))
+        self._dropped = dropped
+
     def _tick(self, at_us: int) -> None:
+        self._count_dropped()
         self._tick_us = at_us + self._period_us
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication
+            if self._is_sealed and is_left_to_operators(topic, self._core.agent.topics):
+                continue  # no device can sign what an operator says
             if not self.link.publish(topic, payload, retain=retain):
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
@@ -185,6 +207,7 @@ class Runtime:
         for source in self._sources:
             source.close()
         self._sources.clear()
+        self._durable.commit(now_us())
         self._core.handle_end()
         self._tick_us = 0
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import pwd
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -44,6 +46,52 @@ class ConfiguredMosquitto(PrivateBroker):
         changed = {line.split()[0] for line in self._lines}
         kept = [line for line in lines[1:] if line.split()[0] not in changed]
         return "\n".join([lines[0], *self._listener, *kept, *self._lines]) + "\n"
+
+
+class Mosquitto(PrivateBroker):
+    """mosquitto with a configuration file that somebody else wrote, on the port that stands there.
+
+    It counts as started when its port is open: it may want TLS or a password.
+    """
+
+    def __init__(self, directory: Path, configuration: str, port: int) -> None:
+        super().__init__(directory, broker_program("mosquitto"))
+        self._text = configuration
+        self.port = port
+
+    def _configuration(self) -> str:
+        return self._text
+
+    def _wait_until_it_accepts(self, process: subprocess.Popen[bytes], line: str) -> None:
+        def is_open() -> bool:
+            log = (self._directory / "broker.log").read_text()
+            assert process.poll() is None, f"{line}: {log}"
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return True
+            return False
+
+        until_true(is_open)
+
+
+def mosquitto(directory: Path, *lines: str, listener: tuple[str, ...] = ()) -> Mosquitto:
+    """Return a broker that keeps nothing and asks whatever these lines say."""
+    port = free_port()
+    first = (f"listener {port}", *listener, "log_dest stderr", "log_type all")
+    return Mosquitto(directory, "\n".join([*first, *lines, *runs_as_us()]) + "\n", port)
+
+
+def runs_as_us() -> list[str]:
+    """Return the line that keeps a broker started by root from giving up its rights."""
+    return [f"user {pwd.getpwuid(os.geteuid()).pw_name}"]
+
+
+def free_port() -> int:
+    """Return a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def until(link: Link, enough: Callable[[list[Event]], bool], seconds: float = PATIENCE_S) -> list:

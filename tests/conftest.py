@@ -21,19 +21,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 CHECKOUT = Path(__file__).parent.parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay in one process, and begin with those that take long.
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Say which tests stay in one process (pytest-xdist reads it before it orders them).
 
     All tests of the shared Spark session are one group, so that only one process pays for starting
     it and for what it compiles; every other group is a file.
     """
+    group = "spark" if _has_session(item) else str(item.path)
+    item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that take long."""
     marks = ("slow", "spark", "broker")
     long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
-    with_session = {item for item in items if "spark" in getattr(item, "fixturenames", ())}
-    items.sort(key=lambda item: (item not in with_session, item.path not in long))
-    for item in items:
-        group = "spark" if item in with_session else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: (not _has_session(item), item.path not in long))
+
+
+def _has_session(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.link import BrokerUrl
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
 from lasp_edge.tool.loading import load_plan
 
 _SECOND_US = 1_000_000
@@ -36,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add = parser.add_argument
     add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
-    add("--broker", help="mqtt://[user:password@]host[:port]; needed unless --no-lander")
     add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
     add("--log-dir", type=Path, help="the lander's log, a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
@@ -47,12 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A,B,..",
         help="the devices that are waited for (default: whichever were heard)",
     )
-    add("--dead-after", type=float, default=60.0, metavar="S", help="wait no longer for a device")
+    add("--dead-after", type=float, default=600.0, metavar="S", help="wait no longer for a device")
     add("--retain-days", type=float, default=7.0, metavar="D", help="recompute no older windows")
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
     add("--no-lander", action="store_true", help="only merge; landers run elsewhere")
     add("--verbose", action="store_true", help="log what goes on")
+    add_broker_arguments(parser, required=False)
     group = parser.add_argument_group("Spark")
     group.add_argument("--master", help="where Spark runs (default: this machine)")
     group.add_argument("--conf", action="append", default=[], metavar="K=V", help="a Spark setting")
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
-    _check(arguments)
+    broker = _broker(arguments)
     plan = load_plan(arguments.program)
     lake = Lake(arguments.lake)
     conf = _conf(arguments)
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         dead_after_us=round(arguments.dead_after * _SECOND_US),
         retain_us=round(arguments.retain_days * _DAY_US),
     )
-    feeder = None if arguments.no_lander else LanderChild(_lander_arguments(arguments, lake))
+    feeder = broker and LanderChild(*_lander_arguments(arguments, broker, lake))
     try:
         return _merge(arguments, job, conf, feeder, repairs=arguments.repair or bool(changed))
     finally:
@@ -136,17 +137,15 @@ def _stopped_by_signals(merging: Run) -> list[int]:
     return signals
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _broker(arguments: argparse.Namespace) -> BrokerUrl | None:
+    """Return the lander's broker; None if landers run elsewhere."""
     if arguments.no_lander:
-        return
+        return None
     if arguments.broker is None:
         raise UsageError("--broker is needed, unless landers run elsewhere (--no-lander)")
     if arguments.log_dir is None and "://" in arguments.lake:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
-    try:
-        BrokerUrl.parse(arguments.broker)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    return broker_of(arguments)
 
 
 def _conf(arguments: argparse.Namespace) -> dict[str, str]:
@@ -163,11 +162,16 @@ def _conf(arguments: argparse.Namespace) -> dict[str, str]:
     return conf
 
 
-def _lander_arguments(arguments: argparse.Namespace, lake: Lake) -> list[str]:
-    passed_on = [arguments.program, "--broker", arguments.broker, "--lake", lake.root]
+def _lander_arguments(
+    arguments: argparse.Namespace, broker: BrokerUrl, lake: Lake
+) -> tuple[list[str], dict[str, str]]:
+    """Return the lander's arguments, and the variables that are added to its environment."""
+    wire, secrets = words_for_child(arguments, broker)
+    passed_on = [arguments.program, *wire, "--lake", lake.root]
     passed_on += ["--fleet", arguments.fleet, "--dead-after", str(arguments.dead_after)]
     passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
-    return [*passed_on, "--verbose"] if arguments.verbose else passed_on
+    passed_on += ["--verbose"] if arguments.verbose else []
+    return passed_on, secrets
 
 
 def _locked(lake: Lake) -> IO[str] | None:

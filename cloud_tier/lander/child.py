@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 log = logging.getLogger(__name__)
@@ -28,9 +28,11 @@ class LanderChild:
 
     Args:
         arguments: what follows `lasp-edge lander` on the command line.
+        secrets: variables that are added to its environment, where no other user can read them.
     """
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], secrets: Mapping[str, str] | None = None) -> None:
+        self._environment = os.environ | (secrets or {})
         self._command = [sys.executable, "-m", "cloud_tier.command.lander", *arguments]
         self._command += ["--parent", str(os.getpid())]
         self._process: subprocess.Popen[bytes] | None = None
@@ -51,7 +53,7 @@ class LanderChild:
             self._died(self._process.returncode, now_s)
         if now_s >= self._starts_s:
             self._process = subprocess.Popen(  # noqa: S603 - every part is our own
-                self._command, process_group=0
+                self._command, process_group=0, env=self._environment
             )
             self._started_s = now_s
 

@@ -16,10 +16,12 @@ from device_agent.fleet.roster import Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
 from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
-from lasp_edge.link import BrokerUrl, Connected, Link, Message
+from lasp_edge.link import Connected, Link, Message
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics, level
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
@@ -37,8 +39,8 @@ def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("program", metavar="MODULE:PROGRAM", nargs="?", help="the fleet's program; else --fleet")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add("--broker", required=True, help="mqtt://[user:password@]host[:port]")
     add("--listen", type=float, default=12.0, metavar="S", help="wait for beats at most this long")
+    add_broker_arguments(parser)
 
 
 def roster_of(arguments: argparse.Namespace) -> Roster:
@@ -81,10 +83,7 @@ class BrokerSession:
     def __init__(
         self, arguments: argparse.Namespace, roster: Roster, filters: Sequence[str]
     ) -> None:
-        try:
-            broker = BrokerUrl.parse(arguments.broker)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        broker = broker_of(arguments)
         if not 0 <= arguments.listen < 1e6:  # noqa: PLR2004 - eleven days
             raise UsageError(f"--listen: seconds from 0, not {arguments.listen}")
         self._broker, self._roster = broker, roster
@@ -92,7 +91,14 @@ class BrokerSession:
         self._correction_s = min(CORRECTION_S, self._listen_s)
         nonce = fresh_nonce()
         client_id = f"{roster.topics.root}/operator-{nonce:08x}"
-        self._link = Link(broker, client_id=client_id, subscriptions=filters, jitter=Random(nonce))
+        seal = seal_of(arguments, roster.topics, Role.OPERATOR)
+        self._link = Link(
+            broker,
+            client_id=client_id,
+            subscriptions=filters,
+            jitter=Random(nonce),
+            seal=seal,
+        )
 
     def __enter__(self) -> Self:
         self._link.start()

@@ -11,6 +11,8 @@ from device_agent.command.fleet import BrokerSession, add_fleet_arguments, roste
 from device_agent.fleet.roster import WHOLE_LIFE, Roster
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.release import RELEASE
+from lasp_edge.tool.loading import load_plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,19 +28,29 @@ def run(arguments: argparse.Namespace) -> int:
         arguments, roster, subscriptions(roster.topics, Subscriber.OPERATOR)
     ) as session:
         session.listen(lambda: not roster.devices)
-    members = [_member(roster, device) for device in roster.devices]
+    own = (load_plan(arguments.program).digest, RELEASE) if arguments.program else None
+    members = [_member(roster, device, own) for device in roster.devices]
     print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
     return Exit.FINE
 
 
-def _member(roster: Roster, device: str) -> dict[str, Any]:
+def _member(roster: Roster, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
+    """Return what is known of a device; `own` is what the others are compared with.
+
+    Where no program was named, they are compared with what most devices run.
+    """
     seen, version = roster.seen(device), roster.membership.retired.get(device)
+    program, release = seen.runs if seen else ("", "")
+    compared = own or roster.mostly_runs
     return {
         "device": device,
         "connected": bool(seen and seen.online),
         "starts": seen.replica.incarnation if seen else None,
         "retired": version is not None,
         "counts_up_to": version and version._asdict(),
+        "program": program or None,
+        "release": release or None,
+        "runs_another": bool(program) and (program, release) != compared,
     }
 
 
@@ -52,7 +64,7 @@ def _plainly(members: list[dict[str, Any]]) -> str:
 def _words(member: dict[str, Any]) -> str:
     here = "connected" if member["connected"] else "away"
     if not member["retired"]:
-        return f"{here:9}  counts"
+        return f"{here:9}  counts{_differs(member)}"
     version = member["counts_up_to"]
     start, seq = version["incarnation"], version["seq"]
     if not start:
@@ -60,3 +72,10 @@ def _words(member: dict[str, Any]) -> str:
     if seq == WHOLE_LIFE:
         return f"{here:9}  retired; counts up to its start {start}"
     return f"{here:9}  retired; counts up to pane entry {seq} of its start {start}"
+
+
+def _differs(member: dict[str, Any]) -> str:
+    """Return words on a device that does not run what the others run."""
+    if not member["runs_another"]:
+        return ""
+    return f"; RUNS ANOTHER PROGRAM OR RELEASE ({member['program']}, {member['release']})"

@@ -11,6 +11,7 @@ from typing import Any
 
 from device_agent.state.counters import OUTCOMES
 from device_agent.state.store import Store, existing_store
+from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit
 
 
@@ -49,6 +50,8 @@ def _status(store: Store) -> dict[str, Any]:
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
         "retired": list(facts.membership.retired) if facts.membership else [],
+        "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
+        "other_programs": facts.other_programs or {},
         "lake": facts.lake,
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
@@ -83,6 +86,11 @@ def _plainly(status: dict[str, Any]) -> str:
         for name, settled in status["last_settled"].items()
     ]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
+    lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
+    lines += [
+        f"  OTHER PROGRAM  {device} runs program {program}, release {release}"
+        for device, (program, release) in sorted(status["other_programs"].items())
+    ]
     if status["retired"]:
         lines.append(f"  retired        {', '.join(status['retired'])} (counted no more)")
     if status["clone_alarms"]:

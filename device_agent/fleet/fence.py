@@ -31,6 +31,7 @@ from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
+from device_agent.clock import is_time
 from device_agent.intake.intake import Intake
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
@@ -165,14 +166,13 @@ class Fence(Part):
         if self._answered_us is not None:
             if _has_passed(self._answered_us, GATHER_US, now_us):
                 self._follow(now_us)
-                self._end()
         elif self._asked_us is not None and _has_passed(self._asked_us, self._wait_us, now_us):
             self.state, self._attempt = FenceState.ALONE, 1
             self._agent.counters.add("fence: started alone")
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Say hello while nobody has answered."""
-        if not self._is_asking or not _has_passed(self._next_us, 0, now_us):
+        if not (self._is_asking and is_time(now_us, self._next_us, ASK_US << MOST_ASKED)):
             return
         attempt = min(self._attempt + 1, ATTEMPTS - 1)
         me = self._agent.replica
@@ -208,16 +208,11 @@ class Fence(Part):
             self._answered_us = now_us
         if not self.closed:
             self._follow(now_us)
-            self._end()
-
-    def _end(self) -> None:
-        """End a round of hellos that was answered."""
-        self.state, self._is_asking = FenceState.VOUCHED, False
-        self._intake.highs.is_alone = False
 
     def _follow(self, now_us: int) -> None:
         """Become what the answers say."""
         highs, newest = self._intake.highs, self._newest()
+        self.state, self._is_asking, highs.is_alone = FenceState.VOUCHED, False, False
         before = highs.maybe_twice
         for vouch in self._told.values():
             self._intake.learn(vouch.highs, is_known=self._knows(vouch.teller), now_us=now_us)

@@ -11,6 +11,7 @@ in, and out come the commands that retire or admit a device.
     Version(incarnation=2, nonce=7, seq=60)
 """
 
+from collections import Counter
 from typing import NamedTuple
 
 from crdts import Membership, Replica, Version
@@ -28,11 +29,15 @@ WHOLE_LIFE = SEQS - 1
 
 
 class Sighting(NamedTuple):
-    """A device's newest incarnation; `seq` is its newest pane entry, None before its first beat."""
+    """A device's newest incarnation; `seq` is its newest pane entry, None before its first beat.
+
+    `runs` is the digest of its program and its release, as its presence said.
+    """
 
     replica: Replica
     online: bool
     seq: int | None
+    runs: tuple[str, str] = ("", "")
 
 
 class Roster:
@@ -72,7 +77,7 @@ class Roster:
 
     def take_presence(self, frame: PresenceFrame) -> None:
         """Note whether a device is connected."""
-        self._note(frame.sender, online=frame.online)
+        self._note(frame.sender, online=frame.online, runs=(frame.program, frame.release))
 
     def take_beat(self, frame: BeatFrame) -> None:
         """Note up to which pane entry a device has come."""
@@ -94,6 +99,12 @@ class Roster:
     def seen(self, device: str) -> Sighting | None:
         """Return what is known of a device; None if it sent nothing."""
         return self._seen.get(device)
+
+    @property
+    def mostly_runs(self) -> tuple[str, str]:
+        """What most devices run: the digest of a program, and a release."""
+        counts = Counter(seen.runs for _, seen in sorted(self._seen.items()) if seen.runs[0])
+        return max(counts, key=lambda runs: (counts[runs], runs), default=("", ""))
 
     def awaits_beat(self, device: str) -> bool:
         """Return whether a beat may still come: the device is connected, or is not known yet."""
@@ -126,7 +137,12 @@ class Roster:
         return MemberFrame.of(self._sender, self._sent, device, delta.entries[device])
 
     def _note(
-        self, replica: Replica, *, online: bool | None = None, seq: int | None = None
+        self,
+        replica: Replica,
+        *,
+        online: bool | None = None,
+        seq: int | None = None,
+        runs: tuple[str, str] | None = None,
     ) -> None:
         """Take what a frame says of a replica; None for what it does not say."""
         known = self._seen.get(replica.device)
@@ -135,5 +151,5 @@ class Roster:
         if replica == known.replica:
             here = known.online if online is None else online
             seqs = [each for each in (known.seq, seq) if each is not None]
-            known = Sighting(replica, here, max(seqs, default=None))
+            known = Sighting(replica, here, max(seqs, default=None), runs or known.runs)
         self._seen[replica.device] = known

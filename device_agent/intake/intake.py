@@ -62,6 +62,7 @@ class Intake(Part):
         sources: how far each source has been read.
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
+        held_since_us: when the first reading came that is held for the next commit; None: none is.
         column_least: batches of fewer readings are taken one by one.
     """
 
@@ -78,6 +79,7 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
         self.highs = Highs(restored.facts)
+        self.held_since_us: int | None = None
         self.identities = Identities(restored.last_blocks)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
@@ -179,6 +181,8 @@ class Intake(Part):
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which no source has more; None while that is unknown."""
+        if self.held_since_us is not None:
+            now_us = min(now_us, self.held_since_us)  # they get their time when they are taken in
         return self.sources.low_us(now_us, self._end_us())
 
     def _end_us(self) -> int | None:

@@ -48,6 +48,11 @@ class Source(Protocol):
         """Take note that the batch with this cursor, and all before it, are durable."""
         return
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it gives nothing more before what it gave is acknowledged."""
+        return False
+
     def close(self) -> None:
         """Close files and connections."""
         return

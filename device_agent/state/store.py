@@ -5,6 +5,7 @@ returned. Every row is sealed with a checksum (`sealed`). A damaged file is rena
 deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what they
 know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or at
 any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
+Who looks while an agent has the file open is given a copy (`look`).
 """
 
 import fcntl
@@ -13,7 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar, cast
 
 import msgpack
 
@@ -29,6 +30,7 @@ from device_agent.changes import (
 )
 from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.look import Look
 from device_agent.state.opening import check_format, opened
 from device_agent.state.sealed import (
     all_sealed,
@@ -92,7 +94,7 @@ class Store:
         self.news = ""
         self._lock: TextIO | None = None
         if read_only:
-            self._db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
@@ -134,8 +136,10 @@ class Store:
         last = self._rows(newest, (KEPT_LIVES,))
         restored.replicas = frozenset((incarnation, nonce) for incarnation, nonce, _ in last)
         restored.incarnation = max(restored.replicas, default=(0, 0))[0]
-        for name, key, _, part in self._rows("SELECT * FROM variable ORDER BY name, key, n"):
-            restored.variables.setdefault(name, {}).setdefault(key, []).append(part)
+        for number, variable, meaning in self._rows("SELECT * FROM meaning"):
+            restored.meanings[number] = (variable, meaning)
+        for number, key, _, part in self._rows("SELECT * FROM variable ORDER BY meaning, key, n"):
+            restored.variables.setdefault(number, {}).setdefault(key, []).append(part)
         for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(self._rows("SELECT * FROM counter"))
@@ -199,8 +203,9 @@ class Store:
         self._write_readings(changes)
 
     def _write_variables(self, changes: Changes) -> None:
+        self._put("meaning", [(number, *known) for number, known in changes.meanings.items()])
         self._db.executemany(
-            "DELETE FROM variable WHERE name = ? AND key = ?", changes.states.keys()
+            "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
         )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
@@ -270,7 +275,7 @@ class Store:
             sqlite3.Error: it cannot be read.
         """
         check_format(self._db, self.path)
-        self._db.execute("SELECT name FROM variable, replica LIMIT 1").fetchone()
+        self._db.execute("SELECT key FROM variable, replica LIMIT 1").fetchone()
 
     def replica(self) -> tuple[int, int, str] | None:
         """Return the last replica that was started on this store."""

@@ -1,16 +1,26 @@
-"""How variables are kept in the store: as deltas, and from time to time as a whole state.
+"""How variables are kept in the store: under their meaning, as deltas and now and then whole.
 
 What is stored of one key of one variable is a row of parts; their join is the state. A change adds
 its delta, so flash is written for what changed; after some deltas the whole state replaces them, so
 that a start has little to join.
+
+A variable that is declared anew (other events, another step, keys of another version, another type)
+does not take over what was stored. Samples are converted where only the step differs and every
+value is a whole number of the new steps. All else is set aside: it stays in the store under its
+former meaning, is named in reports, and counts again when that meaning comes back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
 
 from crdts import BoundedLWWSet, Lattice
 from crdts.wire import decode, encode
-from device_agent.changes import Changes, VariableId
+from device_agent.changes import Changes, Restored, StoredId, VariableId
+from device_agent.facts import Facts
 from device_agent.parts import Part
+from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.language.meaning import Meaning
 
 DELTAS_PER_STATE = 64
 """Stored deltas after which a variable without keys is stored whole: a start joins at most 64."""
@@ -18,35 +28,68 @@ DELTAS_PER_KEY = 8
 """The same for each key of a variable with keys: there may be thousands of them."""
 STORED_BYTES = 1 << 30
 """Bytes of an own stored state, at most: no limit in effect. A peer's is bounded by its frame."""
-SET_ASIDE = "variable: the store holds another definition"
-"""What a stored state is counted as that does not fit the program any more."""
+UNREADABLE = "variable: what the store holds cannot be read"
+"""What a stored state is counted as that is not of its variable's type."""
 
 
 class Stored(Part):
     """What the store holds of variables, and what is to be changed there.
 
     Args:
-        parts: variable -> key -> encoded parts, in the order in which they were stored.
+        restored: what the store holds.
+        meanings: variable -> what the program says that its values mean.
     """
 
     name = "stored variables"
 
-    def __init__(self, parts: Mapping[str, Mapping[str, Sequence[bytes]]]) -> None:
+    def __init__(self, restored: Restored, meanings: Mapping[str, Meaning]) -> None:
         self._changes = Changes()
-        self._parts = dict(parts)
-        self._counts = {
-            (name, key): len(several)
-            for name, keys in parts.items()
-            for key, several in keys.items()
-        }
+        self._parts = dict(restored.variables)
+        self._counts: dict[VariableId, int] = {}
+        self._meanings = dict(restored.meanings)
+        numbers = {meaning: number for number, meaning in self._meanings.items()}
+        before = restored.facts.meanings or {}
+        self._numbers: dict[str, int] = {}
+        for name, meaning in meanings.items():
+            number = numbers.get((name, meaning.text))
+            if number is None:
+                number = max(self._meanings, default=0) + 1
+                self._meanings[number] = self._changes.meanings[number] = (name, meaning.text)
+            self._numbers[name] = number
+        for name in sorted(self._numbers.keys() & before):
+            self._convert(before[name], self._numbers[name])
+        if self._numbers != before:
+            self._changes.facts.add(Facts(meanings=self._numbers))
+        self._set_aside = list(set_aside(self._meanings, self._parts, self._numbers))
+        self._parts = {n: self._parts[n] for n in self._numbers.values() if n in self._parts}
+
+    def _convert(self, former: int, present: int) -> None:
+        """Give values of a former meaning the present one, where all of them can have it."""
+        if former == present or present in self._parts or former not in self._parts:
+            return
+        old, new = (Meaning.from_text(self._meanings[number][1]) for number in (former, present))
+        factor = old.factor(new)
+        if factor is None:
+            return
+        converted = {}
+        for key, parts in self._parts[former].items():
+            state = _converted(parts, factor)
+            if state is None:
+                return
+            converted[key] = [encode(state)]
+        for key, (state_bytes,) in converted.items():
+            self._changes.states[former, key] = None
+            self._changes.states[present, key] = state_bytes
+        del self._parts[former]
+        self._parts[present] = converted
 
     def take(self, name: str, bottom: Lattice) -> dict[str, Lattice | None]:
         """Return key -> state of a variable, once; None where another type was stored."""
         found: dict[str, Lattice | None] = {}
-        for key, parts in self._parts.pop(name, {}).items():
+        for key, parts in self._parts.pop(self._numbers[name], {}).items():
             found[key] = state = _joined(parts, bottom)
-            if state is None:
-                self._counts[name, key] = DELTAS_PER_STATE  # the next change stores it whole
+            # What cannot be read is stored whole by the next change.
+            self._counts[name, key] = len(parts) if state is not None else DELTAS_PER_STATE
         return found
 
     def put_delta(self, where: VariableId, state: Lattice, delta: Lattice) -> None:
@@ -56,26 +99,60 @@ class Stored(Part):
             self.put_whole(where, state)
             return
         self._counts[where] = count
-        self._changes.deltas.setdefault(where, []).append((count, encode(delta)))
+        self._changes.deltas.setdefault(self._at(where), []).append((count, encode(delta)))
 
     def put_whole(self, where: VariableId, state: Lattice) -> None:
         """Store a state whole, in place of all that was stored."""
         self._counts[where] = 0
-        self._changes.deltas.pop(where, None)
-        self._changes.states[where] = encode(state)
+        self._changes.deltas.pop(self._at(where), None)
+        self._changes.states[self._at(where)] = encode(state)
 
     def remove(self, where: VariableId) -> None:
         """Remove a key from the store."""
         self._counts.pop(where, None)
-        self._changes.deltas.pop(where, None)
-        self._changes.states[where] = None
+        self._changes.deltas.pop(self._at(where), None)
+        self._changes.states[self._at(where)] = None
+
+    def _at(self, where: VariableId) -> StoredId:
+        return self._numbers[where[0]], where[1]
 
     def take_changes(self) -> Changes | None:
         changes = self._changes
-        if not (changes.deltas or changes.states):
+        if not changes:
             return None
         self._changes = Changes()
         return changes
+
+    def report(self) -> dict[str, Any]:
+        return {"set_aside": self._set_aside}
+
+
+def set_aside(
+    meanings: Mapping[int, tuple[str, str]],
+    variables: Mapping[int, Mapping[str, Any]],
+    present: Mapping[str, int],
+) -> Iterator[str]:
+    """Yield a line on each former meaning of which the store keeps values: what, why, what to do.
+
+    Args:
+        meanings: number -> the variable's name, and the meaning as text.
+        variables: number of the meaning -> what is stored, by key.
+        present: variable -> the number of the meaning that the program gives it.
+    """
+    for number in sorted(variables):
+        name, text = meanings[number]
+        if present.get(name) == number:
+            continue
+        former = Meaning.from_text(text)
+        if name in present:
+            now = Meaning.from_text(meanings[present[name]][1])
+            why = f"the program now declares {now}"
+        else:
+            why = "the program declares no such variable"
+        yield (
+            f"{name}: {former}, kept in the store and not used, since {why}; "
+            "to use it again, run a program that declares it as it was"
+        )
 
 
 def fitting(encoded: bytes, bottom: Lattice) -> Lattice | None:
@@ -103,3 +180,16 @@ def _joined(parts: Sequence[bytes], bottom: Lattice) -> Lattice | None:
         else:
             joined |= state
     return joined
+
+
+def _converted(parts: Sequence[bytes], factor: Fraction) -> BoundedLWWSet | None:
+    """Return stored samples with every value times `factor`; None where one is no whole number."""
+    state = _joined(parts, BoundedLWWSet(bound=1))
+    if not isinstance(state, BoundedLWWSet):
+        return None
+    for seq, (time_us, value, accepted_us) in state.items.items():
+        exact = value * factor if type(value) is int else Fraction(1, 2)
+        if exact.denominator != 1 or abs(exact) >= LIMIT:
+            return None
+        state.items[seq] = (time_us, int(exact), accepted_us)
+    return state

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 from crdts import BoundedLWWSet, Membership
 from device_agent.agent import Agent
-from device_agent.changes import Changes, VariableId
-from device_agent.facts import Facts
+from device_agent.changes import VariableId
 from device_agent.parts import Part
 from device_agent.variables.budget import FrameBudget
 from device_agent.variables.published_fold import PublishedFold
@@ -36,7 +35,7 @@ class Samples(Part):
     name = "samples"
 
     def __init__(self, agent: Agent) -> None:
-        plan, key_versions = agent.plan, agent.facts.key_versions or {}
+        plan = agent.plan
         self._counters = agent.counters
         self.published = {n: PublishedFold(agent, f) for n, f in plan.published_folds.items()}
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
@@ -50,13 +49,9 @@ class Samples(Part):
             name: [fold for fold in targets.values() if not fold.is_built_in]
             for name, targets in folds.items()
         }
-        keyed = {v.name: v.version for v in bounded if v.keyed}
-        self._new_key_versions = keyed if keyed != key_versions else None
         for variable in bounded:
-            name = variable.name
-            same = keyed.get(name) == key_versions.get(name)
-            self._sets.restore(name, keys_mean_the_same=same)
-        self._budgets = {name: self._budget(name) for name in keyed}
+            self._sets.restore(variable.name)
+        self._budgets = {v.name: self._budget(v.name) for v in bounded if v.keyed}
 
     def _budget(self, name: str) -> FrameBudget:
         folds = [p.fold.fold for p in self.published.values() if p.fold.source.name == name]
@@ -114,7 +109,3 @@ class Samples(Part):
                 published.put_own(key, partial)
         for reason in self._local.take_failures():
             self._counters.note(reason)
-
-    def take_changes(self) -> Changes | None:
-        new, self._new_key_versions = self._new_key_versions, None
-        return None if new is None else Changes(facts=Facts(key_versions=new))

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from crdts import BoundedLWWSet
 from crdts.samples import HeldSample
 from device_agent.agent import Agent
-from device_agent.state.stored import SET_ASIDE
+from device_agent.state.stored import UNREADABLE
 from lasp_edge.aggregates.local import SLIDE_FROM, Moved
 from lasp_edge.variables import Variable
 
@@ -37,24 +37,18 @@ class Sets:
         self.held: dict[str, dict[str, BoundedLWWSet]] = {name: {} for name in self._variables}
         self.moved: dict[str, dict[str, Moved | None]] = {name: {} for name in self._variables}
 
-    def restore(self, name: str, *, keys_mean_the_same: bool) -> None:
-        """Take a variable's sets from the store; what no longer fits is set aside.
-
-        Args:
-            name: the variable.
-            keys_mean_the_same: its key function has the version that it had when they were stored.
-        """
+    def restore(self, name: str) -> None:
+        """Take a variable's sets from the store."""
         bottom = self._bottom(name)
         keyed = self._variables[name].keyed
         for key, state in self._stored.take(name, bottom).items():
-            fits = isinstance(state, BoundedLWWSet) and keys_mean_the_same
-            if isinstance(state, BoundedLWWSet) and fits and (state or not keyed):
+            if isinstance(state, BoundedLWWSet) and (state or not keyed):
                 self._adopt_limits((name, key), state)
                 self.held[name][key] = state
                 self._schedule(name, key, state)
             else:
-                if not fits:
-                    self._agent.counters.note(SET_ASIDE)
+                if state is None:
+                    self._agent.counters.note(UNREADABLE)
                 self._stored.remove((name, key))
         if not keyed:
             self.held[name].setdefault("", bottom)

@@ -11,7 +11,7 @@ from crdts import Lattice, Version
 from crdts.wire import encode
 from device_agent.agent import Agent
 from device_agent.parts import FrameRefusedError
-from device_agent.state.stored import SET_ASIDE, fitting
+from device_agent.state.stored import UNREADABLE, fitting
 from device_agent.variables.replicated import Replicated
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.inputs import text_hash, variable_digest
@@ -39,7 +39,7 @@ class OwnState:
         self._at = (variable.name, "")
         for state in agent.stored.take(variable.name, self.own).values():
             if state is None:
-                agent.counters.note(SET_ASIDE)
+                agent.counters.note(UNREADABLE)
             else:
                 self.own = state
 

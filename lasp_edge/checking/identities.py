@@ -7,8 +7,8 @@ be used by another exactly where their lines agree.
     >>> for line in identities(program.plan()):
     ...     print(line.partition(" columns ")[0])
     window temperature_by_room: stream -3849573467664809380, span 10000000 us, by key version 1,
-    fold local_average: stream 475929151794696415, no keys,
-    fold_dynamic global_average: stream 6157125459063092239, no keys,
+    fold local_average: stream -3977689350918064973, no keys,
+    fold_dynamic global_average: stream -224942116168522081, no keys,
 """
 
 from collections.abc import Iterator

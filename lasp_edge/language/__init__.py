@@ -6,5 +6,6 @@ In the order in which a declaration goes through it:
 - `draft`: the tables of what has been declared; `declarations`: what stands in them
 - `derivations`: sets that follow from others, tried out on the dataflow engine as they are declared
 - `planning`: from the complete draft to the plan; `plan`: `Plan`, from which every tier starts
+- `meaning`: what a variable's values mean; `writes`: which variables a handler's code names
 - `updates`: runs a plan's handlers over an event, and checks the changes that they ask for
 """

@@ -27,6 +27,7 @@ class Draft:
 
     Attributes:
         keys: the key functions of windows and variables.
+        writes: event -> the variables that its handlers were said to write.
         local: target -> the variable and the fold of a local fold.
         dynamic: target -> the local fold that a dynamic fold combines.
         derived: the functions of derived sets.
@@ -40,6 +41,7 @@ class Draft:
         self.windows: dict[str, Window] = {}
         self.keys: dict[str, Key] = {}
         self.handlers: dict[str, list[UserHandler]] = {}
+        self.writes: dict[str, list[Variable]] = {}
         self.collections: dict[str, list[Variable]] = {}
         self.local: dict[str, tuple[Variable, Fold]] = {}
         self.dynamic: dict[str, str] = {}

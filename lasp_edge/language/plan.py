@@ -15,8 +15,10 @@ only in the process that loaded the program, and a pickled plan leaves them behi
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from crdts.wire import encode
 from lasp_edge.folds.columns import Column
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import (
@@ -30,6 +32,7 @@ from lasp_edge.language.declarations import (
     UserHandler,
     Window,
 )
+from lasp_edge.language.meaning import Meaning, program_digest
 from lasp_edge.variables import Variable
 
 
@@ -89,6 +92,7 @@ class Plan:
         events: the kinds of readings, by name.
         variables: all variables by name, targets of folds and derived sets among them.
         resolutions: the step of the values of each `BoundedLWWSet`, by the variable's name.
+        meanings: what the values of each variable with a state mean, by the variable's name.
         collections: event name -> the variables that collect it, in the order of declaration.
         windows: the windows by name. Devices make their panes, the cloud their rows.
         local_folds: the local folds by target, each made on the device whose set it reads.
@@ -103,6 +107,7 @@ class Plan:
     events: Mapping[str, EventType]
     variables: Mapping[str, Variable]
     resolutions: Mapping[str, Resolution]
+    meanings: Mapping[str, Meaning]
     collections: Mapping[str, tuple[Variable, ...]]
     windows: Mapping[str, Window]
     local_folds: Mapping[str, LocalFold]
@@ -111,6 +116,30 @@ class Plan:
     awaited: tuple[Awaited, ...]
     columns: Mapping[str, Column]
     functions: Functions
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells this program from others: 16 hexadecimal digits.
+
+        It is made of all that is declared; of a function it knows the version alone.
+        """
+        return program_digest(
+            self.name,
+            [
+                (event.name, event.resolution.canonical, event.unit)
+                for event in self.events.values()
+            ],
+            [
+                (v.name, self.meanings[v.name].text, encode(v.bottom).hex())
+                for v in self.variables.values()
+                if v.bottom is not None
+            ],
+            [(w.name, w.stream, w.size_us, w.slide_us, w.keyed) for w in self.windows.values()],
+            [(fold.name, fold.stream) for fold in self.local_folds.values()],
+            [(fold.name, fold.stream) for fold in self.dynamic_folds.values()],
+            [(name, str(made), made.version) for name, made in self.derivations.items()],
+            [(awaited.variable,) for awaited in self.awaited],
+        )
 
     @property
     def published_folds(self) -> dict[str, LocalFold]:

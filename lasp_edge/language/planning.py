@@ -1,13 +1,15 @@
 """From a draft to a plan: what can be checked and worked out only when all is declared."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from crdts import BoundedLWWSet
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import checked_key
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.draft import Draft
+from lasp_edge.language.meaning import Meaning
 from lasp_edge.language.plan import Functions, Plan
+from lasp_edge.language.writes import variables_named
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
 
@@ -31,13 +33,15 @@ def plan_of(draft: Draft) -> Plan:
                 raise ValueError(
                     f"collect: {variable.name!r} has another resolution than event {name!r}"
                 )
-    local = {name: _local_fold(draft, name, resolutions) for name in draft.local}
+    meanings = _meanings(draft, resolutions)
+    local = {name: _local_fold(draft, name, resolutions, meanings) for name in draft.local}
     columns = {column.name: column for column in draft.columns}
     return Plan(
         name=draft.name,
         events=dict(draft.events),
         variables=dict(draft.variables),
         resolutions=resolutions,
+        meanings=meanings,
         collections={name: tuple(several) for name, several in draft.collections.items()},
         windows=dict(draft.windows),
         local_folds=local,
@@ -69,14 +73,46 @@ def _kind(draft: Draft, name: str) -> str:
     return "window" if name in draft.windows else "variable"
 
 
-def _local_fold(draft: Draft, name: str, resolutions: dict[str, Resolution]) -> LocalFold:
+def _local_fold(
+    draft: Draft, name: str, resolutions: Mapping[str, Resolution], meanings: Mapping[str, Meaning]
+) -> LocalFold:
     source, fold = draft.local[name]
     resolution = resolutions[source.name]
     fold = fold.at(resolution)
     # Its words are part of the stream id, and so of every store and lake: they never change.
-    grouped: Any = f"by key {source.version}" if source.keyed else source.version
-    meaning = (name, source.name, grouped, fold.fingerprint(resolution))
-    return LocalFold(name, source, fold, resolution, stream_id(draft.name, "fold", *meaning))
+    words = (name, source.name, meanings[source.name].text, fold.fingerprint(resolution))
+    return LocalFold(name, source, fold, resolution, stream_id(draft.name, "fold", *words))
+
+
+def _meanings(draft: Draft, resolutions: Mapping[str, Resolution]) -> dict[str, Meaning]:
+    """Return what the values of each variable with a state mean."""
+    writers = _writers(draft)
+    return {
+        name: Meaning.of(variable, tuple(sorted(writers[name])), resolutions.get(name))
+        for name, variable in draft.variables.items()
+        if variable.bottom is not None
+    }
+
+
+def _writers(draft: Draft) -> dict[str, set[str]]:
+    """Return which events write each variable: they collect into it, or their handlers name it.
+
+    A handler whose code names no variable may write every one.
+    """
+    found: dict[str, set[str]] = {name: set() for name in draft.variables}
+    for event, collected in draft.collections.items():
+        for variable in collected:
+            found[variable.name].add(event)
+    waiting = [f"{awaited.variable} (on_threshold)" for awaited in draft.awaited]
+    handlers = [
+        (event, handler) for event, several in draft.handlers.items() for handler in several
+    ]
+    for event, handler in [*handlers, *zip(waiting, draft.reached, strict=True)]:
+        named = [v for v in variables_named(handler) if draft.variables.get(v.name) is v]
+        named += draft.writes.get(event, ())
+        for name in [variable.name for variable in named] or found:
+            found[name].add(event)
+    return found
 
 
 def _resolution(draft: Draft, variable: Variable) -> Resolution:

@@ -21,7 +21,7 @@ Source: Meiklejohn, Haeri and Van Roy, "Declarative, Sliding Window Aggregations
 at the Edge", EdgeCom 2016.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
@@ -147,14 +147,20 @@ class Program:
             known.append(variable)
         return variable
 
-    def on_event(self, source: EventType | str) -> Decorator:
-        """Decorate a handler `(event, update)` that runs for each accepted reading."""
-        event = self._draft.event(source)
+    def on_event(self, source: EventType | str, *, writes: Iterable[Variable] = ()) -> Decorator:
+        """Decorate a handler `(event, update)` that runs for each accepted reading.
+
+        Args:
+            source: the event.
+            writes: the sets of samples that it updates, where its code does not name them itself.
+        """
+        event, written = self._draft.event(source), [self._draft.variable(v) for v in writes]
 
         def register(handler: UserHandler) -> UserHandler:
             if not callable(handler):
                 raise ValueError(f"on_event: a function (event, update) is needed, not {handler!r}")
             self._draft.handlers.setdefault(event.name, []).append(handler)
+            self._draft.writes.setdefault(event.name, []).extend(written)
             return handler
 
         return register

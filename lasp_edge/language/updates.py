@@ -57,7 +57,17 @@ class Update:
             arguments = (*rest, *arguments)
         name = mutator if isinstance(mutator, str) else getattr(mutator, "__name__", "")
         arguments = _checked(self._plan, variable, name, arguments)
+        self._need_source(variable.name)
         self.changes.append(Mutation(variable.name, name, arguments, self._key(variable)))
+
+    def _need_source(self, variable: str) -> None:
+        """Check that the plan knows that this event writes the variable's samples."""
+        meaning, event = self._plan.meanings[variable], self._event
+        if meaning.resolution and event is not None and event.name not in meaning.events:
+            raise ValueError(
+                f"update: a handler of {event.name!r} changes {variable!r}, which its code does "
+                f"not name; write on_event({event.name!r}, writes=[{variable}])"
+            )
 
     def _key(self, variable: Variable) -> str:
         if not variable.keyed:

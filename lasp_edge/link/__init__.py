@@ -5,11 +5,14 @@ mqtt_version  MQTT 5, or 3.1.1 where the broker knows no 5
 connection    one connection, from CONNECT to its end; the only module that imports paho
 in_flight     what was sent and not yet confirmed, bounded in number and bytes
 inbox         what came in and was not polled yet, bounded in bytes
+taken_sizes   which sizes of messages a broker takes that does not say
+trouble       what keeps messages from passing, in one line: why, and what to type
+seal          what closes and opens messages: signatures, where a fleet uses them
 events        settings of a link, the events that it reports, and what it counts
-broker_url    mqtt://[user:password@]host[:port]
+broker_url    mqtt://[user:password@]host[:port], and the files for TLS
 """
 
-from lasp_edge.link.broker_url import BrokerUrl
+from lasp_edge.link.broker_url import BrokerUrl, TlsFiles
 from lasp_edge.link.events import (
     Connected,
     Counts,
@@ -22,8 +25,10 @@ from lasp_edge.link.events import (
     Will,
 )
 from lasp_edge.link.link import Link
+from lasp_edge.link.seal import BrokenSealError, Seal
 
 __all__ = [
+    "BrokenSealError",
     "BrokerUrl",
     "Connected",
     "Counts",
@@ -33,6 +38,8 @@ __all__ = [
     "Link",
     "Message",
     "MqttVersion",
+    "Seal",
     "SocketBytes",
+    "TlsFiles",
     "Will",
 ]

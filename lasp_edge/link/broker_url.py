@@ -6,6 +6,20 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from lasp_edge.link.events import MQTT_VERSIONS, MqttVersion
 
 
+class TlsFiles(NamedTuple):
+    """Files in PEM for TLS.
+
+    Attributes:
+        authority: whose certificates are trusted; None for those that this machine trusts.
+        certificate: says who we are; None where the broker asks for none.
+        key: of the certificate; None where it is in the same file.
+    """
+
+    authority: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+
 class BrokerUrl(NamedTuple):
     """Where the broker is, and as which user to log in; printing it never shows the password."""
 
@@ -15,6 +29,7 @@ class BrokerUrl(NamedTuple):
     user: str | None = None
     password: str | None = None
     protocol: MqttVersion | None = None
+    files: TlsFiles = TlsFiles()
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -22,7 +37,8 @@ class BrokerUrl(NamedTuple):
 
         User and password may be percent-encoded. `?protocol=3.1.1` spares a broker that knows
         no MQTT 5 the attempt, which some leave unanswered. A private authority for TLS is named
-        by the environment variable SSL_CERT_FILE, as for every program that uses OpenSSL.
+        by `files`, or by the environment variable SSL_CERT_FILE, as for every program that uses
+        OpenSSL.
 
         Raises:
             ValueError: the text is not such an address.

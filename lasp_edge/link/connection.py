@@ -8,14 +8,15 @@ connection nothing of a dead one is ever sent again.
 """
 
 import contextlib
+import logging
 import select
 import socket
 import ssl
 import struct
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
@@ -24,10 +25,19 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from lasp_edge.link.broker_url import BrokerUrl
+from lasp_edge.link.broker_url import BrokerUrl, TlsFiles
 from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, SocketBytes, Will
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
+from lasp_edge.link.seal import BrokenSealError, Seal
+from lasp_edge.link.taken_sizes import TakenSizes
+from lasp_edge.link.trouble import (
+    Refusals,
+    SocketErrors,
+    closed,
+    ended_by_broker,
+    refused_connection,
+)
 
 now_s = time.monotonic  # noqa: TID251 a network's time-outs are real ones
 
@@ -50,6 +60,8 @@ class ConnectionSettings(NamedTuple):
     last_will: Will | None
     keep_session_s: int
     limits: Limits
+    seal: Seal | None = None
+    expects_refusal: Callable[[str], bool] | None = None
 
 
 class ConnectionEnded(Exception):  # noqa: N818 the end of a connection is no error of ours
@@ -71,6 +83,7 @@ class Connection:
         settings: ConnectionSettings,
         inbox: Inbox,
         counts: Counts,
+        sizes: TakenSizes,
         progress: threading.Event,
     ) -> None:
         self.number = number
@@ -79,11 +92,13 @@ class Connection:
         self.answered = False
         self.protocol_refused = False
         self.ready = False
-        self.refused_subscriptions: list[str] = []
+        self.refusals = Refusals(settings.broker, settings.expects_refusal)
         self._settings = settings
         self._inbox = inbox
         self._counts = counts
+        self._sizes = sizes
         self._progress = progress
+        self._errors = SocketErrors()
         self._client = self._make_client()
         self._asked_for: Any = MQTTMatcher()  # type: ignore[no-untyped-call]
         for asked in settings.subscriptions:
@@ -93,7 +108,8 @@ class Connection:
         self._session_present = False
         self._subscribing: dict[int, Sequence[str]] = {}
         self._early: list[Message] = []
-        self._in_flight = InFlight(settings.limits.in_flight, settings.limits.in_flight_bytes)
+        limits = settings.limits
+        self._in_flight = InFlight(limits.in_flight, limits.in_flight_bytes, self.refusals, sizes)
         self._most_packet_bytes = 1 << 28
 
     def _make_client(self) -> Client:
@@ -106,6 +122,7 @@ class Connection:
             reconnect_on_failure=False,
             manual_ack=True,
         )
+        client.enable_logger(cast(logging.Logger, self._errors))
         client.connect_timeout = settings.limits.connect_timeout_s
         client.max_inflight_messages = 0  # bounded in `publish`; paho's own bound makes a queue
         if settings.broker.user is not None:
@@ -131,7 +148,7 @@ class Connection:
         """
         broker, limits = self._settings.broker, self._settings.limits
         if broker.tls:
-            self._client.tls_set_context(ssl.create_default_context())
+            self._client.tls_set_context(_tls_context(broker.files))
         if self.protocol == "5":
             properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
             properties.MaximumPacketSize = (
@@ -175,7 +192,10 @@ class Connection:
             if client.want_write():
                 client.loop_write()
             client.loop_misc()
-        raise ConnectionEnded(self._ended_because or "the broker closed the connection")
+        if self._ended_because is None and self.ready:
+            self._sizes.ended_silently(self._in_flight.greatest(), now_s())
+        broker, error = self._settings.broker, self._errors.last
+        raise ConnectionEnded(self._ended_because or closed(error, broker, answered=self.answered))
 
     def _wait(self, poller: Any, sock: Any, wake: socket.socket, wait_s: float) -> bool:
         """Wait until there is something to do; return whether there is something to read."""
@@ -213,7 +233,8 @@ class Connection:
         self.answered = True
         if reason.is_failure:
             self.protocol_refused = reason.value == _UNSUPPORTED_PROTOCOL
-            self._ended_because = f"the broker refuses us: {reason}"
+            broker, client_id = self._settings.broker, self._settings.client_id
+            self._ended_because = refused_connection(str(reason), broker, client_id)
             return
         self._session_present = flags.session_present
         if hasattr(properties, "ReceiveMaximum"):
@@ -228,13 +249,14 @@ class Connection:
         topics = self._subscribing.pop(packet, None)
         if topics is not None:
             answers = zip(topics, reasons, strict=False)
-            self.refused_subscriptions += [topic for topic, why in answers if why.is_failure]
+            refused = {topic: str(why) for topic, why in answers if why.is_failure}
+            self.refusals.subscriptions.update(refused)
             self._become_ready()
 
     def _become_ready(self) -> None:
         self.ready = True
         self._counts.connections += 1
-        refused = tuple(self.refused_subscriptions)
+        refused = tuple(self.refusals.subscriptions)
         self._inbox.put(Connected(self.protocol, self._session_present, refused))
         for message in self._early:
             self._inbox.put(message)
@@ -245,14 +267,20 @@ class Connection:
             topic: str = packet.topic
         except UnicodeDecodeError:
             topic = ""  # no topic is empty, so nothing can be lost by this
-        reason = self._reason_to_drop(topic, len(packet.payload))
+        payload = bytes(packet.payload)
+        reason = self._reason_to_drop(topic, len(payload))
+        if reason is None and self._settings.seal is not None:
+            try:
+                payload = self._settings.seal.opened(topic, payload)
+            except BrokenSealError as error:
+                reason = str(error)
         if reason is not None:
             self._counts.drop(reason)
             client.ack(packet.mid, packet.qos)
             return
         self._counts.received += 1
         token = (self.number, packet.mid)
-        message = Message(topic, bytes(packet.payload), packet.retain, packet.qos, token)
+        message = Message(topic, payload, packet.retain, packet.qos, token)
         # Some brokers send what is retained, or kept for the session, before they answer SUBSCRIBE.
         if self.ready:
             self._inbox.put(message)
@@ -270,7 +298,7 @@ class Connection:
         return None
 
     def _on_publish(self, _c: Client, _u: Any, packet: int, reason: Any, _p: Any) -> None:
-        self._in_flight.confirm(packet, now_s())
+        self._in_flight.answer(packet, str(reason) if reason.is_failure else None, now_s())
         if reason.is_failure:
             self._counts.drop(f"refused by the broker: {reason}")
         else:
@@ -279,7 +307,7 @@ class Connection:
 
     def _on_disconnect(self, _c: Client, _u: Any, flags: Any, reason: Any, _p: Any) -> None:
         if self._ended_because is None and flags.is_disconnect_packet_from_server:
-            self._ended_because = f"the broker disconnects us: {reason}"
+            self._ended_because = ended_by_broker(str(reason), self._settings.client_id)
 
     def _on_socket_close(self, _c: Client, _u: Any, sock: Any) -> None:
         self._final_traffic = _kernel_count(sock) or SocketBytes()
@@ -287,17 +315,20 @@ class Connection:
     # The caller's thread.
 
     def publish(self, topic: str, payload: bytes, qos: int, *, retain: bool) -> bool:
-        """Hand a message to paho if the bounds allow; return whether it is sent."""
+        """Hand a message to paho if the bounds allow; return whether it is sent, or dropped."""
         size = len(payload) + len(topic)
-        if size + _PACKET_OVERHEAD_BYTES > self._most_packet_bytes:
-            self._counts.drop("greater than the broker takes")
-            return False
         if not self.ready or not self._in_flight.has_room(size):
             return False
+        fits = size + _PACKET_OVERHEAD_BYTES <= self._most_packet_bytes
+        if not (fits and self._sizes.takes(size, now_s())):
+            self._counts.drop("greater than the broker takes")
+            self.refusals.answer(topic, "Packet too large")
+            return True
         packet = self._client.publish(topic, payload, qos, retain)
         if packet.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
             return False
-        self._in_flight.add(packet.mid, size, now_s())
+        self._in_flight.add(packet.mid, topic, size, now_s())
+        self._counts.published += 1
         return True
 
     def pending(self) -> int:
@@ -320,6 +351,21 @@ class Connection:
         """Return the bytes of this connection so far."""
         sock = self._client.socket()
         return self._final_traffic if sock is None else (_kernel_count(sock) or self._final_traffic)
+
+
+def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a lean agent has no such name
+    # Made for each connection: a certificate that was renewed on disk is the one that is shown.
+    try:
+        context = ssl.create_default_context(cafile=files.authority)
+        if files.certificate is not None:
+            # For a key with a password OpenSSL would ask at the terminal: it gets an empty one.
+            context.load_cert_chain(files.certificate, files.key, password="")
+    except OSError as error:
+        why = error.strerror or error
+        raise ConnectionEnded(
+            f"the files for TLS cannot be used: {why}; see --ca-file, --certificate, --key"
+        ) from None
+    return context
 
 
 def _filter_within(subscription: str) -> str:

@@ -41,6 +41,9 @@ from lasp_edge.link.events import (
 )
 from lasp_edge.link.inbox import Inbox
 from lasp_edge.link.mqtt_version import MqttVersionChoice
+from lasp_edge.link.seal import Seal
+from lasp_edge.link.taken_sizes import TakenSizes
+from lasp_edge.link.trouble import SaidOnce, unreachable
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +69,8 @@ class Link:
             3.1.1 the broker decides how long).
         jitter: Seeded; draws the waits between tries.
         limits: Bounds of memory and patience.
+        seal: Closes what is published, the will too, and opens what comes in; None for neither.
+        expects_refusal: Whether nobody need be told that the broker refuses messages on a topic.
         notify: Called from the link's thread after something new can be polled. It must do no
             more than wake somebody (another link's `wake`, say).
 
@@ -84,11 +89,24 @@ class Link:
         keep_session_s: int = 0,
         jitter: random.Random,
         limits: Limits = Limits(),  # noqa: B008 an immutable tuple
+        seal: Seal | None = None,
+        expects_refusal: Callable[[str], bool] | None = None,
         notify: Callable[[], None] | None = None,
     ) -> None:
         self.counts = Counts()
+        self._seal = seal
+        if seal is not None and last_will is not None:
+            sealed = seal.closed(last_will.topic, last_will.payload)
+            last_will = last_will._replace(payload=sealed)
         self._settings = ConnectionSettings(
-            broker, client_id, tuple(subscriptions), last_will, keep_session_s, limits
+            broker,
+            client_id,
+            tuple(subscriptions),
+            last_will,
+            keep_session_s,
+            limits,
+            seal,
+            expects_refusal,
         )
         self._manual_acknowledgement = manual_acknowledgement
         self._jitter = jitter
@@ -103,6 +121,7 @@ class Link:
         self._number = 0
         self._past_trouble = "not started"
         self._past_traffic = SocketBytes()
+        self._once, self._sizes = SaidOnce(), TakenSizes()
         self._choice = MqttVersionChoice(broker.protocol)
         self._new_connection().subscribe(self._settings.subscriptions or ["#"])  # refuses bad ones
 
@@ -143,6 +162,8 @@ class Link:
                     self.acknowledge(event)
         if self._inbox.reader_waits:
             self._nudge()
+        if self.connected:
+            self._once.say(self.trouble)
         return events
 
     def wake(self) -> None:
@@ -152,16 +173,19 @@ class Link:
     def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> bool:
         """Send a message; False: not connected or too much in flight, and nothing was kept.
 
-        True is no proof of delivery: `counts.confirmed` says what the broker confirmed.
+        True is no proof of delivery: `counts.confirmed` says what the broker confirmed. A message
+        that is greater than this broker ever takes is dropped, counted and said in `trouble`: it
+        would hold up all that come after it.
 
         Raises:
             ValueError: a topic or QoS that nothing can be published with.
         """
         self._revive()
         connection = self._connection
+        if self._seal is not None and connection is not None:
+            payload = self._seal.closed(topic, payload)
         if connection is None or not connection.publish(topic, payload, qos, retain=retain):
             return False
-        self.counts.published += 1
         self._nudge()
         return True
 
@@ -194,8 +218,8 @@ class Link:
         connection = self._connection
         if connection is None or not connection.ready:
             return self._past_trouble
-        refused = connection.refused_subscriptions
-        return f"the broker refuses the subscription {refused[0]}" if refused else None
+        connection.pending()  # takes in what the broker answered
+        return connection.refusals.text()
 
     @property
     def protocol(self) -> MqttVersion:
@@ -239,8 +263,11 @@ class Link:
             connection, was_up = self._connect_and_serve()
             if was_up and now_s() - began_s >= limits.steady_s:
                 tries = 0
+                self._once.forget()
             if self._choice.learn(connection, was_up=was_up):
                 continue
+            if not self._stopping.is_set():
+                self._once.say(self._past_trouble)
             bound_s = min(limits.first_wait_s * 2.0 ** min(tries, 30), limits.longest_wait_s)
             tries += 1
             self._stopping.wait(self._jitter.uniform(0.0, bound_s))
@@ -256,7 +283,7 @@ class Link:
         except ConnectionEnded as ended:
             reason = str(ended)
         except OSError as error:
-            reason = f"cannot reach {self._settings.broker}: {error.strerror or error}"
+            reason = unreachable(error, self._settings.broker)
         except Exception as error:  # whatever it was, it ends this connection and not the link
             self.counts.faults += 1
             reason = f"a fault in the MQTT client ({type(error).__name__})"
@@ -275,6 +302,7 @@ class Link:
             self._settings,
             self._inbox,
             self.counts,
+            self._sizes,
             self._progress,
         )
 

@@ -26,6 +26,9 @@ from lasp_edge.protocol.fencing import SourceHigh, source_highs
 from lasp_edge.protocol.limits import LATEST_CLOCK_S, TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
 
+LONGEST_DIGEST = 32
+"""Bytes of a program's digest or a release, at most: both are kept of every device."""
+
 
 @dataclass(frozen=True, slots=True)
 class PaneFrame(Frame):
@@ -162,19 +165,27 @@ class PresenceFrame(Frame):
 
     A will is made before the connection and told after it, so the frame that came last counts,
     whatever its number.
+
+    Attributes:
+        online: it is connected.
+        program: the digest of the program that it runs; "" where it does not say.
+        release: of lasp-edge; "" where it does not say.
     """
 
     online: bool
+    program: str = ""
+    release: str = ""
 
     kind = 4
 
     def body(self) -> list[Any]:
-        return [self.online]
+        return [self.online, self.program, self.release]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        (online,) = envelope.body
-        return cls(envelope.sender, envelope.number, checks.flag(online))
+        online, program, release = envelope.body
+        runs = checks.text(program, LONGEST_DIGEST), checks.text(release, LONGEST_DIGEST)
+        return cls(envelope.sender, envelope.number, checks.flag(online), *runs)
 
 
 @dataclass(frozen=True, slots=True)

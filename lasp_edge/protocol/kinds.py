@@ -172,3 +172,16 @@ def subscriptions(topics: Topics, subscriber: Subscriber, device: str = "") -> l
     if subscriber is Subscriber.ADDRESSEE:
         return [topics.of(row.topic, device) for row in rows]
     return [topics.every(row.topic) for row in rows]
+
+
+def is_left_to_operators(topic: str, topics: Topics) -> bool:
+    """Return whether a broker with access rules takes messages on a topic from operators alone.
+
+    Devices repeat such messages all the same, for brokers without rules.
+    """
+    try:
+        kind = topics.address(topic).kind
+    except ValueError:
+        return False
+    writers = {row.topic: row.publishers for row in FRAME_KINDS.values()}
+    return writers.get(kind) is Publisher.OPERATOR

@@ -15,6 +15,9 @@ HIGHS_BYTES = 1_408
 FRAME_OVERHEAD_BYTES = 512 + HIGHS_BYTES
 """An upper bound for a pane frame's bytes beside its blocks: the envelope, one device name, and how
 far the sources have come."""
+SIGNATURE_BYTES = 77
+"""What a signature adds to a frame's length (`lasp_edge.security.signatures`)."""
+
 
 BLOCK_OVERHEAD_BYTES = 64 + 5 * MAX_COLUMNS
 """An upper bound for a block's bytes beside its entries: its head, and 5 B for each column."""

@@ -3,7 +3,9 @@
 All that the simulation reads out of a core, it reads here.
 """
 
+import sqlite3
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Any
@@ -15,8 +17,19 @@ from device_agent.fleet.results import Result
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
+from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.kinds import decode
+
+DECODED = 4_096
+"""Decoded frames that are remembered: a message goes to all devices within a few steps."""
+
+
+class _Core(Core):
+    """The agent's core; a frame that many devices receive is decoded once."""
+
+    decode = staticmethod(lru_cache(DECODED)(decode))
 
 
 class SimulatedDevice:
@@ -25,7 +38,10 @@ class SimulatedDevice:
     Attributes:
         durable: the running agent's core and store; None while it is switched off.
         cut_steps: for how many steps its connection is broken.
+        plan: the program of the next start.
     """
+
+    sources: tuple[str, ...] = ("simulated",)
 
     def __init__(self, name: str, directory: Path, plan: Plan, settings: Settings) -> None:
         self.name = name
@@ -33,15 +49,27 @@ class SimulatedDevice:
         self.cut_steps = 0
         self._directory = directory
         self._image = directory.with_suffix(".image")
-        self._plan = plan
+        self.plan = plan
         self._settings = settings
 
     def start(self, nonce: int) -> None:
         """Start a process on the directory."""
-        store = Store(self._directory)
-        core = Core(self._plan, self.name, nonce, store.restored(), self._settings)
-        core.intake.sources.cursor("simulated")
-        self.durable = Durable(core, store)
+        store = self.open_store()
+        try:
+            core = _Core(self.plan, self.name, nonce, store.restored(), self._settings)
+            for source in self.sources:
+                core.intake.sources.cursor(source)
+            self.durable = Durable(core, store)
+        except (
+            sqlite3.Error,
+            DamagedStoreError,
+        ):  # as the process would: it ends, and its store is free again
+            store.close()
+            raise
+
+    def open_store(self) -> Store:
+        """Return the store that a process finds."""
+        return Store(self._directory)
 
     def kill(self) -> None:
         """End the process without warning, if there is one."""

@@ -29,9 +29,11 @@ class SimulatedOperator:
 
     def hear(self, topic: str, payload: bytes) -> None:
         """Note the newest version of its panes that a device reports in its beats."""
-        if self._topics.address(topic).kind == _BEAT:
-            beat = decode(payload)
-            assert isinstance(beat, BeatFrame)
+        try:
+            beat = decode(payload) if self._topics.address(topic).kind == _BEAT else None
+        except ValueError:
+            return  # no frame of this fleet
+        if isinstance(beat, BeatFrame) and topic_of(beat, self._topics) == topic:
             reported = Version.of(beat.sender, beat.seq)
             self._newest[beat.about] = max(reported, self._newest.get(beat.about, NEVER))
 

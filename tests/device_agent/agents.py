@@ -156,10 +156,11 @@ class Device:
         times_us: list[int | None],
         tags: list[Mapping[str, str]],
         source: str = "test",
+        name: str = "temperature",
         **more: Any,
     ) -> None:
         """Take in a batch as it is."""
-        names = ["temperature"] * len(values)
+        names = [name] * len(values)
         self.durable.read(Batch(source, names, times_us, values, tags, **more), self.now_us)
 
     def tick(self, seconds: float = 1.0) -> list[Publication]:

@@ -14,6 +14,7 @@ from lasp_edge.dataflow import at_least
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
     AckFrame,
     AskFrame,
@@ -24,6 +25,7 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
     VariableReport,
 )
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of
 
@@ -113,11 +115,23 @@ def beats(device: Device) -> list[Frame]:
     ]
 
 
+def told(device: Device) -> Frame:
+    """Return an answer to the device's own hello."""
+    device.core.fence._ask(device.now_us)
+    life = Replica(7, 77, "pi-1")
+    return VouchFrame(PEER, 1, "pi-1", device.core.fence._challenge, life, life, ())
+
+
 PARTS = {
-    "succession": Case(
+    "fence": Case(
         lambda device: device.core.replica,
         lambda device: device.core.replica.incarnation >= 8,
-        lambda _device: [PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False)],
+        lambda device: [told(device)],
+    ),
+    "witness": Case(
+        lambda device: list(device.core.witnessing.witness.lines()),
+        nothing,
+        lambda device: [*beats(device), HelloFrame(PEER, 1, "pi-1", challenge=5, attempt=1)],
     ),
     "intake": Case(progress, progress),
     "variables": Case(shared, shared, entries),
@@ -148,6 +162,11 @@ PARTS = {
         lambda device: device.core.members.membership,
         lambda _device: [MemberFrame(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))],  # noqa: FBT003
     ),
+    "programs": Case(
+        lambda device: device.core.report()["other_programs"],
+        lambda device: device.core.report()["other_programs"],
+        lambda _device: [PresenceFrame(PEER, 1, online=True, program="0123", release="0.0.9")],
+    ),
     "stored variables": Case(shared, shared, entries),
     "counters": Case(
         lambda device: device.core.counters.totals, lambda device: device.core.counters.totals
@@ -169,10 +188,10 @@ def test_every_part_is_in_the_table(tmp_path):
     device = worked(tmp_path)
     assert [part.name for part in device.core.parts] == list(PARTS)
     taken = {kind for part in device.core.parts for kind in part.handlers}
-    assert taken == {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
+    assert taken == {row.frame for row in FRAME_KINDS.values()} - {PaneFrame}
     for part in device.core.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
-        if part.name != "succession":  # it looks at what the other parts' rows bring, too
+        if part.name not in {"fence", "witness"}:  # they look at what the others' rows bring, too
             assert tried >= set(part.handlers), part.name
     device.kill()
 

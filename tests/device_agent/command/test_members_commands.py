@@ -192,6 +192,9 @@ def test_members_are_told_in_plain_words_and_as_json(fleet, capsys):
         "starts": 2,
         "retired": False,
         "counts_up_to": None,
+        "program": None,
+        "release": None,
+        "runs_another": False,
     }
     assert cellar["counts_up_to"] == {"incarnation": 1, "nonce": 9, "seq": 40}
     assert (shed["starts"], shed["retired"]) == (None, True)

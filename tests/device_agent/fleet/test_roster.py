@@ -6,6 +6,7 @@ import pytest
 
 from crdts import Member, Membership, Replica, Version
 from crdts.membership import NEVER
+from device_agent.command.members import _member, _words
 from device_agent.fleet.roster import WHOLE_LIFE, Roster, Sighting
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics
@@ -119,3 +120,27 @@ def test_a_word_that_the_agents_leave_aside_does_not_number_the_next_one():
 )
 def test_what_is_no_message_of_the_device_is_left_aside(topic, payload):
     assert heard((topic, payload)).devices == []
+
+
+def test_who_runs_another_program_or_release_is_named():
+    runs = {"attic": ("aa", "2"), "cellar": ("aa", "1"), "hall": ("aa", "2"), "shed": ("bb", "2")}
+    roster = heard(
+        *(
+            (
+                TOPICS.of("presence", name),
+                PresenceFrame(
+                    Replica(1, 7, name), 1, online=True, program=program, release=release
+                ).encode(),
+            )
+            for name, (program, release) in runs.items()
+        ),
+        beat(Replica(1, 7, "porch"), 3),
+    )
+
+    def differing(own):
+        return [name for name in roster.devices if _member(roster, name, own)["runs_another"]]
+
+    assert differing(("bb", "2")) == ["attic", "cellar", "hall"]
+    assert differing(None) == ["cellar", "shed"]
+    said = _words(_member(roster, "shed", None))
+    assert said == "connected  counts; RUNS ANOTHER PROGRAM OR RELEASE (bb, 2)"

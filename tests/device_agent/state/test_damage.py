@@ -19,7 +19,17 @@ from device_agent.state.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import NotFound
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
-TABLES = ("replica", "fact", "counter", "source", "identity", "pane", "variable", "member")
+TABLES = (
+    "replica",
+    "fact",
+    "counter",
+    "source",
+    "identity",
+    "pane",
+    "meaning",
+    "variable",
+    "member",
+)
 DAMAGED = 450
 FLIPPED = 200
 

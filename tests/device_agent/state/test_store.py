@@ -48,7 +48,7 @@ def agrees(directory: Path) -> int:
 
 
 def _state(restored, name):
-    states = [decode(part) for part in restored.variables.get(name, {}).get("", ())]
+    states = [decode(part) for part in restored.stored(name).get("", ())]
     if not states:
         return None
     joined = states[0].copy()
@@ -280,7 +280,7 @@ def test_one_of_many_keys_is_stored_as_few_deltas(tmp_path):
     device = Device(tmp_path, rooms(bound=100))
     for step in range(50):
         device.read([20.0 + step], tags={"room": f"room-{step % 2}"})
-    parts = device.store.restored().variables["samples"]
+    parts = device.store.restored().stored("samples")
     assert sorted(parts) == ["room-0", "room-1"]
     assert all(1 < len(several) <= 1 + 8 for several in parts.values())
     device.restart()
@@ -294,14 +294,14 @@ def test_what_an_earlier_life_stored_is_not_written_again_by_a_start(tmp_path):
     device = Device(tmp_path, rooms())
     device.read([20.0], tags={"room": "attic"})
     device.read([21.0], tags={"room": "hall"})
-    before = device.store.restored().variables
+    before = device.store.restored().stored("samples")
     for _ in range(3):
         device.restart()
         device.tick()
-    assert device.store.restored().variables == before
+    assert device.store.restored().stored("samples") == before
     device.read([22.0], tags={"room": "attic"})
-    after = device.store.restored().variables["samples"]
-    assert after["hall"] == before["samples"]["hall"]
+    after = device.store.restored().stored("samples")
+    assert after["hall"] == before["hall"]
     (whole,) = [decode(part) for part in after["attic"]]
     assert (whole.replica, whole.values()) == (device.core.replica, [2000, 2200])
     device.kill()
@@ -315,7 +315,7 @@ def test_deltas_go_on_where_an_earlier_life_left_off(tmp_path):
         assert device.core.variables.shared() == {"total": 5 * (life + 1)}
         device.restart()
     assert device.core.variables.shared() == {"total": 20}
-    assert len(device.store.restored().variables["total"][""]) == 20
+    assert len(device.store.restored().stored("total")[""]) == 20
     device.kill()
 
 
@@ -352,9 +352,10 @@ def test_a_bounded_set_of_any_size_is_restored(tmp_path):
     times_us = [drawn.randrange(2**60) for _ in values]
     state = program.variables["samples"].bottom.add_many(device.core.replica, values, times_us)
     changes = Changes()
-    changes.states["samples", ""] = encode(state)
+    at = (device.store.restored().facts.meanings["samples"], "")
+    changes.states[at] = encode(state)
     device.store.commit(changes)
-    assert len(changes.states["samples", ""]) > MAX_BYTES  # of what a peer may send
+    assert len(changes.states[at]) > MAX_BYTES  # of what a peer may send
     device.restart()
     device.tick()
     partial = device.core.results.local()["local_average"][""].partial

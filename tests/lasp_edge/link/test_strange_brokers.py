@@ -46,13 +46,16 @@ def test_packets_that_share_a_tls_record_are_all_read(scripted, connect, certifi
 def test_why_the_broker_disconnects_us_is_told(scripted, connect):
     link = connect(scripted(TAKEN + b"\xe0\x01\x8e"))
     came = until(link, lambda events: len(events) >= 2)
-    assert came[1] == Disconnected("the broker disconnects us: Session taken over")
+    why = "the broker disconnects us: Session taken over"
+    assert came[1] == Disconnected(
+        f"{why}; another program uses the client id a: stop one of the two"
+    )
 
 
 def test_a_refused_subscription_is_told(scripted, connect):
     link = connect(scripted(TAKEN, b"\x90\x05\x00\x01\x00\x01\x87"), subscriptions=["a", "b"])
     assert until_connected(link).refused_subscriptions == ("b",)
-    assert link.trouble == "the broker refuses the subscription b"
+    assert link.trouble.startswith("the broker refuses the subscription b: Not authorized; let us ")
 
 
 def test_subscriptions_that_are_not_answered_end_the_connection(scripted, connect):

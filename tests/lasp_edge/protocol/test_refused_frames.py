@@ -423,7 +423,7 @@ def test_what_a_device_says_of_itself_is_about_no_other_device(kind):
         1: [[], []],
         2: ["v", 5, 0, [""], [0], [[1]]],
         3: [None, False, [], 0, None, []],
-        4: [True],
+        4: [True, "", ""],
     }
     body = bodies[kind.kind]
     assert decode(envelope(kind.kind, body)).about == "pi-1"

@@ -1,0 +1,21 @@
+"""A seal closes what a link sends, and opens what comes in: signatures, where a fleet uses them."""
+
+from typing import Protocol
+
+
+class BrokenSealError(ValueError):
+    """A message that was not written by whom it says; its text is the reason that is counted."""
+
+
+class Seal(Protocol):
+    """Signs messages and checks signatures; called in the link's thread and in the caller's."""
+
+    def closed(self, topic: str, payload: bytes) -> bytes:
+        """Return a message as it is sent."""
+
+    def opened(self, topic: str, payload: bytes) -> bytes:
+        """Return a message as it was before it was closed.
+
+        Raises:
+            BrokenSealError: it is not what an author, who may write there, has closed.
+        """

@@ -1,0 +1,162 @@
+"""What keeps messages from passing, in one line: what happened, why, and what to type.
+
+Every refusal of a broker has a reason, in MQTT 5 a code for each message and subscription. This
+module finds the words; the link says each line once in its log, and shows it as `Link.trouble`.
+
+    >>> broker = BrokerUrl.parse("mqtt://ann@broker.example")
+    >>> print(refused_connection("Not authorized", broker, "kitchen"))
+    the broker refuses us: Not authorized; is the password of user 'ann' right? (--login FILE)
+"""
+
+import errno
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from lasp_edge.link.broker_url import BrokerUrl
+
+log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # a program that sets up no log prints the line itself
+
+MOST_SAID = 32
+"""Different lines that are remembered as said; a link has some five different troubles."""
+MOST_REFUSED = 64
+"""Topics that are remembered as refused; an agent publishes on fewer, unless it has many keys."""
+
+_NOT_AUTHORIZED: Final = "Not authorized"
+_LOGIN_REFUSED: Final = (_NOT_AUTHORIZED, "Bad user name or password", "Bad username or password")
+_RULES = "`lasp-edge broker config` writes the rules that a fleet needs"
+
+
+def refused_connection(reason: str, broker: BrokerUrl, client_id: str) -> str:
+    """Return the line for a CONNECT that the broker refused."""
+    said = f"the broker refuses us: {reason}"
+    if reason in _LOGIN_REFUSED:
+        if broker.user is None and not broker.files.certificate:
+            return f"{said}; it asks for a user and a password: --login FILE"
+        return f"{said}; is the password of user {broker.user!r} right? (--login FILE)"
+    if reason == "Client identifier not valid":
+        return f"{said}; it does not accept the client id {client_id}"
+    return said
+
+
+def ended_by_broker(reason: str, client_id: str) -> str:
+    """Return the line for a connection that the broker ended with a word."""
+    said = f"the broker disconnects us: {reason}"
+    if reason == "Session taken over":
+        return f"{said}; another program uses the client id {client_id}: stop one of the two"
+    return said
+
+
+def closed(error: str, broker: BrokerUrl, *, answered: bool) -> str:
+    """Return the line for a connection that ended without a word of MQTT.
+
+    Args:
+        error: what the socket said last; empty where it said nothing.
+        broker: where to.
+        answered: the broker had answered our CONNECT.
+    """
+    if "CERTIFICATE_REQUIRED" in error or "HANDSHAKE_FAILURE" in error:
+        return f"the broker asks for a certificate ({error}): --certificate FILE --key FILE"
+    if "ALERT" in error:
+        return f"the broker does not accept our certificate ({error}): --certificate, --key"
+    if answered or broker.tls:
+        return "the broker closed the connection" + (f" ({error})" if error else "")
+    return "the broker closed the connection before it answered; if it wants TLS, use mqtts://"
+
+
+def unreachable(error: OSError, broker: BrokerUrl) -> str:
+    """Return the line for an address where no broker answers, or whose TLS fails."""
+    untrusted: str | None = getattr(error, "verify_message", None)  # the lean agent has no ssl
+    if untrusted is not None:
+        return _untrusted(untrusted, broker)
+    why = error.strerror or str(error)
+    said = f"cannot reach {broker}: {why}"
+    if type(error).__name__ == "gaierror":
+        return f"{said}; is the name right? (getent hosts {broker.host})"
+    if error.errno == errno.ECONNREFUSED:
+        return f"{said}; is the broker started there? (systemctl status mosquitto)"
+    if isinstance(error, TimeoutError):
+        return f"{said}; is the address right, and port {broker.port} open? (ping {broker.host})"
+    if broker.tls and (isinstance(error, ConnectionError) or "SSL" in type(error).__name__):
+        return f"{said}; does the broker speak TLS on port {broker.port}?"
+    return said
+
+
+def _untrusted(why: str, broker: BrokerUrl) -> str:
+    said = f"the certificate of {broker} is not trusted (CERTIFICATE_VERIFY_FAILED: {why})"
+    if "mismatch" in why:
+        return f"{said}; use a name in --broker that its certificate has"
+    if "expired" in why or "not yet valid" in why:
+        return f"{said}; is this machine's clock right? (date)"
+    return f"{said}; name the authority that signed it: --ca-file FILE"
+
+
+class Refusals:
+    """What the broker of one connection refuses: subscriptions, and messages by topic.
+
+    Args:
+        broker: as whom we speak to it.
+        expected: whether a refusal of messages on a topic is no news.
+
+    Attributes:
+        subscriptions: topic filter -> reason.
+    """
+
+    def __init__(self, broker: BrokerUrl, expected: Callable[[str], bool] | None) -> None:
+        self._expected = expected
+        self._who = f"user {broker.user!r}" if broker.user else "us"
+        self.subscriptions: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
+
+    def answer(self, topic: str, reason: str | None) -> None:
+        """Note what the broker said to a message; None if it took it."""
+        if reason is None:
+            self._messages.pop(topic, None)
+        elif len(self._messages) < MOST_REFUSED and not (self._expected and self._expected(topic)):
+            self._messages[topic] = reason
+
+    def text(self) -> str | None:
+        """Return the line for what is refused at present; None if nothing is."""
+        for topic, reason in self.subscriptions.items():
+            return f"the broker refuses the subscription {topic}: {reason}{self._advice(reason)}"
+        for topic, reason in self._messages.items():
+            return f"the broker refuses messages on {topic}: {reason}{self._advice(reason)}"
+        return None
+
+    def _advice(self, reason: str) -> str:
+        if reason == _NOT_AUTHORIZED:
+            return f"; let {self._who} use that topic ({_RULES})"
+        if reason == "Packet too large":
+            return "; let it take 70000 bytes (message_size_limit and max_packet_size, or neither)"
+        return ""
+
+
+class SaidOnce:
+    """Writes each line into the log once, until `forget`."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def say(self, line: str | None) -> None:
+        """Write a line, unless it was written; None is no line."""
+        if line is None or line in self._said or len(self._said) >= MOST_SAID:
+            return
+        self._said.add(line)
+        log.warning("%s", line)
+
+    def forget(self) -> None:
+        """The link works well again: what happens next is news."""
+        self._said.clear()
+
+
+class SocketErrors:
+    """Stands where paho expects its logger: keeps the last error, which paho tells nobody else."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def log(self, level: int, _form: str, *values: object) -> None:
+        """Keep an error's text."""
+        if level >= logging.ERROR and values:
+            self.last = str(values[0])

@@ -1,0 +1,116 @@
+"""Run simulated fleets from seed to seed, and say what was found: `python -m simulations.explore`.
+
+A seed draws a fleet, a program, a workload and a schedule of faults. Each run ends healed and
+settled, and is held against the truth. A failing seed prints the command that replays it, and its
+schedule shrunk to the faults that matter. Every kind of fault must have been seen, or the run is
+red. The last lines say what an hour of one processor gives.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from simulations.world.faults import KINDS
+from simulations.world.run import RunOutcome, run
+from simulations.world.scenario import scenario_of
+from simulations.world.shrink import lines, shrunk
+
+SEEDS = 400
+"""Seeds of a run, unless told: each kind of fault is on in two of five, and surely seen."""
+MESSAGES = ("loss", "doubled", "delayed", "unsent")
+"""What befalls messages: it is counted apart from structural faults."""
+RARE = 200
+"""Seeds from which on every kind of fault must have been seen."""
+GOAL_SEEDS, GOAL_FAULTS = 50_000, 1_000_000
+"""What an hour of one processor is to give."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Explore; return 1 where a seed failed, or a kind of fault was not seen."""
+    parser = argparse.ArgumentParser(
+        "python -m simulations.explore",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seconds", type=float, default=3_600, help="CPU seconds, at most")
+    parser.add_argument("--seed", type=int, help="replay one seed and show its schedule")
+    parser.add_argument("--only", default="", help="kinds of faults, by comma; else all")
+    parser.add_argument("--without", default="", help="kinds of faults to leave out")
+    arguments = parser.parse_args(argv)
+    wanted = _names(arguments.only) or list(KINDS)
+    unwanted = _names(arguments.without)
+    unknown = {*wanted, *unwanted}.difference(KINDS)
+    if unknown:
+        parser.error(f"no fault {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    kinds = tuple(kind for kind in KINDS if kind in wanted and kind not in unwanted)
+    if arguments.seed is not None:
+        return _replay(arguments.seed, kinds)
+    return _explore(range(arguments.first, arguments.first + arguments.seeds), arguments, kinds)
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _replay(seed: int, kinds: tuple[str, ...]) -> int:
+    outcome = run(scenario_of(seed, kinds))
+    _say("\n".join(lines(outcome.scenario)))
+    _say(f"settled after {outcome.settled_steps} steps; trace {outcome.trace[:16]}")
+    if outcome.trouble:
+        _show(outcome, "")
+    return bool(outcome.trouble)
+
+
+def _explore(seeds: range, arguments: argparse.Namespace, kinds: tuple[str, ...]) -> int:
+    began_s, seen = time.process_time(), Counter[str]()
+    failed = done = 0
+    for seed in seeds:
+        outcome = run(scenario_of(seed, kinds))
+        done += 1
+        seen.update(outcome.seen)
+        if outcome.trouble:
+            failed += 1
+            _show(outcome, _options(arguments))
+        if time.process_time() - began_s > arguments.seconds:
+            break
+    unseen = [kind for kind in kinds if not seen[kind]] if done >= RARE else []
+    _summary(seen, done, time.process_time() - began_s)
+    if unseen:
+        _say(f"RED: never seen in {done} seeds: {', '.join(unseen)}")
+    _say(f"{failed} of {done} seeds failed")
+    return bool(failed or unseen)
+
+
+def _options(arguments: argparse.Namespace) -> str:
+    only = f" --only {arguments.only}" if arguments.only else ""
+    return only + (f" --without {arguments.without}" if arguments.without else "")
+
+
+def _show(outcome: RunOutcome, options: str) -> None:
+    """Print what went wrong in a run, how to replay it, and the faults that matter."""
+    _say(f"seed {outcome.scenario.seed}: {outcome.trouble[0]}")
+    _say(f"  replay: python -m simulations.explore --seed {outcome.scenario.seed}{options}")
+    small = shrunk(outcome.scenario, lambda candidate: bool(run(candidate).trouble))
+    _say("\n".join(f"  {line}" for line in lines(small)))
+
+
+def _summary(seen: Counter[str], done: int, cpu_s: float) -> None:
+    for kind, count in sorted(seen.items()):
+        _say(f"{kind:>18} {count:>9,}")
+    faults = sum(count for kind, count in seen.items() if kind not in MESSAGES)
+    hours = cpu_s / 3_600
+    _say(f"{done:,} seeds in {cpu_s:.1f} CPU-seconds, {faults:,} structural faults")
+    _say(f"an hour of one processor: {done / hours:,.0f} seeds (goal {GOAL_SEEDS:,}),")
+    _say(f"  {faults / hours:,.0f} structural faults (goal {GOAL_FAULTS:,})")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

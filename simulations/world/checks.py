@@ -1,0 +1,199 @@
+"""What must hold in every world: at each publication, after each step, and at the end.
+
+- no dot names two things, and a frozen entry is never continued
+- a promise never passes what has not landed
+- `settled` never lies: each device that is not excepted has reported what is held here
+- states only grow, as long as a process lives
+- at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
+- nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..)
+"""
+
+from collections import defaultdict
+from hashlib import sha256
+from typing import Any
+
+from crdts import Replica
+from device_agent.panes.flights import IN_FLIGHT
+from device_agent.parts import Publication
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode
+from simulations.fleet.lander import SimulatedLander
+from simulations.world.device import VirtualDevice
+from simulations.world.programs import STAMPED, TIMED
+from simulations.world.truth import counted_lines, live_landed
+from simulations.world.world import World
+
+OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
+"""What is counted of readings that do not count."""
+KEPT_NAMES = 260
+"""Counters of a device, at most: the bound of `device_agent.state.counters`, and its groups."""
+
+
+class Checks:
+    """Looks at a run. What it finds goes to the world's `trouble`.
+
+    Attributes:
+        trace: a hash of everything that was published, in order.
+        quiet: from now on only beats may be published.
+    """
+
+    def __init__(self) -> None:
+        self.trace = sha256()
+        self.quiet = False
+        self._dots: dict[tuple[Any, ...], Any] = {}
+        self._last_seq: dict[Replica, int] = {}
+        self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self._versions: dict[tuple[int, str, str], Any] = {}
+
+    def published(self, world: World, device: VirtualDevice, publication: Publication) -> None:
+        """Look at what a device publishes, before anything can happen to it."""
+        topic, payload = publication.topic, publication.payload
+        self.trace.update(topic.encode() + payload)
+        if not world.broker.route(topic).landers and not self.quiet:
+            return
+        frame = decode(payload)
+        if isinstance(frame, PaneFrame):
+            self._panes(world, device, frame)
+        elif isinstance(frame, VariableFrame):
+            self._entry(world, frame)
+        elif isinstance(frame, BeatFrame):
+            for report in frame.reports:
+                self._digests[device.name, report.variable].add(report.digest)
+            if frame.low_us is not None:
+                self._promise(world, device, frame.low_us)
+        if self.quiet and isinstance(frame, PaneFrame | VariableFrame | AskFrame):
+            world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
+
+    def _panes(self, world: World, device: VirtualDevice, frame: PaneFrame) -> None:
+        for block in frame.blocks:
+            replica = Replica(block.incarnation, block.nonce, device.name)
+            last = self._last_seq.get(replica)
+            partials = zip(*block.columns, strict=True)
+            for key, pane_us, seq, partial in zip(
+                block.keys, block.panes_us, block.seqs, partials, strict=True
+            ):
+                dot = (block.stream, key, pane_us, replica, seq)
+                self._names_one(world, dot, partial)
+                if last is not None and seq > last and replica != frame.sender:
+                    world.trouble.append(f"{device.name} continues a frozen entry: {dot}")
+
+    def _entry(self, world: World, frame: VariableFrame) -> None:
+        if frame.stream:
+            dot = (frame.variable, frame.shard, frame.version)
+            self._names_one(world, dot, (frame.keys, frame.seqs, frame.columns))
+
+    def _names_one(self, world: World, dot: tuple[Any, ...], content: Any) -> None:
+        known = self._dots.setdefault(dot, content)
+        if known != content:
+            world.trouble.append(f"a dot names two things: {dot} is {known} and {content}")
+
+    def _promise(self, world: World, device: VirtualDevice, low_us: int) -> None:
+        """Hold a promise against what has landed in any lake of the sink."""
+        if device.clock.wrong or device.name in world.operator.membership.entries:
+            return
+        lines = device.recording[device.sure_from : device.position]
+        spoken = [line for line in lines if line.time_us < low_us]
+        if not spoken:
+            return
+        landed: dict[tuple[int, str], int] = defaultdict(int)
+        stream = device.core.agent.plan.windows[TIMED].stream
+        lakes = [world.sink.lander, *world.sink.former]
+        for lander in lakes:
+            for at, total in counted_lines(lander, stream, device.name).items():
+                landed[at] |= total
+        refused = device.counted(*OUTCOMES)
+        missing = {
+            (line.time_us, line.room, line.value)
+            for line in spoken
+            if not landed[line.time_us // 10_000_000, line.room] // line.value % 4
+        }
+        if len(missing) > refused:
+            world.trouble.append(
+                f"{device.name} promises {low_us}, and {min(missing)} is not there"
+            )
+
+    def ended(self, world: World, device: VirtualDevice) -> None:
+        """Note how far a replica came: its entries are frozen from now on."""
+        del world
+        self._last_seq[device.core.replica] = device.core.panes.memory.seq
+
+    def stepped(self, world: World) -> None:
+        """Look at one device, a different one after each step."""
+        devices = world.running()
+        if not devices:
+            return
+        device = devices[world.step_number % len(devices)]
+        self._settled(world, device)
+        self._grows(world, device)
+        self._bounded(world, device)
+
+    def _settled(self, world: World, device: VirtualDevice) -> None:
+        core = device.core
+        for name, agreement in core.agreements.all().items():
+            if not agreement.settled:
+                continue
+            variable = core.agent.plan.dynamic_folds[name].source.name
+            entries = core.samples.published[variable].entries
+            apart = {device.name, *agreement.offline, *core.members.membership.retired}
+            for other in entries.devices:
+                reported = self._digests.get((other, variable), ())
+                if other not in apart and entries.digest not in reported:
+                    world.trouble.append(
+                        f"{device.name} says settled, and {other} has never reported that"
+                    )
+
+    def _grows(self, world: World, device: VirtualDevice) -> None:
+        core = device.core
+        for name, published in core.samples.published.items():
+            for other in published.entries.devices:
+                at = (core.replica.nonce, name, other)
+                version = published.entries.version(other)
+                known = self._versions.get(at)
+                if known is not None and version is not None and version < known:
+                    world.trouble.append(f"{device.name}: {name} of {other} went back")
+                self._versions[at] = version
+
+    def _bounded(self, world: World, device: VirtualDevice) -> None:
+        core = device.core
+        if core.panes.flights.count > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
+            world.trouble.append(f"{device.name}: a queue is not bounded")
+
+    def at_the_end(self, world: World) -> None:
+        """Hold a settled world against the truth."""
+        clones = bool(world.seen["clone"])
+        for device in world.devices.values():
+            self._landed(world, device, world.sink.lander, clones=clones)
+        first, *others = world.running()
+        for name in first.core.agent.plan.dynamic_folds:
+            values = first.results(name)
+            for other in others:
+                found = other.results(name)
+                if {k: v.partial for k, v in found.items()} != {
+                    k: v.partial for k, v in values.items()
+                }:
+                    world.trouble.append(f"{other.name} holds another {name} than {first.name}")
+
+    def _landed(
+        self, world: World, device: VirtualDevice, lander: SimulatedLander, *, clones: bool
+    ) -> None:
+        """Compare what has landed of a device with what its sources gave."""
+        plan = world.plans[-1]
+        landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
+        sure = set(device.recording[device.sure_from :])
+        missing = 0
+        for line in set(device.recording):
+            times = landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4
+            if times > 1:
+                world.trouble.append(f"{device.name}: {line} is counted {times} times")
+            missing += times == 0 and line in sure
+        retired = device.name in world.operator.membership.entries
+        if missing > device.counted(*OUTCOMES) and not retired:
+            world.trouble.append(f"{device.name}: {missing} readings are lost")
+        live = live_landed(lander, plan.windows[STAMPED].stream, device.name)
+        least, most = device.live, device.live + device.unsure
+        if clones or retired or device.forgot:
+            least = 0
+        if not least - device.counted(*OUTCOMES) <= live <= most:
+            world.trouble.append(
+                f"{device.name}: {live} stamped readings landed, it read {least} to {most}"
+            )

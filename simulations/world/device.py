@@ -1,0 +1,124 @@
+"""A device of a simulated world: disk, clock, sources and connection around an agent's core."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from device_agent.intake.batch import Batch
+from device_agent.parts import Publication
+from device_agent.settings import Settings
+from device_agent.state.store import Store
+from lasp_edge.language.plan import Plan
+from simulations.fleet.devices import SimulatedDevice
+from simulations.world.clock import Clock
+from simulations.world.disk import Disk
+from simulations.world.programs import LIVE, RECORDED
+
+LINES = 8
+"""Lines of its recording that a source gives at once, at most."""
+
+
+class RecordedLine(NamedTuple):
+    """A line of a device's recording.
+
+    Attributes:
+        time_us: its own time.
+        value: a power of four; see `programs`.
+        room: its tag.
+    """
+
+    time_us: int
+    value: int
+    room: str
+
+
+class VirtualDevice(SimulatedDevice):
+    """A device, whatever happens to it.
+
+    Args:
+        name: its name; a clone has that of another.
+        disk: what outlives its process.
+
+    Attributes:
+        clock: what it takes for the time.
+        recording: what its first source gives, line by line; it outlives everything.
+        position: the next line; set back to the durable cursor at each start.
+        live: readings of its second source that were accepted in each process: they are durable.
+        unsure: readings of its second source that may have been lost, or counted.
+        connected: whether the broker and it know of each other.
+        start_step, connect_step: when it starts, and connects, next.
+        deaf_until, mute_until, full_until, disk_until: until which step that lasts.
+        forgot: its store was lost, or went back; what it had said may not be known to it.
+        sure_from: the first line of the recording that was never lost with a store.
+        starts: how often its process was started.
+        order: lines in the order in which they were taken in.
+        slots: how many readings each pane of a room has.
+    """
+
+    sources = (RECORDED, LIVE)
+
+    def __init__(self, name: str, disk: Disk, plan: Plan, settings: Settings) -> None:
+        super().__init__(name, Path(), plan, settings)
+        self.disk = disk
+        self.clock = Clock()
+        self.recording: list[RecordedLine] = []
+        self.position = self.live = self.unsure = self.starts = 0
+        self.sure_from = 0
+        self.connected = self.forgot = False
+        self.start_step = self.connect_step = 0
+        self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
+        self.order: list[RecordedLine] = []
+        self.slots: dict[tuple[int, str], int] = {}
+
+    def forget(self) -> None:
+        """Note that its store went back: what it read before may be counted, or be lost."""
+        self.forgot = True
+        self.sure_from = max(self.sure_from, self.position)
+        self.unsure, self.live = self.unsure + self.live, 0
+
+    def open_store(self) -> Store:
+        return self.disk.open()
+
+    def start(self, nonce: int) -> None:
+        self.starts += 1
+        super().start(nonce)
+        self.position = int(self.core.intake.sources.cursor(RECORDED) or 0)
+
+    def read_recording(self, true_us: int) -> None:
+        """Let its first source give the next lines, if there are any."""
+        lines = self.recording[self.position : self.position + LINES]
+        if not lines:
+            return
+        after = self.position + len(lines)
+        batch = Batch(
+            RECORDED,
+            ["timed"] * len(lines),
+            [line.time_us for line in lines],
+            [line.value for line in lines],
+            [{"room": line.room} for line in lines],
+            cursor=str(after),
+        )
+        self.read(batch, self.clock.read(true_us))
+        self.order += lines
+        self.position = after
+
+    def read_live(self, true_us: int) -> None:
+        """Let its second source give a reading."""
+        self.unsure += 1
+        self.read(Batch(LIVE, ["stamped"], [None], [1], [{}]), self.clock.read(true_us))
+        self.unsure -= 1
+        self.live += 1
+
+    def publications(self, true_us: int) -> Iterator[Publication]:
+        """Do what is due, and yield what is to be published."""
+        return self.tick(self.clock.read(true_us))
+
+    def take(self, topic: str, payload: bytes, true_us: int) -> None:
+        """Take a message in."""
+        assert self.durable is not None
+        self.durable.hear(topic, payload, self.clock.read(true_us))
+
+    def counted(self, *names: str) -> int:
+        """Return how many readings were counted under these names, by what it knows."""
+        totals = self.core.counters.totals
+        return sum(totals.get(name, 0) for name in names)

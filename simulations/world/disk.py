@@ -1,0 +1,193 @@
+"""A device's disk: it outlives the process, and it fails.
+
+In memory the store is the agent's own, with its own statements and transactions, on a SQLite
+database without a file. On files it is the agent's store as it is. Both give images of what is
+durable, and take one in place of all that they hold.
+
+    >>> disk = MemoryDisk()
+    >>> store = disk.open()
+    >>> store.commit(Changes(counters={"accepted": 3}))
+    >>> before = disk.image()
+    >>> store.commit(Changes(counters={"accepted": 4}))
+    >>> disk.restore(before)
+    >>> disk.open().restored().counters
+    {'accepted': 3}
+"""
+
+import shutil
+import sqlite3
+from abc import ABC, abstractmethod
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from device_agent.changes import Changes
+from device_agent.state.store import FILE_NAME, Store
+
+IMAGES = 4
+"""Older images that are kept of a disk."""
+
+
+class MemoryStore(Store):
+    """The agent's store, on a database in memory."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.path = Path(":memory:")
+        self.read_only = False
+        self.quarantined = None
+        self.news = ""
+        self._lock = None
+        self._db = db
+
+    def close(self) -> None:
+        """End an open transaction: the process is gone, the disk is not."""
+        self._db.set_progress_handler(None, 1)
+        if self._db.in_transaction:
+            self._db.rollback()
+
+
+class Disk(ABC):
+    """What a device's process finds when it starts.
+
+    Attributes:
+        images: older contents, the newest last.
+        recent: contents after the last steps.
+    """
+
+    def __init__(self) -> None:
+        self.images: deque[bytes] = deque(maxlen=IMAGES)
+        self.recent: deque[bytes] = deque(maxlen=3)
+        self._store: Store | None = None
+        self._fails_after: int | None = None
+
+    @abstractmethod
+    def found(self) -> Store:
+        """Return a store on what is there."""
+
+    @abstractmethod
+    def image(self) -> bytes:
+        """Return all that is durable."""
+
+    @abstractmethod
+    def restore(self, image: bytes) -> None:
+        """Put an image in place of everything; empty for a new disk."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Let it take no room any more."""
+
+    def keep_image(self) -> None:
+        """Keep an image of what is durable now, to go back to."""
+        self.images.append(self.image())
+
+    def flip(self, random: Random, bits: int) -> None:
+        """Change some bits."""
+        content = bytearray(self.image())
+        for _ in range(bits if content else 0):
+            content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+        self.restore(bytes(content))
+
+    def open(self) -> Store:
+        """Return a store on what is there; the one before must be closed."""
+        self._store = self.found()
+        if self._fails_after is not None:
+            self.fail(self._fails_after)
+        return self._store
+
+    def fail(self, after: int) -> None:
+        """Let every statement fail once the database has done some more operations."""
+        self._fails_after = left = after
+
+        def spent() -> int:
+            nonlocal left
+            left -= 1
+            return left < 0
+
+        if self._store is not None:
+            self._store._db.set_progress_handler(spent, 1)  # noqa: SLF001 - as a disk would
+
+    def mend(self) -> None:
+        """Let statements succeed again."""
+        self._fails_after = None
+        if self._store is not None:
+            with suppress(sqlite3.ProgrammingError):  # its process has ended
+                self._store._db.set_progress_handler(None, 1)  # noqa: SLF001 - as a disk would
+
+
+class MemoryDisk(Disk):
+    """A disk in memory: fast."""
+
+    _fresh: bytes = b""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._db = _in_memory(self._empty())
+
+    @classmethod
+    def _empty(cls) -> bytes:
+        if not MemoryDisk._fresh:
+            with TemporaryDirectory(prefix="store-") as name:
+                disk = FileDisk(Path(name))
+                disk.open().close()
+                image = bytearray(disk.image())
+            image[18:20] = b"\x01\x01"  # a database in memory has no write-ahead log
+            MemoryDisk._fresh = bytes(image)
+        return MemoryDisk._fresh
+
+    def found(self) -> Store:
+        return MemoryStore(self._db)
+
+    def image(self) -> bytes:
+        return self._db.serialize()
+
+    def restore(self, image: bytes) -> None:
+        self._db.close()
+        self._db = _in_memory(image or self._empty())
+
+    def remove(self) -> None:
+        self._db.close()
+
+
+class FileDisk(Disk):
+    """A disk with the agent's real files.
+
+    Args:
+        directory: the agent's data directory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self._directory = directory
+
+    def found(self) -> Store:
+        return Store(self._directory)
+
+    def image(self) -> bytes:
+        path = self._directory / FILE_NAME
+        if not path.exists():
+            return b""
+        source = sqlite3.connect(path)
+        try:
+            return source.serialize()
+        finally:
+            source.close()
+
+    def restore(self, image: bytes) -> None:
+        self.remove()
+        if image:
+            self._directory.mkdir(parents=True)
+            (self._directory / FILE_NAME).write_bytes(image)
+
+    def remove(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _in_memory(image: bytes) -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", isolation_level=None, cached_statements=64)
+    db.deserialize(image)
+    return db
+
+
+__all__ = ["Changes", "Disk", "FileDisk", "MemoryDisk", "MemoryStore"]

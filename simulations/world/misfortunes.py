@@ -1,0 +1,261 @@
+"""How each kind of structural fault befalls a world, and how all of it is healed.
+
+A fault that finds nothing to befall (a device that is off cannot be cut off) does not count.
+"""
+
+from collections.abc import Callable
+
+from simulations.world.device import VirtualDevice
+from simulations.world.faults import Fault
+from simulations.world.hostile import hostile_messages
+from simulations.world.links import TO_BROKER, InFlight
+from simulations.world.world import KEEPALIVE_STEPS, World
+
+Befall = Callable[[World, VirtualDevice, int], bool]
+
+
+def befall(world: World, fault: Fault) -> None:
+    """Let a fault happen; count it if it did."""
+    device = world.devices.get(fault.device or next(iter(world.devices)))
+    assert device is not None
+    if _BEFALL[fault.kind](world, device, fault.amount):
+        world.seen[fault.kind] += 1
+
+
+def _kill(world: World, device: VirtualDevice, steps: int) -> bool:
+    if device.durable is None:
+        return False
+    world.end(device.name, device, steps)
+    return True
+
+
+def _cut(world: World, device: VirtualDevice, steps: int) -> bool:
+    was = device.connected
+    world.disconnect(device, steps, notice=min(steps, KEEPALIVE_STEPS))
+    return was
+
+
+def _deaf(world: World, device: VirtualDevice, steps: int) -> bool:
+    device.deaf_until = world.step_number + steps
+    return device.connected
+
+
+def _mute(world: World, device: VirtualDevice, steps: int) -> bool:
+    device.mute_until = world.step_number + steps
+    return device.connected
+
+
+def _link_full(world: World, device: VirtualDevice, steps: int) -> bool:
+    device.full_until = world.step_number + steps
+    return device.connected
+
+
+def _partition(world: World, device: VirtualDevice, steps: int) -> bool:
+    del device
+    group = [one for one in world.devices.values() if world.random.random() < 0.5]  # noqa: PLR2004
+    for one in group:
+        world.disconnect(one, steps, notice=KEEPALIVE_STEPS)
+    return bool(group)
+
+
+def _takeover(world: World, device: VirtualDevice, amount: int) -> bool:
+    was = device.connected
+    world.disconnect(device, amount)
+    return was
+
+
+def _broker(world: World, *, back: bool) -> bool:
+    world.broker.crash(back=back)
+    for device in world.devices.values():
+        world.disconnect(device, world.random.randint(1, 5))
+    world.links.drop()
+    return True
+
+
+def _broker_forgets(world: World, _device: VirtualDevice, _amount: int) -> bool:
+    return _broker(world, back=False)
+
+
+def _broker_old(world: World, _device: VirtualDevice, _amount: int) -> bool:
+    return _broker(world, back=True)
+
+
+def _broker_queue_lost(world: World, _device: VirtualDevice, _amount: int) -> bool:
+    return world.broker.drop_queues() > 0
+
+
+def _lander_crash(world: World, _device: VirtualDevice, steps: int) -> bool:
+    world.sink.crash(world.step_number + steps)
+    return True
+
+
+def _lander_slow(world: World, _device: VirtualDevice, steps: int) -> bool:
+    world.sink.slow_down(world.step_number, steps)
+    return True
+
+
+def _lander_cut(world: World, _device: VirtualDevice, steps: int) -> bool:
+    world.sink.cut_until = world.step_number + steps
+    return True
+
+
+def _torn_commit(_world: World, device: VirtualDevice, operations: int) -> bool:
+    if device.durable is None or device.disk_until:
+        return False
+    device.disk.fail(after=operations)
+    device.disk_until = 1  # the next step finds it whole
+    return True
+
+
+def _disk_full(world: World, device: VirtualDevice, steps: int) -> bool:
+    if device.durable is None:
+        return False
+    device.disk.fail(after=40)
+    device.disk_until = world.step_number + steps
+    return True
+
+
+def _disk_read_only(world: World, device: VirtualDevice, steps: int) -> bool:
+    if device.durable is None:
+        return False
+    device.disk.fail(after=0)
+    device.disk_until = world.step_number + steps
+    return True
+
+
+def _go_back(world: World, device: VirtualDevice, image: bytes, steps: int) -> None:
+    """End the process, and let it start on another content of the disk."""
+    world.end(device.name, device, steps)
+    device.disk.restore(image)
+    device.forget()
+
+
+def _unsynced_lost(world: World, device: VirtualDevice, steps: int) -> bool:
+    if not device.disk.recent:
+        return False
+    _go_back(world, device, device.disk.recent[0], steps)
+    return True
+
+
+def _store_lost(world: World, device: VirtualDevice, steps: int) -> bool:
+    _go_back(world, device, b"", steps)
+    return True
+
+
+def _older_image(world: World, device: VirtualDevice, steps: int) -> bool:
+    if not device.disk.images:
+        return False
+    _go_back(world, device, device.disk.images[0], steps)
+    return True
+
+
+def _bit_flip(world: World, device: VirtualDevice, bits: int) -> bool:
+    if not world.scenario.files:
+        return False
+    world.end(device.name, device, 1)
+    device.disk.flip(world.random, bits)
+    device.forget()
+    return True
+
+
+def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
+    key = f"{device.name}-copy"
+    if key in world.devices or not device.disk.images:
+        return False
+    copy = world.add(key, device.name)
+    copy.disk.restore(device.disk.images[-1])
+    copy.plan = device.plan
+    world.later(steps, lambda: world.remove(key))
+    return True
+
+
+def _clock_jump(_world: World, device: VirtualDevice, seconds: int) -> bool:
+    device.clock.jump(seconds)
+    return True
+
+
+def _clock_1970(world: World, device: VirtualDevice, steps: int) -> bool:
+    device.clock.start_in_1970(world.now_us)
+    world.later(steps, device.clock.heal)
+    return True
+
+
+def _clock_frozen(world: World, device: VirtualDevice, steps: int) -> bool:
+    device.clock.freeze(world.now_us)
+    world.later(steps, device.clock.heal)
+    return True
+
+
+def _clock_drift(world: World, device: VirtualDevice, parts: int) -> bool:
+    device.clock.drift(parts, world.now_us)
+    return True
+
+
+def _other_release(world: World, device: VirtualDevice, steps: int) -> bool:
+    device.plan = world.plans[device.plan is world.plans[0]]
+    world.end(device.name, device, steps)
+    return True
+
+
+def _hostile(world: World, _device: VirtualDevice, amount: int) -> bool:
+    messages = hostile_messages(world.random, world.topics, world.heard, amount)
+    for topic, payload, retain in messages:
+        world.send(InFlight(TO_BROKER, topic, payload, retain))
+    return bool(messages)
+
+
+def _retire(world: World, device: VirtualDevice, steps: int) -> bool:
+    if device.name in world.operator.membership.retired:
+        return False
+    world.operator.retire(device.name)
+    world.later(steps, lambda: world.operator.admit(device.name))
+    return True
+
+
+def _new_lake(world: World, _device: VirtualDevice, _amount: int) -> bool:
+    world.sink.lose_lake()
+    return True
+
+
+_BEFALL: dict[str, Befall] = {
+    "kill": _kill,
+    "cut": _cut,
+    "deaf": _deaf,
+    "mute": _mute,
+    "link_full": _link_full,
+    "partition": _partition,
+    "takeover": _takeover,
+    "broker_forgets": _broker_forgets,
+    "broker_old": _broker_old,
+    "broker_queue_lost": _broker_queue_lost,
+    "lander_crash": _lander_crash,
+    "lander_slow": _lander_slow,
+    "lander_cut": _lander_cut,
+    "torn_commit": _torn_commit,
+    "disk_full": _disk_full,
+    "disk_read_only": _disk_read_only,
+    "unsynced_lost": _unsynced_lost,
+    "store_lost": _store_lost,
+    "older_image": _older_image,
+    "bit_flip": _bit_flip,
+    "clone": _clone,
+    "clock_jump": _clock_jump,
+    "clock_1970": _clock_1970,
+    "clock_frozen": _clock_frozen,
+    "clock_drift": _clock_drift,
+    "other_release": _other_release,
+    "hostile": _hostile,
+    "retire": _retire,
+    "new_lake": _new_lake,
+}
+
+
+def heal(world: World) -> None:
+    """End all faults: what is broken works, what is off starts, what is wrong is set right."""
+    world.calm()
+    world.sink.heal()
+    for device in world.devices.values():
+        device.clock.heal()
+        device.disk.mend()
+        device.start_step = device.connect_step = device.disk_until = 0
+        device.deaf_until = device.mute_until = device.full_until = 0

@@ -1,0 +1,58 @@
+"""The programs that a simulated world runs, and the releases of them.
+
+A window's total tells which readings it holds, each one by itself: values are powers of four, so a
+digit of the total in base four is how often one reading was counted.
+
+    >>> sorted(trial().plan().windows)
+    ['stamped_in_all', 'timed_by_room']
+    >>> sorted(trial(release=1).plan().windows)
+    ['added_later', 'stamped_in_all', 'timed_by_room']
+"""
+
+from crdts import BoundedLWWSet, Counter
+from lasp_edge import Event, Program, Update, folds
+
+SLOTS = 16
+"""Readings of a device that one pane of a room can tell apart: 4 ** 15 < 2 ** 31."""
+BOUND = 8
+"""Samples that a device keeps."""
+TIMED, STAMPED = "timed_by_room", "stamped_in_all"
+RECORDED, LIVE = "recorded", "live"
+"""The sources: one has times and a cursor, one is stamped on acceptance."""
+
+
+def room(event: Event) -> str:
+    """Return the room that a reading was made in."""
+    return event.tags["room"]
+
+
+def trial(*, release: int = 0, keyed: bool = False, shared: bool = False) -> Program:
+    """Return a program that is small, and has what a fault can touch.
+
+    Args:
+        release: the second one has a window more.
+        keyed: it has a dynamic variable with keys.
+        shared: it has a counter that all devices share.
+    """
+    program = Program("trial")
+    timed = program.event("timed", resolution="1")
+    stamped = program.event("stamped", resolution="1")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=BOUND), "samples")
+    program.collect(timed, into=samples)
+    program.fold_dynamic(program.fold(samples, folds.mean(), "here"), "everywhere")
+    if keyed:
+        by_room = program.declare_dynamic(BoundedLWWSet(bound=2), "by_room", key=room)
+        program.collect(timed, into=by_room)
+        program.fold_dynamic(program.fold(by_room, folds.max(), "rooms_here"), "rooms_everywhere")
+    if shared:
+        total = program.declare(Counter(), "total")
+
+        @program.on_event(timed)
+        def counted(_event: Event, update: Update) -> None:
+            update(total, Counter.increment, 1)
+
+    program.window(TIMED, source=timed, fold=folds.mean(), size_s=20, slide_s=10, key=room)
+    program.window(STAMPED, source=stamped, fold=folds.mean(), size_s=30, slide_s=30)
+    if release:
+        program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
+    return program

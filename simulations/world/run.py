@@ -1,0 +1,118 @@
+"""One run: faults first, then heal, settle, and demand.
+
+>>> run(Scenario(seed=1, size=2, steps=20)).trouble
+()
+"""
+
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+from crdts import Membership
+from simulations.world.checks import Checks
+from simulations.world.device import VirtualDevice
+from simulations.world.faults import Fault
+from simulations.world.misfortunes import befall, heal
+from simulations.world.scenario import Scenario
+from simulations.world.world import World
+
+SETTLE_STEPS = 900
+"""Steps after which a healed world is said not to settle: some time-outs of two minutes."""
+QUIET_STEPS = 25
+"""Steps for which a settled world is watched: an idle device beats twice in them."""
+
+
+class RunOutcome(NamedTuple):
+    """What came of a run.
+
+    Attributes:
+        trouble: what must never happen, and did; empty for a good run.
+        seen: kind of fault -> how often it happened.
+        settled_steps: steps from healing to rest.
+        trace: a hash of everything that was published.
+    """
+
+    scenario: Scenario
+    trouble: tuple[str, ...]
+    seen: Counter[str]
+    settled_steps: int
+    trace: str
+
+
+def run(scenario: Scenario) -> RunOutcome:
+    """Run a scenario to its end, or to its first trouble."""
+    checks = Checks()
+    world = World(scenario, checks)
+    settled = 0
+    try:
+        _disturb(world)
+        if not world.trouble:
+            settled = _settle(world)
+        if not world.trouble:
+            checks.at_the_end(world)
+        if not world.trouble and scenario.seed % 4 == 0:
+            for _ in range(scenario.faults.delay_steps):
+                world.step()  # until the last message of before is here
+            checks.quiet = True
+            for _ in range(QUIET_STEPS):
+                world.step()
+    finally:
+        world.close()
+    trace = checks.trace.hexdigest()
+    return RunOutcome(scenario, tuple(world.trouble), world.seen, settled, trace)
+
+
+def _disturb(world: World) -> None:
+    """Let readings come and faults befall."""
+    due: dict[int, list[Fault]] = defaultdict(list)
+    for fault in world.scenario.schedule:
+        due[fault.step].append(fault)
+    for step in range(1, world.scenario.steps + 1):
+        for fault in due[step]:
+            befall(world, fault)
+        world.step(reading=True)
+        if world.trouble:
+            return
+
+
+def _settle(world: World) -> int:
+    """Heal everything, and run until nothing is due; return how many steps that took."""
+    heal(world)
+    for steps in range(SETTLE_STEPS):
+        if world.trouble or at_rest(world):
+            return steps
+        world.step()
+    world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {unsettled(world)}")
+    return SETTLE_STEPS
+
+
+def at_rest(world: World) -> bool:
+    """Return whether everything has landed, and all devices agree."""
+    devices = world.running()
+    if len(devices) < len(world.devices) or not all(device.connected for device in devices):
+        return False
+    if any(device.position < len(device.recording) for device in devices):
+        return False
+    for device in devices:
+        device.core.handle_end()
+    first = devices[0].digests()
+    membership = world.operator.membership
+    return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def unsettled(world: World) -> str:
+    """Return which devices are not at rest, and why."""
+    membership = world.operator.membership
+    waiting = [
+        f"{key} ({'off' if device.durable is None else _why(device, membership)})"
+        for key, device in world.devices.items()
+        if device.durable is None or not device.is_at_rest(membership)
+    ]
+    return ", ".join(waiting) or "they hold different states"
+
+
+def _why(device: VirtualDevice, membership: Membership) -> str:
+    agreements = device.core.agreements.all()
+    unsettled = [name for name, each in agreements.items() if not each.settled or each.offline]
+    reasons = [] if device.core.done else ["not all landed"]
+    reasons += [] if device.membership() == membership else ["commands unknown"]
+    return ", ".join(reasons + unsettled)

@@ -1,0 +1,26 @@
+"""What has landed of one device, reading by reading; see `programs` for how totals tell it."""
+
+from collections import defaultdict
+
+from simulations.fleet.lander import SimulatedLander
+
+
+def counted_lines(lander: SimulatedLander, stream: int, device: str) -> dict[tuple[int, str], int]:
+    """Return (pane, room) -> total over all replicas: each digit in base four is one reading."""
+    found: dict[tuple[int, str], int] = defaultdict(int)
+    for (of, room, pane_us, name, *_), (_, partial) in lander.panes.items():
+        if of == stream and name == device:
+            _, total = partial
+            assert isinstance(total, int)
+            found[pane_us // 10_000_000, room] += total
+    return found
+
+
+def live_landed(lander: SimulatedLander, stream: int, device: str) -> int:
+    """Return how many readings of the second source have landed."""
+    counts = [
+        partial[0]
+        for (of, _, _, name, *_), (_, partial) in lander.panes.items()
+        if of == stream and name == device
+    ]
+    return sum(count for count in counts if isinstance(count, int))

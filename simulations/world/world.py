@@ -1,0 +1,308 @@
+"""A world: devices, links, a broker, a lander and an operator on virtual time, all from one seed.
+
+A step is a second: faults befall, devices start and connect, sources give, agents tick, messages
+arrive, landers commit. A message to many receivers is one parcel, not a copy for each.
+
+    >>> world = World(Scenario(seed=7, size=3, steps=30))
+    >>> for _ in range(world.scenario.steps):
+    ...     world.step(reading=True)
+    >>> [device.connected for device in world.running()], world.trouble
+    ([True, True, True], [])
+    >>> world.close()
+"""
+
+import sqlite3
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol
+
+from device_agent.parts import Publication
+from device_agent.settings import Settings
+from device_agent.state.damage import DamagedStoreError
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.topics import Topics
+from simulations.fleet.operator import SimulatedOperator
+from simulations.world.broker import SNAPSHOT_STEPS, LastWill, VirtualBroker
+from simulations.world.device import VirtualDevice
+from simulations.world.disk import Disk, FileDisk, MemoryDisk
+from simulations.world.faults import START_US, STEP_US
+from simulations.world.links import TO_BROKER, TO_LANDER, InFlight, Links
+from simulations.world.programs import trial
+from simulations.world.scenario import Scenario
+from simulations.world.sink import Sink
+from simulations.world.workload import LIVE_RATE, record
+
+IN_FLIGHT = 20
+"""The most publications that a link takes in a step: mosquitto's receive maximum, unless set."""
+RECONNECT_STEPS = 5
+"""The most steps until a broken connection is back, if nothing keeps it broken."""
+KEEPALIVE_STEPS = 8
+"""Steps after which the broker notices that a connection is gone."""
+
+
+_STORE_ERRORS: Final = (sqlite3.Error, DamagedStoreError)
+"""What ends a process in order: its store says that it cannot go on."""
+
+
+class Observer(Protocol):
+    """Who looks at a run."""
+
+    def published(self, world: "World", device: VirtualDevice, publication: Publication) -> None:
+        """A device publishes something."""
+
+    def ended(self, world: "World", device: VirtualDevice) -> None:
+        """A device's process is about to end without warning."""
+
+    def stepped(self, world: "World") -> None:
+        """A step is over."""
+
+
+class World:
+    """All that a scenario says, running.
+
+    Attributes:
+        devices: key -> device; a clone has a key of its own, and another's name.
+        trouble: what must never happen, and did.
+        seen: kind of fault -> how often it happened.
+        links: messages on their way.
+        bytes: of all that devices published.
+        heard: the last messages that reached the broker, where strangers use them.
+    """
+
+    def __init__(
+        self, scenario: Scenario, observer: Observer | None = None, plan: Plan | None = None
+    ) -> None:
+        self.scenario = scenario
+        self.random = Random(scenario.seed)
+        self.now_us, self.step_number, self.bytes = START_US, 0, 0
+        self.trouble: list[str] = []
+        self.seen: Counter[str] = Counter()
+        self.links = Links(self.random, scenario.faults, self.seen)
+        self._own = plan
+        self.plans = [
+            plan or trial(release=n, keyed=scenario.keyed, shared=scenario.shared).plan()
+            for n in (0, 1)
+        ]
+        self.topics = Topics(self.plans[0].name)
+        self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
+        self.operator = SimulatedOperator(self.topics)
+        self.sink = Sink(self.plans[1])
+        self.observer = observer
+        self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
+        self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
+        self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
+        self._kinds = {fault.kind for fault in scenario.schedule}
+        self._wills: dict[int, list[LastWill]] = defaultdict(list)
+        self.devices: dict[str, VirtualDevice] = {}
+        for number in range(scenario.size):
+            self.add(f"pi-{number}", f"pi-{number}")
+
+    def add(self, key: str, name: str) -> VirtualDevice:
+        """Put a device into the world; it starts in the next step."""
+        disk: Disk = MemoryDisk()
+        if self._files is not None:
+            disk = FileDisk(Path(self._files.name) / key)
+        settings = Settings(results_us=0, retain_us=self.scenario.retain_s * STEP_US)
+        device = self.devices[key] = VirtualDevice(name, disk, self.plans[0], settings)
+        return device
+
+    def close(self) -> None:
+        """Remove the disks."""
+        for device in self.devices.values():
+            device.kill()
+            device.disk.remove()
+        if self._files is not None:
+            self._files.cleanup()
+
+    def remove(self, key: str) -> None:
+        """Take a clone out of the world; what it had not landed is gone."""
+        copy = self.devices.pop(key)
+        self.disconnect(copy, 0)
+        copy.kill()
+        copy.disk.remove()
+        self.devices[copy.name].unsure += copy.live + copy.unsure
+
+    def later(self, steps: int, action: Callable[[], object]) -> None:
+        """Do something after some steps, or when all is healed."""
+        self._later[self.step_number + steps].append(action)
+
+    def calm(self) -> None:
+        """Let messages arrive, and do at once what is to be done later."""
+        self.links.calm()
+        for step in sorted(self._later):
+            for action in self._later.pop(step):
+                action()
+
+    def running(self) -> list[VirtualDevice]:
+        """Return the devices whose process runs."""
+        return [device for device in self.devices.values() if device.durable is not None]
+
+    def step(self, *, reading: bool = False) -> None:
+        """Let a step pass."""
+        self.now_us += STEP_US
+        self.step_number += 1
+        for action in self._later.pop(self.step_number, ()):
+            action()
+        if self.step_number % SNAPSHOT_STEPS == 0:
+            self._take_snapshots()
+        for key, device in list(self.devices.items()):
+            self._live(key, device, reading=reading)
+        for frame in self.sink.commit(self.step_number, self.now_us):
+            self.send(InFlight(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
+        self._repeat_commands()
+        self._deliver()
+        if "unsynced_lost" in self._kinds:
+            for device in self.running():
+                device.disk.recent.append(device.disk.image())
+        if self.observer is not None:
+            self.observer.stepped(self)
+
+    def _take_snapshots(self) -> None:
+        self.broker.take_snapshot()
+        if self._kinds & {"older_image", "clone"}:
+            for device in self.devices.values():
+                device.disk.keep_image()
+
+    def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
+        step = self.step_number
+        if reading and key == device.name:
+            record(device, self.now_us, self.random)
+        if device.disk_until and step >= device.disk_until:
+            device.disk_until = 0
+            device.disk.mend()
+        if device.durable is None and step < device.start_step:
+            return
+        try:
+            if device.durable is None:
+                device.start(self.random.getrandbits(32))
+            if not device.connected and step >= device.connect_step:
+                self.connect(key, device)
+            self._work(device, reading=reading)
+        except _STORE_ERRORS:
+            self.end(key, device, steps=2)
+        except Exception as error:  # noqa: BLE001 - this is what is looked for
+            self.trouble.append(f"{key}: the agent ended: {type(error).__name__}: {error}")
+            self.end(key, device, steps=2)
+
+    def _work(self, device: VirtualDevice, *, reading: bool) -> None:
+        """Let a device's sources give, and its agent tick."""
+        device.read_recording(self.now_us)
+        if reading and self.random.random() < LIVE_RATE:
+            device.read_live(self.now_us)
+        self._collect(device)
+
+    def _collect(self, device: VirtualDevice) -> None:
+        """Let an agent tick, and take what it publishes."""
+        most = 2 if self.step_number < device.full_until else IN_FLIGHT
+        for sent, publication in enumerate(device.publications(self.now_us)):
+            if sent == most:
+                device.core.handle_unsent(publication)
+                self.seen["unsent"] += 1
+                break
+            topic, payload, retain, _ = publication
+            self.bytes += len(topic) + len(payload)
+            if self.observer is not None:
+                self.observer.published(self, device, publication)
+            if self.step_number >= device.mute_until:
+                self.send(InFlight(TO_BROKER, topic, payload, retain))
+
+    def connect(self, key: str, device: VirtualDevice) -> None:
+        """Connect a device; whoever has its client id is thrown out."""
+        for other_key, other in self.devices.items():
+            if other_key != key and other.name == device.name and other.connected:
+                self.disconnect(other, steps=self.random.randint(1, 2 * RECONNECT_STEPS))
+        device.connected = True
+        goodbye = device.core.beats.presence(online=False)
+        device.core.handle_connected(self.now_us)
+        will = LastWill(goodbye.topic, goodbye.payload, goodbye.retain)
+        for topic, payload in self.broker.connect(device.name, will):
+            self.send(InFlight((key,), topic, payload))
+
+    def disconnect(self, device: VirtualDevice, steps: int, notice: int = 0) -> None:
+        """Break a device's connection for some steps; the broker notices, and tells the will."""
+        device.connect_step = max(device.connect_step, self.step_number + steps)
+        if not device.connected:
+            return
+        device.connected = False
+        will = self.broker.disconnect(device.name)
+        if will is not None:
+            self._wills[self.step_number + notice].append(will)
+        if device.durable is not None:
+            device.core.handle_disconnected()
+
+    def end(self, key: str, device: VirtualDevice, steps: int) -> None:
+        """End a device's process without warning; it starts again after some steps."""
+        del key
+        if self.observer is not None and device.durable is not None:
+            self.observer.ended(self, device)
+        device.kill()
+        device.start_step = max(device.start_step, self.step_number + steps)
+        self.disconnect(device, steps)
+        device.connect_step = min(device.connect_step, device.start_step)
+
+    def send(self, parcel: InFlight) -> None:
+        """Put a message on a leg."""
+        self.links.send(parcel, self.step_number)
+
+    def _deliver(self) -> None:
+        """Hand over all that arrives in this step; what is sent meanwhile may arrive too."""
+        arrived = self.links.arriving(self.step_number)
+        for will in self._wills.pop(self.step_number, ()):
+            arrived.append(InFlight(TO_BROKER, *will))
+        for parcel in arrived:
+            if parcel.to == TO_LANDER:
+                self.sink.hear(parcel.topic, parcel.payload, self.step_number)
+            elif parcel.to:
+                for key in parcel.to:
+                    self._hear(key, parcel.topic, parcel.payload)
+            else:
+                self.route(parcel)
+        self.links.arrived(self.step_number)
+
+    def route(self, parcel: InFlight) -> None:
+        """Let the broker pass on a message."""
+        topic, payload = parcel.topic, parcel.payload
+        if "hostile" in self._kinds and payload:
+            self.heard.append((topic, payload))
+        if parcel.retain:
+            self.broker.keep(topic, payload)
+        to = self.broker.route(topic)
+        if not payload:
+            return
+        if to.landers:
+            self.send(InFlight(TO_LANDER, topic, payload))
+        if to.everybody:
+            self.send(InFlight(tuple(self.devices), topic, payload))
+            self.operator.hear(topic, payload)
+        elif to.device:
+            keys = [key for key, device in self.devices.items() if device.name == to.device]
+            self.send(InFlight(tuple(keys), topic, payload))
+
+    def _hear(self, key: str, topic: str, payload: bytes) -> None:
+        device = self.devices.get(key)
+        if device is None:
+            return
+        if not device.connected or device.durable is None:
+            if key == device.name:
+                self.broker.wait(device.name, topic, payload)
+            return
+        if self.step_number < device.deaf_until:
+            return
+        try:
+            device.take(topic, payload, self.now_us)
+        except _STORE_ERRORS:
+            self.end(key, device, steps=2)
+        except Exception as error:  # noqa: BLE001 - this is what is looked for
+            self.trouble.append(f"{key}: a message ended it: {type(error).__name__}: {error}")
+            self.end(key, device, steps=2)
+
+    def _repeat_commands(self) -> None:
+        if not self.operator.membership.entries:
+            return
+        held = [device.membership() for device in self.running()]
+        for message in self.operator.repeated(self.sink.lander.membership, held):
+            self.route(InFlight(TO_BROKER, message.topic, message.payload, retain=True))

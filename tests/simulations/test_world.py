@@ -1,0 +1,87 @@
+"""The simulated world: its runs end with the truth, are equal for equal seeds, and find faults."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from simulations.explore import main
+from simulations.world.faults import KINDS, Fault, FaultRates
+from simulations.world.run import run
+from simulations.world.scenario import Scenario, scenario_of
+from simulations.world.shrink import shrunk
+
+CHECKOUT = Path(__file__).parents[2]
+UNHEALED = ("unsynced_lost", "store_lost", "older_image")
+"""Kinds that the agent does not survive without doubling readings."""
+SOUND = tuple(kind for kind in KINDS if kind not in UNHEALED)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_seed_ends_with_the_truth(seed):
+    outcome = run(scenario_of(seed, SOUND))
+    again = f"replay with: python -m simulations.explore --seed {seed} --only {','.join(SOUND)}"
+    assert not outcome.trouble, again
+
+
+def test_a_fault_of_each_kind_can_be_seen():
+    faults = FaultRates(**dict.fromkeys(KINDS, 3_600.0))
+    assert {fault.kind for fault in faults.schedule(Random(1), ["pi-0"], 10)} == set(KINDS)
+
+
+def test_a_schedule_has_as_many_faults_as_the_rates_say():
+    faults = FaultRates(kill=90, new_lake=30)
+    names = [f"pi-{number}" for number in range(10)]
+    schedule = faults.schedule(Random(1), names, 3_600)
+    kinds = [fault.kind for fault in schedule]
+    assert (kinds.count("kill"), kinds.count("new_lake")) == (900, 30)
+    assert schedule == sorted(schedule)
+
+
+def test_rates_are_read_and_a_strange_kind_is_refused():
+    assert FaultRates.parsed(["kill=2", "loss=0.1"]) == FaultRates(kill=2, loss=0.1)
+    with pytest.raises(ValueError, match=r"no fault 'explosion'; there are .*kill"):
+        FaultRates.parsed(["explosion=1"])
+
+
+def test_a_failing_run_is_shrunk_to_the_faults_that_matter():
+    schedule = tuple(Fault(step, "cut", "pi-0", 2) for step in range(1, 20))
+    kill = Fault(7, "kill", "pi-0", 1)
+    found = Scenario(1, 2, 120, FaultRates(loss=0.5), (*schedule, kill))
+    small = shrunk(found, lambda one: kill in one.schedule)
+    assert small == replace(found, faults=FaultRates(), schedule=(kill,), steps=8)
+
+
+def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
+    assert main(["--seeds", "3", "--only", "kill,cut"]) == 0
+    said = capsys.readouterr().out
+    assert "0 of 3 seeds failed" in said
+    assert "goal 50,000" in said
+    with pytest.raises(SystemExit):
+        main(["--only", "explosion"])
+
+
+TRACE = """
+from simulations.world.faults import KINDS
+from simulations.world.run import run
+from simulations.world.scenario import scenario_of
+for seed in (3, 17, 20, 33):
+    print(run(scenario_of(seed)).trace)
+"""
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_trace_whatever_the_hash_seed():
+    traces = set()
+    for hash_seed in ("0", "4711"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        line = [sys.executable, "-c", TRACE]
+        ran = subprocess.run(
+            line, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=True
+        )
+        traces.add(ran.stdout)
+    assert len(traces) == 1
