@@ -20,7 +20,7 @@ from typing import Any
 from crdts import Replica
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
-from device_agent.clock import Timer
+from device_agent.clock import ClockReading, Timer
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
@@ -37,6 +37,8 @@ from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters, error_text
 from device_agent.state.stored import Stored
+from device_agent.timing.timing import Timing
+from device_agent.timing.waiting import Waiting
 from device_agent.variables.derived import Derived
 from device_agent.variables.reactions import Reactions
 from device_agent.variables.samples import Samples
@@ -98,6 +100,8 @@ class Core:
         self.intake = Intake(agent, restored, memory, self.variables)
         self.fence = Fence(agent, restored, self.intake, self._succeed)
         self.witnessing = Witnessing(agent, self.fence)
+        self.timing = Timing(agent)
+        self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
         self.panes = PaneDelivery(
             agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
         )
@@ -110,6 +114,8 @@ class Core:
         self.parts: tuple[Part, ...] = (
             self.fence,  # may let all others go on as another replica; all wait for it
             self.witnessing,
+            self.timing,  # knows what time it is, for all others
+            self.waiting,
             self.intake,  # joins what was read, so that all others see it
             self.variables,
             Reactions(agent, self.derived, self.variables),
@@ -124,10 +130,7 @@ class Core:
             agent.stored,  # has what those before it changed
             agent.counters,
         )
-        self._handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
-        for part in self.parts:
-            for kind, handler in part.handlers.items():
-                self._handlers.setdefault(kind, []).append((part, handler))
+        self._handlers = _handlers(self.parts)
         # Both are asked at every commit, and most parts have nothing to say to them.
         self._changing = _overriding(self.parts, "take_changes")
         self._remembering = _overriding(self.parts, "committed")
@@ -143,7 +146,16 @@ class Core:
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Take readings in, of which the store gave back what `intake.wanted` named."""
+        if batch.came_us is None:
+            self.timing.look(now_us)
+            if self.agent.clock.holds_back:
+                self.waiting.put(batch, now_us)
+                return
         self.intake.handle_batch(batch, now_us)
+
+    def handle_clock(self, reading: ClockReading, now_us: int) -> None:
+        """Take what the machine's clocks say; a driver of one true clock need not tell."""
+        self.timing.read(reading, now_us)
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""
@@ -289,3 +301,12 @@ class Core:
 def _overriding(parts: Iterable[Part], method: str) -> list[Part]:
     """Return the parts that define a method of the contract themselves."""
     return [part for part in parts if getattr(type(part), method) is not getattr(Part, method)]
+
+
+def _handlers(parts: Iterable[Part]) -> dict[type[Frame], list[tuple[Part, Handler]]]:
+    """Return the parts that take each kind of frame, each with its handler."""
+    found: dict[type[Frame], list[tuple[Part, Handler]]] = {}
+    for part in parts:
+        for kind, handler in part.handlers.items():
+            found.setdefault(kind, []).append((part, handler))
+    return found

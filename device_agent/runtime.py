@@ -10,7 +10,6 @@ import json
 import logging
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random, SystemRandom
@@ -22,6 +21,7 @@ from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
 from device_agent.sources.source import Source
+from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
 
@@ -33,11 +33,6 @@ LONGEST_PERIOD_US = 500_000
 """Microseconds between two ticks, at most: what others ask for waits no longer."""
 RETRY_US = 100_000
 """Microseconds until what the link did not take is offered again: a broker's answer is faster."""
-
-
-def now_us() -> int:
-    """Return the wall clock, microseconds since the epoch."""
-    return time.time_ns() // 1_000  # noqa: TID251 - the process reads the clock for everybody
 
 
 def fresh_nonce() -> int:
@@ -105,6 +100,8 @@ class Runtime:
             seal=seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )
+        self._clock = SystemClock()
+        self._clock_says = ""
         self._is_sealed = seal is not None
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
@@ -126,59 +123,75 @@ class Runtime:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGUSR1, self._on_stop_sources)
+        self._tell_clock(self._clock.now_us())
         self.link.start()
         try:
             while self._stop_signal is None and not (self._exit_when_done and self._core.done):
                 self._turn()
             self._core.handle_stop()
-            self._durable.commit(now_us())
-            self._tick(now_us())
-            self._reporter.tell(self._core, now_us(), self.link.trouble, now=True)
+            self._durable.commit(self._clock.now_us())
+            self._tick(self._clock.now_us())
+            self._reporter.tell(self._core, self._clock.now_us(), self.link.trouble, now=True)
         finally:
             self._close()
         return self._stop_signal or 0
 
     def _turn(self) -> None:
         """Wait for a message, a reading or the next tick, and handle all that is due."""
-        for event in self.link.poll(self._wait_s(now_us())):
+        for event in self.link.poll(self._wait_s(self._clock.now_us())):
             self._hear(event)
         if self._stop_sources:
             self._end_sources()
-        for source in self._readable():
+        for source in self._polled():
             self._read(source)
-        at_us = now_us()
+        at_us = self._clock.now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
             self._reporter.tell(self._core, at_us, self.link.trouble)
 
-    def _readable(self) -> list[Source]:
-        """Return the sources that may be read: a new process must know first who it was before."""
-        if self._core.fence.lets_read:
-            return self._sources
-        return [source for source in self._sources if not source.has_own_times]
-
     def _wait_s(self, at_us: int) -> float:
-        dues = [self._tick_us, *(source.due_us(at_us) for source in self._readable())]
+        dues = [self._tick_us, *(source.due_us(at_us) for source in self._polled())]
         soonest_us = min(due for due in dues if due is not None)
         return min(max(0.0, (soonest_us - at_us) / SECOND_US), LONGEST_WAIT_S)
 
+    def _polled(self) -> list[Source]:
+        """Return the sources that are asked.
+
+        While no clock is trusted only what cannot wait; and before the device knows who it was,
+        nothing that it may have read before.
+        """
+        sources = self._sources
+        if self._core.agent.clock.holds_back:
+            sources = [source for source in sources if not source.replayable]
+        if not self._core.fence.lets_read:
+            sources = [source for source in sources if not source.has_own_times]
+        return sources
+
+    def _tell_clock(self, at_us: int) -> None:
+        """Tell the core what the machine's clocks say, and people where something is wrong."""
+        self._core.handle_clock(self._clock.read(), at_us)
+        says = self._core.timing.says()
+        if says != self._clock_says:
+            self._clock_says = says
+            log.warning("%s", says or "the machine's clock is trusted")
+
     def _hear(self, event: object) -> None:
         if isinstance(event, Message):
-            self._durable.hear(event.topic, event.payload, now_us())
+            self._durable.hear(event.topic, event.payload, self._clock.now_us())
         elif isinstance(event, Connected):
             log.info("connected, MQTT %s", event.protocol)
-            self._core.handle_connected(now_us())
+            self._core.handle_connected(self._clock.now_us())
             self._tick_us = 0
         elif isinstance(event, Disconnected):
             log.info("disconnected: %s", event.reason)  # the link says what keeps it away
             self._core.handle_disconnected()
 
     def _read(self, source: Source) -> None:
-        batch = source.poll(now_us())
+        batch = source.poll(self._clock.now_us())
         if batch is None:
             return
         durable = partial(source.acknowledge, batch.cursor)
-        self._durable.read(batch, now_us(), durable, is_pressing=source.is_full)
+        self._durable.read(batch, self._clock.now_us(), durable, is_pressing=source.is_full)
         if batch.done:
             log.info("%s: finished", source.name)
 
@@ -193,6 +206,7 @@ class Runtime:
     def _tick(self, at_us: int) -> None:
         self._count_dropped()
         self._tick_us = at_us + self._period_us
+        self._tell_clock(at_us)
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication
             if self._is_sealed and is_left_to_operators(topic, self._core.agent.topics):
@@ -207,7 +221,7 @@ class Runtime:
         for source in self._sources:
             source.close()
         self._sources.clear()
-        self._durable.commit(now_us())
+        self._durable.commit(self._clock.now_us())
         self._core.handle_end()
         self._tick_us = 0
 

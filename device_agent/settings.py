@@ -20,7 +20,11 @@ class Settings:
         retain_us: readings older than the greatest accepted time less this are refused.
         lateness_us: how much later than the newest reading an older one may still come without
             being called late; the low watermark stays this far behind.
-        max_skew_us: a reading further ahead of the clock than this is refused.
+        max_skew_us: a reading further ahead of the clock than this is refused; clocks that differ
+            by no more agree.
+        clock_wait_us: a clock that jumped, or is behind the last time that was trusted, is trusted
+            once it has stayed as it is for this time, where nobody else tells the time.
+        trust_clock: the machine's clock is right, whatever speaks against it.
         fence_wait_us: a new process asks its peers and the landers who the device was before, and
             waits for an answer, at most this long; 0: it does not ask.
         keep_readings: accepted readings are stored as read.
@@ -35,4 +39,6 @@ class Settings:
     lateness_us: int = 5 * SECOND_US
     max_skew_us: int = 300 * SECOND_US
     fence_wait_us: int = 5 * SECOND_US
+    clock_wait_us: int = 900 * SECOND_US
+    trust_clock: bool = False
     keep_readings: bool = False

@@ -72,6 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--retain-days", type=float, default=7.0, metavar="D", help="refuse readings older than")
     add("--lateness", type=float, default=5.0, metavar="S", help="readings may be out of order by")
     add("--max-skew", type=float, default=300.0, metavar="S", help="refuse readings ahead by")
+    add(
+        "--clock-wait",
+        type=float,
+        default=900.0,
+        metavar="S",
+        help="trust a clock that jumped after",
+    )
+    add("--trust-clock", action="store_true", help="this machine's clock is right, always")
     add("--report", type=float, metavar="S", help="print a JSON line this often, for programs")
     add("--exit-when-done", action="store_true", help="end when a replay has landed")
     add("--verbose", action="store_true", help="log what the link and the sources do")
@@ -120,7 +128,8 @@ def _runtime(arguments: argparse.Namespace, program: Plan) -> Runtime:
 def _settings(arguments: argparse.Namespace) -> Settings:
     if arguments.commit_every is None:
         arguments.commit_every = arguments.interval
-    for name in ("interval", "commit_every", "results", "retain_days", "lateness", "max_skew"):
+    numbers = ("interval", "commit_every", "results", "retain_days", "lateness", "max_skew")
+    for name in (*numbers, "clock_wait"):
         value = getattr(arguments, name)
         least = 1e-6 if name in {"interval", "retain_days"} else 0
         if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
@@ -134,6 +143,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
+        clock_wait_us=round(arguments.clock_wait * SECOND_US),
+        trust_clock=arguments.trust_clock,
         keep_readings=arguments.keep_readings,
     )
 
@@ -178,6 +189,11 @@ def _write_plainly(report: dict[str, Any]) -> None:
             agreed += " (agreed)" if value["settled"] and not value["except"] else ""
             agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
         words.append(f"{name}: {parts}{agreed}")
+    clock = report["clock"]
+    if clock["says"]:
+        words.append(clock["says"])
+    if clock["waiting"]:
+        words.append(f"{clock['waiting']} readings wait for the clock")
     trouble = report["trouble"]
     words.append("connected" if report["connected"] else "no connection")
     words[-1] += f" ({trouble})" if trouble else ""

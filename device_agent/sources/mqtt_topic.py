@@ -48,6 +48,8 @@ class MqttTopic:
         wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
     """
 
+    replayable = False
+
     def __init__(
         self,
         name: str,

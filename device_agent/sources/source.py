@@ -21,9 +21,11 @@ class Source(Protocol):
 
     Attributes:
         name: stable over restarts; the cursor and the low watermark are kept under it.
+        replayable: what was not read yet can be read as well later.
     """
 
     name: str
+    replayable: bool = False
 
     @property
     def has_own_times(self) -> bool:

@@ -7,7 +7,7 @@ contradicted it for a minute; and the number of devices is bounded, so that inve
 nobody.
 
     >>> witness = Witness(most=1)
-    >>> beat = BeatFrame(Replica(2_000, 7, "attic"), 1, None, False, ())
+    >>> beat = BeatFrame(Replica(2_000, 7, "attic"), 1, (), False, ())
     >>> sender_refusal(beat, witness.known("attic", 0))
     'first contact with an incarnation too far ahead'
     >>> witness.hold("attic", 0)

@@ -11,6 +11,8 @@ from lasp_edge.security.participants import Participant
 
 MESSAGE_BYTES = MAX_FRAME_BYTES + 4_096
 """The longest message that the broker takes: a frame, and what a signature adds to it."""
+WRITTEN_BY = "# Written by `lasp-edge broker config`"
+"""How the broker's files begin."""
 SENSORS = "sensors"
 """The user that publishes what the source `mqtt:TOPIC` of the devices reads."""
 
@@ -43,7 +45,7 @@ def configuration(asked: Hardening) -> str:
     """Return the text of mosquitto.conf."""
     at = asked.directory
     lines = [
-        "# Written by `lasp-edge broker config`; it is written anew when a device is added.",
+        f"{WRITTEN_BY}; it is written anew when a device is added.",
         f"listener {asked.port}",
     ]
     if asked.tls:
@@ -67,7 +69,7 @@ def configuration(asked: Hardening) -> str:
 
 def access_file(asked: Hardening, topics: Topics) -> str:
     """Return the text of the ACL file."""
-    lines = ["# Written by `lasp-edge broker config`. What is not allowed here is refused."]
+    lines = [f"{WRITTEN_BY}. What is not allowed here is refused."]
     for role, name, _ in asked.participants:
         lines += ["", f"# {role.value}", f"user {name}"]
         lines += [str(rule) for rule in rules(role, name, topics)]

@@ -6,7 +6,7 @@ DIR/acl, and prints what to type for passwords and certificates. Run it again to
 then: systemctl reload mosquitto
 
   lasp-edge broker config greenhouse:program --device kitchen --device attic \
-      --host broker.example --dir /etc/mosquitto/conf.d
+      --host broker.example --dir /etc/mosquitto
 """
 
 import argparse
@@ -16,6 +16,7 @@ from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 from lasp_edge.security.mosquitto import (
+    WRITTEN_BY,
     Hardening,
     access_file,
     configuration,
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     topics, asked = _topics(arguments), _hardening(arguments)
     try:
         asked.directory.mkdir(parents=True, exist_ok=True)
+        kept = _keep_anothers(asked.directory / "mosquitto.conf")
         (asked.directory / "mosquitto.conf").write_text(configuration(asked), encoding="utf-8")
         rights = asked.directory / "acl"
         rights.write_text(access_file(asked, topics), encoding="utf-8")
@@ -62,8 +64,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise EnvironmentLacks(
             what, f"sudo lasp-edge broker config --dir {asked.directory} ..."
         ) from None
-    print("\n".join(_instructions(asked, arguments.host)))  # noqa: T201
+    print("\n".join([*kept, *_instructions(asked, arguments.host)]))  # noqa: T201
     return Exit.FINE
+
+
+def _keep_anothers(path: Path) -> list[str]:
+    """Rename a file that this command did not write; return a line that says so."""
+    if not path.exists() or path.read_text(encoding="utf-8").startswith(WRITTEN_BY):
+        return []
+    kept = path.with_suffix(".conf.before")
+    path.rename(kept)
+    return [f"# What was in {path} is kept as {kept}."]
 
 
 def _topics(arguments: argparse.Namespace) -> Topics:
@@ -76,8 +87,11 @@ def _hardening(arguments: argparse.Namespace) -> Hardening:
     participants = _participants(arguments)
     names = [each.name for each in participants]
     for name in names:
-        if not name.isprintable() or name != name.strip() or not name or names.count(name) > 1:
-            raise UsageError(f"each name is given once, as one line of letters, not {name!r}")
+        plain = name.isprintable() and name == name.strip() and not set(name) & set("'\\/+#")
+        if not plain or not name or names.count(name) > 1:
+            raise UsageError(f"each name is given once, without / + # or quotes, not {name!r}")
+        if ":" in name and not arguments.certificates:
+            raise UsageError(f"no password file can have {name!r}; use --certificates")
     if participants[0].role is not Role.DEVICE:
         raise UsageError("name the devices that may write: --device kitchen --device attic")
     if not arguments.dir.is_absolute():

@@ -168,7 +168,7 @@ class SecuredFleet(Processes):
         self.files = directory / "broker"
         self.port = free_port()
         self.printed = self._configure(*more, *(["--certificates"] if certificates else []))
-        self._set_up()
+        set_up(self.printed, directory)
         text = (self.files / "mosquitto.conf").read_text()
         self.broker = Mosquitto(directory / "run", text, self.port).start()
 
@@ -184,18 +184,6 @@ class SecuredFleet(Processes):
         with printed.open("w") as file, contextlib.redirect_stdout(file):
             assert broker_command.run(parser.parse_args([*words, *more])) == 0
         return printed.read_text().splitlines()
-
-    def _set_up(self) -> None:
-        """Type what the command printed; passwords, which it would ask for, are given along."""
-        lines = []
-        for line in self.printed:
-            asks = line.startswith("mosquitto_passwd ")
-            name = line.split("'")[1] if asks else ""
-            lines.append(
-                f"mosquitto_passwd -b passwords '{name}' '{password(name)}'" if asks else line
-            )
-        script = "\n".join(["set -e", *lines])
-        subprocess.run(["sh", "-c", script], check=True, capture_output=True, cwd=self.directory)
 
     def login(self, user: str) -> list[str]:
         """Return the options with which a program logs in as a user."""
@@ -227,3 +215,15 @@ class SecuredFleet(Processes):
 def password(user: str) -> str:
     """Return a user's password."""
     return f"secret of {user}"
+
+
+def set_up(printed: list[str], directory: Path) -> None:
+    """Type what `lasp-edge broker config` printed, and the passwords that it asks for."""
+    lines = []
+    for line in printed:
+        if line.startswith("mosquitto_passwd "):
+            name = line.split("'")[1]
+            line = f"mosquitto_passwd -b passwords '{name}' '{password(name)}'"  # noqa: PLW2901
+        lines.append(line)
+    script = "\n".join(["set -e", *lines])
+    subprocess.run(["sh", "-c", script], check=True, capture_output=True, cwd=directory)

@@ -217,7 +217,7 @@ def test_forged_frames_push_no_incarnation_and_invented_devices_are_bounded():
     assert "doubtful" not in victim.core.counters.totals
     for n in range(1, 4):  # a device that nobody knows, with a life that no young one has
         stranger = Replica(50_000, 7, "stranger")
-        forge(BeatFrame(stranger, n, None, False, ()))  # noqa: FBT003
+        forge(BeatFrame(stranger, n, (), False, ()))  # noqa: FBT003
     counted = fleet.devices["pi-1"].core.counters.totals
     site.steps(2)
     assert counted["frame: first contact with an incarnation too far ahead"] == 3

@@ -333,6 +333,6 @@ def test_a_beat_of_an_earlier_life_that_comes_late_is_no_clone(sure):
 
 def test_a_living_clone_of_the_same_incarnation_raises_the_alarm(sure):
     other = sure.core.replica._replace(nonce=5)
-    sure.hear(BeatFrame(other, 3, None, False, ()))  # noqa: FBT003
+    sure.hear(BeatFrame(other, 3, (), False, ()))  # noqa: FBT003
     sure.tick(20)
     assert sure.store.restored().counters["clone_alarms"] == 1

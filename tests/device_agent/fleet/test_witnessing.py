@@ -22,7 +22,7 @@ def device(tmp_path):
 
 
 def beat(replica: Replica, *highs: SourceHigh, number: int = 1) -> BeatFrame:
-    return BeatFrame(replica, number, None, False, (), highs=highs)  # noqa: FBT003
+    return BeatFrame(replica, number, (), False, (), highs=highs)  # noqa: FBT003
 
 
 def vouches(device, *frames) -> list[VouchFrame]:

@@ -154,7 +154,7 @@ DONE = False
 
 def beat(device, replica=PEER, number=1, seq=1, digest=None):
     digest = device.core.exchange.reports()[0].digest if digest is None else digest
-    return BeatFrame(replica, number, None, DONE, (VariableReport("local_average", seq, digest),))
+    return BeatFrame(replica, number, (), DONE, (VariableReport("local_average", seq, digest),))
 
 
 def test_settled_needs_every_connected_device_to_report_the_same(device):
