@@ -14,7 +14,7 @@ one and the same `Changes`, so no crash can separate them. What each part does, 
 that all of them keep, is said in `device_agent.parts`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from crdts import Replica
@@ -136,8 +136,7 @@ class Core:
         self._remembering = _overriding(self.parts, "committed")
         self._refusing = _overriding(self.parts, "refusal")
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
-        self._uncommitted = Changes()
-        self.connected = False
+        self._uncommitted, self.connected = Changes(), False
 
     @property
     def replica(self) -> Replica:
@@ -180,7 +179,7 @@ class Core:
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind, unless a part refuses it for all."""
-        reason = self._refusal(frame, now_us)
+        reason = _refusal(self._refusing, frame, now_us, self._failed)
         if reason is not None:
             self.counters.note(f"frame: {reason}")
             return
@@ -191,18 +190,6 @@ class Core:
                 self.counters.note(f"frame: {error}")
             except Exception as error:  # noqa: BLE001 - no message may end an agent
                 self._failed(part, type(frame).__name__, error)
-
-    def _refusal(self, frame: Frame, now_us: int) -> str | None:
-        """Return why no part may take a frame; None if it may be taken."""
-        for part in self._refusing:
-            try:
-                reason = part.refusal(frame, now_us)
-            except Exception as error:  # noqa: BLE001 - no message may end an agent
-                self._failed(part, "refusal", error)
-                continue
-            if reason is not None:
-                return reason
-        return None
 
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish everything of this device again."""
@@ -301,6 +288,24 @@ class Core:
 def _overriding(parts: Iterable[Part], method: str) -> list[Part]:
     """Return the parts that define a method of the contract themselves."""
     return [part for part in parts if getattr(type(part), method) is not getattr(Part, method)]
+
+
+def _refusal(
+    parts: Iterable[Part],
+    frame: Frame,
+    now_us: int,
+    failed: Callable[[Part, str, Exception], None],
+) -> str | None:
+    """Return why no part may take a frame; None if it may be taken."""
+    for part in parts:
+        try:
+            reason = part.refusal(frame, now_us)
+        except Exception as error:  # noqa: BLE001 - no message may end an agent
+            failed(part, "refusal", error)
+            continue
+        if reason is not None:
+            return reason
+    return None
 
 
 def _handlers(parts: Iterable[Part]) -> dict[type[Frame], list[tuple[Part, Handler]]]:
