@@ -20,8 +20,8 @@ A part may be a gate for the others: while it is `closed`, no part after it publ
 what it gives as `refusal` of a frame is counted, and no part takes that frame.
 
 `connected`, `unsent` and `succeed` are the three events that concern all parts. A part reads no
-clock and draws from no random source but the one it was given. What it raises unforeseen, in a
-handler, a tick or its publications, is counted with its reason, and all parts go on.
+clock and draws from no random source but the one it was given. Whatever it raises, in any of these,
+is counted with its reason and place (`device_agent.guard`), and all parts go on.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -11,14 +11,15 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import ReadingRow
+from device_agent.guard import reason_of
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
-from device_agent.state.counters import error_text
 from device_agent.variables.variables import Variables
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.updates import Mutation, run_handlers
@@ -50,15 +51,8 @@ class OneByOne:
         self._max_skew_us = agent.settings.max_skew_us
         self._keep_readings = agent.settings.keep_readings
 
-    def accept(
-        self, batch: Batch, pending: PendingBatch, doubt_us: int | None = None
-    ) -> tuple[int | None, bool]:
+    def accept(self, batch: Batch, pending: PendingBatch) -> tuple[int | None, bool]:
         """Accept what is acceptable of a batch.
-
-        Args:
-            batch: the readings.
-            pending: takes what they bring.
-            doubt_us: readings with an own time up to it that are not known are doubtful.
 
         Returns:
             The greatest own time that was accepted, and whether readings were stamped.
@@ -67,14 +61,15 @@ class OneByOne:
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
             try:
-                quantised = self._routes[name].quantise(value)
-            except (KeyError, Refused) as error:
-                pending.refuse("unknown event" if isinstance(error, KeyError) else str(error))
+                route = self._routes.get(name)
+                if route is None:
+                    pending.refuse("unknown event")
+                    continue
+                quantised = route.quantise(value)
+                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
+            except BaseException as error:  # noqa: BLE001 - a source may give anything
+                _refuse(pending, error)
                 continue
-            if own_us is not None and doubt_us is not None and own_us <= doubt_us:
-                self._count_doubtful(pending, name, own_us, tags, quantised)
-                continue
-            time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
             if time_us is None:
                 continue
             if own_us is None:
@@ -88,22 +83,7 @@ class OneByOne:
                 pending.readings.append(row)
         return high_us, stamped
 
-    def _count_doubtful(
-        self,
-        pending: PendingBatch,
-        name: str,
-        own_us: int,
-        tags: Mapping[str, str],
-        quantised: int,
-    ) -> None:
-        """Count a reading that an earlier life may have accepted, which this store forgot."""
-        if own_us < self._progress.floor_us:
-            pending.counted["too_late"] += 1
-            return
-        block = self._identities.at(name, self._text_of(tags), own_us)
-        pending.counted["repeated" if block.holds(own_us, quantised) else "doubtful"] += 1
-
-    def _accept_one(  # noqa: C901 - the path that every single reading takes
+    def _accept_one(  # noqa: C901, PLR0915 - the path that every single reading takes
         self,
         pending: PendingBatch,
         name: str,
@@ -122,12 +102,17 @@ class OneByOne:
             pending.counted["too_late"] += 1
             return None
         if own_us is not None:
+            if type(own_us) is not int:
+                raise TypeError(f"a time in microseconds is an integer, not {own_us!r}")
             if own_us > clock_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None
             block = self._identities.at(name, self._text_of(tags) if tags else "", own_us)
             if own_us <= block.last_us and block.holds(own_us, quantised):
                 pending.counted["repeated"] += 1
+                return None
+            if pending.doubt_us is not None and own_us <= pending.doubt_us:
+                pending.counted["doubtful"] += 1  # an earlier life may have accepted it
                 return None
         if not self._route(pending, self._routes[name], tags, quantised, time_us):
             return None
@@ -161,15 +146,16 @@ class OneByOne:
             builders = [self._builder(pending, to, event, time_us) for to in route.targets]
             for builder in builders:
                 if not builder.prechecked:
-                    builder.with_sample(quantised, time_us)
+                    builder.try_sample(quantised, time_us)
             if route.needs_event or route.validate_each:
                 changes = self._changes_of(route, event, quantised, time_us)
                 self._variables.apply(changes, pending.updates)
             else:
                 for variable in route.collecting:
                     pending.updates.extend(variable.name, "", (quantised,), (time_us,))
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            pending.refuse(f"program: {error_text(error)}")
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            pending.refuse(f"program: {reason_of(error)}")
             return False
         for builder in builders:
             builder.add(quantised, time_us)
@@ -192,7 +178,16 @@ class OneByOne:
         where = (stream, key, time_us - time_us % span_us)
         builder = pending.builders.get(where)
         if builder is None:
-            held = self._panes.partial(self._panes.own(*where))
+            pane = self._panes.own(*where)
+            held = self._panes.partial(pane)
+            if held is None and not self._panes.is_known(pane, span_us):
+                raise ValueError(f"key of {window.name!r}: {key!r} is not what it gave before")
             builder = PaneBuilder(window, held, infallible=infallible)
             pending.builders[where] = builder
         return builder
+
+
+def _refuse(pending: PendingBatch, error: BaseException) -> None:
+    pass_interrupt(error)
+    known = isinstance(error, Refused)
+    pending.refuse(str(error) if known else f"broken: {reason_of(error)}")
