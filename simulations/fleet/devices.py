@@ -48,7 +48,6 @@ class SimulatedDevice:
         self.durable: Durable | None = None
         self.cut_steps = 0
         self._directory = directory
-        self._image = directory.with_suffix(".image")
         self.plan = plan
         self._settings = settings
 
@@ -83,12 +82,12 @@ class SimulatedDevice:
 
     def save_image(self) -> None:
         """Copy all that a device keeps, while it is switched off."""
-        copytree(self._directory, self._image, dirs_exist_ok=True)
+        copytree(self._directory, self._directory.with_suffix(".image"), dirs_exist_ok=True)
 
     def restore_image(self) -> None:
         """Put the copy in place of all that a device keeps, while it is switched off."""
         self.lose_store()
-        copytree(self._image, self._directory)
+        copytree(self._directory.with_suffix(".image"), self._directory)
 
     @property
     def core(self) -> Core:
