@@ -217,11 +217,16 @@ class Core:
         self.ensemble.call("tick", now_us)
         if self._notes.is_over(now_us) or self.prepare_commit():
             self._notes.begin(now_us)
-            self.ensemble.add_notes(self._uncommitted)
+            self.prepare_commit(with_notes=True)
 
-    def prepare_commit(self) -> Changes:
-        """Return what must be committed before anything is published; `committed` says it is."""
+    def prepare_commit(self, *, with_notes: bool = False) -> Changes:
+        """Return what must be committed before anything is published; `committed` says it is.
+
+        Notes are worth no commit of their own.
+        """
         self.ensemble.add_changes(self._uncommitted)
+        if with_notes:
+            self.ensemble.add_notes(self._uncommitted)
         return self._uncommitted
 
     def committed(self) -> None:

@@ -48,13 +48,14 @@ class Publication(NamedTuple):
     payload: bytes
     retain: bool
     pane_frame: int = 0
+    qos: int = 1
 
     @classmethod
     def of(cls, frame: Frame, topics: Topics) -> Self:
         """Return what publishes a frame, as the table of frame kinds says."""
-        retain = FRAME_KINDS[frame.kind].retained
+        row = FRAME_KINDS[frame.kind]
         pane_frame = frame.number if isinstance(frame, PaneFrame) else 0
-        return cls(topic_of(frame, topics), frame.encode(), retain, pane_frame)
+        return cls(topic_of(frame, topics), frame.encode(), row.retained, pane_frame, row.qos)
 
 
 class Part:

@@ -224,10 +224,10 @@ class Runtime:
         self._tick_us = at_us + self._period_us
         self._tell_clock(at_us)
         for publication in self._durable.tick(at_us):
-            topic, payload, retain, _ = publication
+            topic, payload, retain, _, qos = publication
             if self._is_sealed and is_left_to_operators(topic, self._core.agent.topics):
                 continue  # no device can sign what an operator says
-            if not self.link.publish(topic, payload, retain=retain):
+            if not self.link.publish(topic, payload, qos=qos, retain=retain):
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
                 break

@@ -24,6 +24,8 @@ from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
 
+BURST, RESERVE = 4, 2
+"""Beats that may follow each other; two of them are for the time when nothing more is read."""
 LEAST_US = 2 * SECOND_US
 """Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
 REST_US = 5 * SECOND_US
@@ -61,7 +63,13 @@ class Beats(Part):
         self._beats = self._presences = 0
         settings = agent.settings
         # Half an interval after the entries were published: then all devices hold the same.
-        self._allowance = Allowance(settings.beat_us, LEAST_US, settings.interval_us // 2)
+        self._allowance = Allowance(
+            settings.beat_us,
+            LEAST_US,
+            burst=BURST,
+            reserve=RESERVE,
+            offset_us=settings.interval_us // 2,
+        )
         self._keep_alive = Timer(settings.keep_alive_us)
         self._least = Timer(min(LEAST_US, settings.beat_us))
         self._spans_us = sorted({window.span_us for window in agent.plan.windows.values()})
@@ -104,7 +112,8 @@ class Beats(Part):
             return True
         if self._says(beat) == self._says(last):
             return False
-        self._at_rest = is_time(now_us, self._moved_us + REST_US, REST_US)
+        moved_us = max(self._moved_us, self._intake.read_us)
+        self._at_rest = is_time(now_us, moved_us + REST_US, REST_US)
         # Who reads nothing more has little left to say, and somebody may wait for it.
         is_end = self._intake.sources.finished and self._least.is_over(now_us)
         return is_end or self._allowance.is_due(now_us, at_rest=self._at_rest)

@@ -55,6 +55,7 @@ class Intake(Part):
         sources: how far each source has been read.
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
+        read_us: when the last reading came, taken in or held.
         held_since_us: when the first reading came that is held for the next commit; None: none is.
         column_least: batches of fewer readings are taken one by one.
     """
@@ -74,6 +75,7 @@ class Intake(Part):
         self._noted_us = progress.promised_us
         self.highs = Highs(restored.facts)
         self.held_since_us: int | None = None
+        self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
         complete = len(restored.last_blocks) <= KEPT_STREAMS
         self.identities = Identities(reversed(newest), complete=complete)

@@ -142,7 +142,11 @@ class PaneDelivery(Part):
         return changes
 
     def take_notes(self) -> Changes | None:
-        return self.sinks.take_notes()
+        notes, answered = self.sinks.take_notes(), self.memory.answered
+        if answered:
+            notes, self.memory.answered = notes or Changes(), {}
+            notes.add(Changes(panes=answered))
+        return notes
 
     def committed(self) -> None:
         self.cache.evict()
