@@ -135,9 +135,9 @@ class Durable:
                 held.acknowledge()
 
     def _take_in_held(self, now_us: int) -> None:
-        if self.core.panes.sinks.told_store:
-            self._commit()  # what was said of stored entries is in the store before they leave it
         held = self._held.take(now_us)
+        if held and self.core.prepare_commit().answers:
+            self._commit()  # what was said of stored entries is in the store before they leave it
         for batch, at_us, _ in held:
             self._take_in(batch, at_us)
         self._taken += held

@@ -52,9 +52,9 @@ class PaneDelivery(Part):
         self.memory = panes
         self.sinks = Sinks(agent.facts.sinks, agent.settings.retain_us, agent.counters)
         panes.bits = self.sinks.bits
-        self.cache = PaneCache(panes, self._is_in_flight)
         self._is_finished = is_finished
         self._sender = PaneSender(agent, panes, self.sinks, highs)
+        self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
         streams = tuple(sorted(panes.streams))
         self._new_streams = None if streams == agent.facts.streams else streams
 
@@ -77,7 +77,7 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce):
             self._send_all_again()
-        sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)])
+        sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
         for seqs in frame.taken:
             self._taken(sink, seqs)
         for reason, seqs in frame.not_taken:

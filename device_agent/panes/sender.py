@@ -117,10 +117,12 @@ class PaneSender:
 
     def _launch(self, panes: Sequence[PaneId], now_us: int) -> None:
         dirty: dict[EntryKey, int] = {}
+        first_us = self.first_retry_us()
         for pane in panes:
             entry = self._panes.entries[pane]
             if waits_for(entry.dirty, entry.refused):
-                entry.due_us = self._later(now_us, FIRST_TIMEOUT_US, entry.tries, LAST_TIMEOUT_US)
+                longest_us = max(LAST_TIMEOUT_US, first_us)
+                entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
             else:
                 entry.due_us = self.refused_due_us(pane, now_us)
             entry.tries += 1
@@ -144,6 +146,11 @@ class PaneSender:
             tuple([pane.pane_us for pane in panes]),
             tuple([entry.seq for entry in entries]),
         )
+
+    def first_retry_us(self) -> int:
+        """Return after which time something that was sent is sent again, where nothing is heard."""
+        slowest_us = max(sink.flights.latency_us for sink in self._sinks)
+        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, LAST_REFUSAL_US))
 
     def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, those that were sent least often first."""

@@ -14,7 +14,7 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
 LANDER = Replica(1, 1, "lander")
-"""Who acknowledges; any replica will do, for a device looks at the lake alone."""
+"""Who acknowledges, unless a test says otherwise."""
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
@@ -27,6 +27,7 @@ class SimulatedLander:
         lake: the lake's id; devices send everything to another one anew.
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
+        process: who acknowledges; a device tries a new process with what it has refused before.
 
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
@@ -40,7 +41,9 @@ class SimulatedLander:
         plan: Plan,
         membership: Membership | None = None,
         sink: str = DEFAULT_SINK,
+        process: Replica = LANDER,
     ) -> None:
+        self._process = process
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
@@ -87,7 +90,7 @@ class SimulatedLander:
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
-        said = (LANDER, self._acks_sent, device, self._acceptance.sink)
+        said = (self._process, self._acks_sent, device, self._acceptance.sink)
         (frame,) = answer.frames(*said, now_us // SECOND_US)
         return frame
 
