@@ -69,7 +69,10 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce):
             self._send_all_again()
+        was_slow = sink.flights.latency_us
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
+        if was_slow and not self._sender.is_slow:
+            self._sender.hasten(now_us)
         for seqs in frame.taken:
             self._taken(sink, seqs)
         for reason, seqs in frame.not_taken:

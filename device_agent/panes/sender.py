@@ -26,6 +26,8 @@ FIRST_REFUSAL_US = 60_000_000
 """Microseconds until an entry that was not taken is sent again; doubled each time."""
 LAST_REFUSAL_US = 3_600_000_000
 """Microseconds, after repeated doubling: an hour. A new process of a sink is tried at once."""
+SLOWEST_US = 600_000_000
+"""Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
 LONGEST_RETRY_US = 2 * LAST_REFUSAL_US
 """Microseconds after which an entry that was sent is due again, at most; a clock that was set back
 may say later."""
@@ -137,10 +139,15 @@ class PaneSender:
             tuple([entry.seq for entry in entries]),
         )
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether a sink takes long to answer."""
+        return any(sink.flights.latency_us for sink in self._sinks)
+
     def first_retry_us(self) -> int:
         """Return after which time something that was sent is sent again, where nothing is heard."""
         slowest_us = max(sink.flights.latency_us for sink in self._sinks)
-        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, LAST_REFUSAL_US))
+        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, SLOWEST_US))
 
     def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, those that were sent least often first."""
@@ -154,6 +161,13 @@ class PaneSender:
 
         found = [pane for pane in self._panes.dirty if is_due(entries[pane])]
         return sorted(found, key=lambda pane: (entries[pane].tries, pane))
+
+    def hasten(self, now_us: int) -> None:
+        """Wait no longer for answers than for those of a sink that is quick."""
+        for pane in self._panes.dirty:
+            entry = self._panes.entries[pane]
+            if entry.tries and waits_for(entry.dirty, entry.refused):
+                entry.due_us = min(entry.due_us, now_us + FIRST_TIMEOUT_US)
 
     def refused_due_us(self, pane: PaneId, now_us: int) -> int:
         """Return when an entry that no sink takes is due again."""
