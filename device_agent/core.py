@@ -25,10 +25,11 @@ from device_agent.ensemble import Ensemble
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.fence import Fence
 from device_agent.fleet.members import Members
 from device_agent.fleet.programs import Programs
 from device_agent.fleet.results import Results
-from device_agent.fleet.succession import Succession
+from device_agent.fleet.witnessing import Witnessing
 from device_agent.guard import Guard
 from device_agent.intake.batch import Batch
 from device_agent.intake.intake import Intake, Wanted
@@ -101,18 +102,23 @@ class Core:
         self.variables = Variables(agent, self.samples, self.derived)
         memory = Panes(agent)
         self.intake = Intake(agent, restored, memory, self.variables)
+        self.fence = Fence(agent, restored, self.intake, self._succeed)
+        self.witnessing = Witnessing(agent, self.fence)
         self.timing = Timing(agent)
         self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
-        self.panes = PaneDelivery(agent, memory, lambda: self.intake.sources.finished)
+        self.panes = PaneDelivery(
+            agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
+        )
         folds, states = self.samples.published, self.variables.shared_states
         self.exchange = Exchange(agent, [*folds.values(), *states.values()])
         self.members = Members(agent, self.samples.set_membership)
         self.agreements = Agreements(agent, self.exchange, self.members)
-        self.beats = Beats(agent, self.exchange, self.intake, self.panes)
+        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, self.samples, self.agreements, self.derived)
         self.ensemble = Ensemble(agent.guard, agent.counters)
         self.ensemble.add(
-            Succession(agent, self._succeed),  # may let all others go on as another replica
+            self.fence,  # may let all others go on as another replica; all wait for it
+            self.witnessing,
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
@@ -130,8 +136,7 @@ class Core:
             agent.counters,
         )
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
-        self._uncommitted = Changes()
-        self.connected = False
+        self._uncommitted, self.connected = Changes(), False
 
     @property
     def replica(self) -> Replica:
@@ -153,11 +158,7 @@ class Core:
             self.intake.handle_batch(batch, now_us)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
             self._guard.failed("a batch", error)
-            self.refuse(batch)
-
-    def refuse(self, batch: Batch) -> None:
-        """Refuse a batch that cannot be taken; its source goes on behind it."""
-        self.agent.guard.run("a batch", self.intake.refuse, batch)
+            self._guard.run("a batch", self.intake.refuse, batch)
 
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say; a driver of one true clock need not tell."""
@@ -247,7 +248,7 @@ class Core:
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self.beats.done
+        return self.beats.done and not self.fence.closed
 
     def report(self) -> dict[str, Any]:
         """Return the state of the agent as plain data, for people and for tests."""

@@ -31,6 +31,8 @@ class Settings:
         clock_wait_us: a clock that jumped, or is behind the last time that was trusted, is trusted
             once it has stayed as it is for this time, where nobody else tells the time.
         trust_clock: the machine's clock is right, whatever speaks against it.
+        fence_wait_us: a new process asks its peers and the landers who the device was before, and
+            waits for an answer, at most this long; 0: it does not ask.
         keep_readings: accepted readings are stored as read.
     """
 
@@ -42,6 +44,7 @@ class Settings:
     retain_us: int = 7 * 86_400 * SECOND_US
     lateness_us: int = 5 * SECOND_US
     max_skew_us: int = 300 * SECOND_US
+    fence_wait_us: int = 5 * SECOND_US
     clock_wait_us: int = 900 * SECOND_US
     trust_clock: bool = False
     keep_readings: bool = False

@@ -14,6 +14,7 @@ from device_agent.agent import Agent
 from device_agent.allowance import Allowance
 from device_agent.clock import Timer, is_time
 from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.fence import Fence
 from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.parts import Handler, Part, Publication
@@ -39,17 +40,24 @@ class Beats(Part):
         exchange: the variables that a beat reports, and when a beat is due.
         intake: tells how far the sources are.
         panes: tells what has landed.
+        fence: tells how far the sources have come, for all who may be asked one day.
     """
 
     name = "beats"
 
     def __init__(
-        self, agent: Agent, exchange: Exchange, intake: Intake, panes: PaneDelivery
+        self,
+        agent: Agent,
+        exchange: Exchange,
+        intake: Intake,
+        panes: PaneDelivery,
+        fence: Fence,
     ) -> None:
         self._agent = agent
         self._exchange = exchange
         self._intake = intake
         self._panes = panes
+        self._fence = fence
         self._last: BeatFrame | None = None
         self._announced = False
         self._beats = self._presences = 0
@@ -146,10 +154,10 @@ class Beats(Part):
         """Return the next beat."""
         lows = self.lows(now_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        clock = self._agent.clock
+        clock, highs = self._agent.clock, self._fence.told_highs()
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        number, done = self._beats + 1, self.done
-        return BeatFrame(self._agent.replica, number, lows, done, reports, seq, clock_s)
+        said = (lows, self.done, reports, seq, clock_s, highs)
+        return BeatFrame(self._agent.replica, self._beats + 1, *said)
 
     def _promise(self, beat: BeatFrame) -> None:
         """Let readings behind the low watermarks of a beat be late from now on."""

@@ -48,8 +48,6 @@ class Exchange(Part):
     def _receive(self, frame: VariableFrame, _now_us: int) -> None:
         """Join a peer's entry, or an own one that the broker kept."""
         own = frame.sender.device == self._agent.replica.device
-        if own and frame.sender > self._agent.replica:
-            return  # a later replica of this device, which it does not succeed
         variable = self.variables.get(frame.variable)
         if variable is None:
             raise FrameRefusedError("variable: another definition")

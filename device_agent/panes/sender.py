@@ -6,7 +6,7 @@ answered soon, what all of them refused seldom. What was sent least often leaves
 answers which come late hold nothing up: while they are on their way, other entries leave.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from device_agent.agent import Agent
@@ -16,6 +16,7 @@ from device_agent.panes.flights import FIRST_TIMEOUT_US, LAST_TIMEOUT_US
 from device_agent.panes.panes import NEVER_US, PATIENCE_US, PaneEntry, Panes
 from device_agent.panes.sinks import Sinks
 from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
 
@@ -40,12 +41,20 @@ class PaneSender:
         agent: what all parts share.
         panes: the entries in memory.
         sinks: to which they are delivered.
+        highs: tells how far the sources have come.
     """
 
-    def __init__(self, agent: Agent, panes: Panes, sinks: Sinks) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        panes: Panes,
+        sinks: Sinks,
+        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+    ) -> None:
         self._agent = agent
         self._panes = panes
         self._sinks = sinks
+        self._highs = highs
         self._jitter = Random(agent.replica.nonce)
         self._number = 0
         self._sent: list[PaneId] = []
@@ -103,6 +112,7 @@ class PaneSender:
             self._agent.replica,
             self._number,
             tuple([self._block(group, members) for group, members in groups.items()]),
+            self._highs(),
         )
         self._launch(panes, now_us)
         return frame

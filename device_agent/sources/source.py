@@ -27,6 +27,11 @@ class Source(Protocol):
     name: str
     replayable: bool = False
 
+    @property
+    def has_own_times(self) -> bool:
+        """Whether its readings may carry their own time; else the agent stamps them."""
+        return True
+
     def open(self, cursor: str | None) -> None:  # noqa: ARG002 - the contract
         """Begin, or resume behind the place that `cursor` stands for.
 
@@ -65,6 +70,7 @@ class Option(NamedTuple, Generic[Value]):
             raises ValueError for a text that is not a value.
         help, metavar, choices: for the command's help.
         repeats: it may be given several times.
+        is_flag: it stands alone; `parse` is given True.
     """
 
     name: str
@@ -74,6 +80,7 @@ class Option(NamedTuple, Generic[Value]):
     metavar: str | None = None
     choices: Sequence[str] | None = None
     repeats: bool = False
+    is_flag: bool = False
 
 
 class SourceContext(NamedTuple):

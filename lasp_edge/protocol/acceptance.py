@@ -158,7 +158,7 @@ class Acceptance:
         self.sink = sink
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
-        self.witness = Witness(LANDED_DEVICES, incarnations)
+        self.witness = Witness(LANDED_DEVICES, incarnations, keeps=True)
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 
@@ -166,10 +166,14 @@ class Acceptance:
         """Return what comes of these messages, in their order."""
         accepted = Accepted()
         for record in records:
+            kept = len(accepted.rows)
             try:
                 self._take(record, accepted)
             except (FrameError, RecordRefusedError, PartialsRefusedError) as error:
                 accepted.refuse(record, str(error))
+            except Exception as error:  # noqa: BLE001 - no message may end a lander
+                del accepted.rows[kept:]
+                accepted.refuse(record, f"broken: {type(error).__name__}")
         return accepted
 
     def _take(self, record: Record, accepted: Accepted) -> None:

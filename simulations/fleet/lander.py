@@ -8,6 +8,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
+from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
@@ -66,7 +67,7 @@ class SimulatedLander:
         """All member commands that were taken."""
         return self._acceptance.membership
 
-    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | None:
+    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | VouchFrame | None:
         """Take a message; return what its sender is told of it.
 
         A device is told of this store where its beats do not name it, and else now and then.
@@ -77,6 +78,9 @@ class SimulatedLander:
         for rows in accepted.rows:
             if isinstance(rows, PaneRows):
                 self._join(rows)
+        for hello in accepted.hellos.values():
+            self._acks_sent += 1
+            return self._acceptance.witness.vouch(LANDER, self._acks_sent, hello)
         for device, answer in accepted.answers.items():
             return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():
