@@ -103,7 +103,7 @@ class PaneDelivery(Part):
         here = self.memory.named(seqs)
         for pane in here:
             due_us = self._sender.refused_due_us(pane, now_us)
-            self.memory.refused(pane, sink.bit, reason, due_us)
+            self.memory.refused(pane, sink.bit, reason, now_us, due_us)
         self._tell_store(StoreWide(sink.bit, reason, seqs), len(here))
         self.cache.landed(0)
 

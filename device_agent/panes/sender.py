@@ -29,9 +29,6 @@ LAST_REFUSAL_US = 3_600_000_000
 """Microseconds, after repeated doubling: an hour. A new process of a sink is tried at once."""
 SLOWEST_US = 600_000_000
 """Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
-LONGEST_RETRY_US = 2 * LAST_REFUSAL_US
-"""Microseconds after which an entry that was sent is due again, at most; a clock that was set back
-may say later."""
 
 
 class PaneSender:
@@ -127,7 +124,7 @@ class PaneSender:
                 entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
             else:
                 entry.due_us = self.refused_due_us(pane, now_us)
-            entry.tries += 1
+            entry.tries, entry.sent_us = entry.tries + 1, now_us
             dirty[self._panes.key(pane)] = entry.dirty
         jitter = self._jitter.uniform(0.75, 1.25)
         for sink in self._sinks:
@@ -164,8 +161,8 @@ class PaneSender:
         entries = self._panes.entries
 
         def is_due(entry: PaneEntry) -> bool:
-            if entry.tries:
-                return is_time(now_us, entry.due_us, LONGEST_RETRY_US)
+            if entry.tries:  # a clock that was set back says nothing of waiting
+                return not entry.sent_us <= now_us < entry.due_us
             is_over = everything or entry.end_us <= self._panes.high_us
             return is_over or is_time(now_us, entry.due_us, PATIENCE_US)
 
