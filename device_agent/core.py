@@ -39,6 +39,7 @@ from device_agent.state.stored import Stored
 from device_agent.variables.derived import Derived
 from device_agent.variables.reactions import Reactions
 from device_agent.variables.samples import Samples
+from device_agent.variables.sharing import Sharing
 from device_agent.variables.variables import Variables
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.checks import FrameError
@@ -95,8 +96,8 @@ class Core:
         memory = Panes(agent)
         self.intake = Intake(agent, restored, memory, self.variables)
         self.panes = PaneDelivery(agent, memory, lambda: self.intake.sources.finished)
-        folds, states = self.samples.published, self.variables.shared_states
-        self.exchange = Exchange(agent, [*folds.values(), *states.values()])
+        self.sharing = Sharing(agent, self.variables.shared_states)
+        self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.members = Members(agent, self.samples.set_membership)
         self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes)
@@ -107,6 +108,7 @@ class Core:
             self.variables,
             Reactions(agent, self.derived, self.variables),
             self.samples,
+            self.sharing,
             self.exchange,  # entries are published before the beat that speaks of them
             self.panes,
             self.beats,

@@ -5,7 +5,7 @@ speaks of them. A peer that lacks one asks for it. Where the broker has kept an 
 device, the newer one is published over it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from device_agent.agent import Agent
 from device_agent.clock import Timer
@@ -21,7 +21,8 @@ class Exchange(Part):
 
     Args:
         agent: what all parts share.
-        variables: all variables that travel.
+        variables: all variables whose entries travel.
+        shared: returns what is reported of the variables that are joined.
 
     Attributes:
         variables: by name, sorted.
@@ -30,8 +31,14 @@ class Exchange(Part):
 
     name = "exchange"
 
-    def __init__(self, agent: Agent, variables: Iterable[Replicated]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        variables: Iterable[Replicated],
+        shared: Callable[[], Iterable[VariableReport]],
+    ) -> None:
         self._agent = agent
+        self._shared = shared
         self.variables = {each.name: each for each in sorted(variables, key=lambda one: one.name)}
         self._entries = Timer(agent.settings.interval_us)
         self._beats = Timer(agent.settings.beat_us)
@@ -81,7 +88,7 @@ class Exchange(Part):
 
     def reports(self) -> tuple[VariableReport, ...]:
         """Return what this device says of each variable in its beat."""
-        return tuple([variable.report() for variable in self.variables.values()])
+        return (*[variable.report() for variable in self.variables.values()], *self._shared())
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         self.beat_due = self._beats.is_due(now_us)

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgpack
 import pytest
 
 from crdts import BoundedLWWSet, GCounter, GSet, Replica, Version
@@ -24,6 +25,7 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
     VariableReport,
 )
+from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of
 
@@ -97,11 +99,21 @@ def landed(device: Device) -> list[Frame]:
 
 def entries(device: Device) -> list[Frame]:
     stream = device.program.local_folds[TARGET].stream
-    state = encode(GCounter().increment(PEER, 3))
     return [
         entry_of(PEER, 2, TARGET, stream, (1, 2200)),
-        entry_of(PEER, 2, "total", 0, (state,)),
         AskFrame(PEER, 1, "pi-1", TARGET),
+    ]
+
+
+def parts_of_states(device: Device) -> list[Frame]:
+    stream, state = device.program.shared_streams["total"], GCounter().increment(PEER, 3)
+    other = state.increment(PEER._replace(device="pi-3"), 4)
+    digest = device.core.sharing.reports()[0].digest
+    return [
+        SharedFrame(PEER, 2, "total", stream, 0, encode(state)),
+        RepairFrame(PEER, 1, "pi-1", "total", stream, encode(other)),
+        SummaryFrame(PEER, 1, "pi-1", "total", stream, msgpack.packb(state.digest())),
+        BeatFrame(PEER, 1, None, False, (VariableReport("total", 1, digest + 1),)),  # noqa: FBT003
     ]
 
 
@@ -120,12 +132,13 @@ PARTS = {
         lambda _device: [PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False)],
     ),
     "intake": Case(progress, progress),
-    "variables": Case(shared, shared, entries),
+    "variables": Case(shared, shared, parts_of_states),
     "reactions": Case(shared, shared),
     "samples": Case(
         lambda device: device.core.samples.partials(TARGET),
         lambda device: device.core.samples.partials(TARGET),
     ),
+    "sharing": Case(shared, shared, parts_of_states),
     "exchange": Case(lambda device: device.core.results.fleet(), own_partial, entries),
     "panes": Case(panes, panes, landed),
     "beats": Case(
@@ -153,7 +166,7 @@ PARTS = {
         lambda device: device.core.report()["other_programs"],
         lambda _device: [PresenceFrame(PEER, 1, online=True, program="0123", release="0.0.9")],
     ),
-    "stored variables": Case(shared, shared, entries),
+    "stored variables": Case(shared, shared, parts_of_states),
     "counters": Case(
         lambda device: device.core.counters.totals, lambda device: device.core.counters.totals
     ),
@@ -174,7 +187,8 @@ def test_every_part_is_in_the_table(tmp_path):
     device = worked(tmp_path)
     assert [part.name for part in device.core.parts] == list(PARTS)
     taken = {kind for part in device.core.parts for kind in part.handlers}
-    assert taken == {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
+    of_entries = {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
+    assert taken == of_entries | {SharedFrame, SummaryFrame, RepairFrame}
     for part in device.core.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
         if part.name != "succession":  # it looks at what the other parts' rows bring, too

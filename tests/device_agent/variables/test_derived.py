@@ -232,7 +232,7 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
     told = []
     for agent in fleet.devices.values():
         variables = agent.core.variables
-        shared = {name: state.fleet for name, state in variables.shared_states.items()}
+        shared = {name: state.whole for name, state in variables.shared_states.items()}
         oracle = Oracle(definitions, shared)
         told.append({name: agent.core.results.plain()[name] for name in definitions})
         for name in ("upstairs", "floors", "all but seven"):

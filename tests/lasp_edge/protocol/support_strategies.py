@@ -16,6 +16,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.sharing import SLOTS, RepairFrame, SharedFrame, SummaryFrame
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
@@ -54,7 +55,7 @@ def blocks(draw, most=6):
 
 @st.composite
 def variable_frames(draw):
-    """Return an entry of one shard, of a variable without keys, or of a shared state."""
+    """Return an entry of one shard, or of a variable without keys."""
     number, keys = draw(numbers), draw(st.sets(texts, max_size=5).map(sorted))
     shard = key_shard(draw(st.sampled_from(keys))) if keys else draw(st.integers(0, 15))
     keys = [key for key in keys if key_shard(key) == shard]
@@ -66,8 +67,6 @@ def variable_frames(draw):
         return tuple(draw(st.lists(values, min_size=length, max_size=length)))
 
     columns = [column(draw(st.sampled_from([parts, binaries]))) for _ in range(draw(seqs) % 5)]
-    if stream == 0:
-        columns = [column(binaries)]
     changed = column(st.integers(0, number))
     return VariableFrame(
         draw(replicas), number, draw(names), stream, shard, tuple(keys), changed, tuple(columns)
@@ -98,7 +97,9 @@ FRAMES = {
         clocks,
         highs,
     ),
-    PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),
+    PresenceFrame: st.builds(
+        PresenceFrame, replicas, numbers, st.booleans(), st.text(max_size=8), st.text(max_size=8)
+    ),
     AckFrame: st.builds(
         AckFrame, replicas, numbers, replicas, texts, st.lists(seqs, max_size=5).map(tuple), clocks
     ),
@@ -106,6 +107,11 @@ FRAMES = {
     MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),
     HelloFrame: st.builds(HelloFrame, replicas, numbers, names, challenges, st.integers(1, 15)),
     VouchFrame: st.builds(VouchFrame, replicas, numbers, names, challenges, replicas, highs),
+    SharedFrame: st.builds(
+        SharedFrame, replicas, numbers, names, int64, st.integers(0, SLOTS - 1), st.binary()
+    ),
+    SummaryFrame: st.builds(SummaryFrame, replicas, numbers, names, names, int64, st.binary()),
+    RepairFrame: st.builds(RepairFrame, replicas, numbers, names, names, int64, st.binary()),
 }
 any_frame = st.one_of(*FRAMES.values())
 ME = Replica(1, 7, "pi-1")
