@@ -74,6 +74,31 @@ class SourceRow(NamedTuple):
     done: bool = False
 
 
+class WaitingRow(NamedTuple):
+    """A batch of readings that waits for the clock.
+
+    Attributes:
+        n: its number; they came in the order of the numbers.
+        boot, monotonic_us: the boot of the machine, and its monotonic clock, when it came.
+        readings: how many.
+        batch: the readings, packed.
+    """
+
+    n: int
+    boot: str
+    monotonic_us: int
+    readings: int
+    batch: bytes
+
+
+class WaitingTotals(NamedTuple):
+    """All batches that wait for the clock: the last one's number, readings and packed bytes."""
+
+    last: int = 0
+    readings: int = 0
+    packed_bytes: int = 0
+
+
 @dataclass(slots=True)
 class Changes:
     """Changes since the last commit; for one key the last one counts.
@@ -89,6 +114,8 @@ class Changes:
         counters: totals by name.
         facts: single values that are new.
         readings: accepted readings, where they are kept.
+        waiting: batches that wait for the clock.
+        placed: numbers of batches that wait no more.
         all_dirty: every stored pane entry is dirty again.
     """
 
@@ -102,12 +129,21 @@ class Changes:
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     readings: list[ReadingRow] = field(default_factory=list)
+    waiting: list[WaitingRow] = field(default_factory=list)
+    placed: list[int] = field(default_factory=list)
     all_dirty: bool = False
 
     def __bool__(self) -> bool:
         stored = self.identities or self.panes or self.deltas or self.states or self.sources
+        waiting = self.waiting or self.placed
         return bool(
-            stored or self.counters or self.readings or self.replica or self.all_dirty or self.facts
+            stored
+            or waiting
+            or self.counters
+            or self.readings
+            or self.replica
+            or self.all_dirty
+            or self.facts
         )
 
     def make_all_dirty(self) -> None:
@@ -134,6 +170,8 @@ class Changes:
         self.sources.update(later.sources)
         self.counters.update(later.counters)
         self.readings += later.readings
+        self.waiting += later.waiting
+        self.placed += later.placed
         if later.facts:
             self.facts.add(later.facts)
 
@@ -149,6 +187,7 @@ class Restored:
         sources: cursors and watermarks by source name.
         counters: totals by name.
         facts: single values.
+        waiting: readings that wait for the clock.
         last_blocks: the last stored block of identities of each stream: (event, tags, block).
     """
 
@@ -158,6 +197,7 @@ class Restored:
     sources: dict[str, SourceRow] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
+    waiting: WaitingTotals = field(default_factory=WaitingTotals)
     last_blocks: list[tuple[str, str, int]] = field(default_factory=list)
 
     def stored(self, variable: str) -> dict[str, list[bytes]]:

@@ -34,6 +34,10 @@ class Facts:
         stamp_us: acceptance time of the last reading; no two readings share one.
         high_us: greatest accepted reading time.
         floor_us: readings below it are refused.
+        pruned_us: what lies wholly below it has left the store.
+        trusted_us: the last time that was trusted, within an hour.
+        boots: boot of the machine -> the trusted time less its monotonic clock, latest last.
+        clock: for people, what is wrong with the clock; "" if nothing is.
         promised_us: the greatest low watermark that was published.
         streams: the streams of the program's windows.
         meanings: variable -> the number of the meaning that its values have.
@@ -46,6 +50,10 @@ class Facts:
     stamp_us: int | None = None
     high_us: int | None = None
     floor_us: int | None = None
+    pruned_us: int | None = None
+    trusted_us: int | None = None
+    boots: dict[str, int] | None = None
+    clock: str | None = None
     promised_us: int | None = None
     streams: tuple[int, ...] | None = None
     meanings: dict[str, int] | None = None

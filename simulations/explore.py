@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from simulations.world.faults import KINDS
-from simulations.world.run import Outcome, run, scenario_of
+from simulations.world.run import RunOutcome, run
+from simulations.world.scenario import scenario_of
 from simulations.world.shrink import lines, shrunk
 
 SEEDS = 400
@@ -89,7 +90,7 @@ def _options(arguments: argparse.Namespace) -> str:
     return only + (f" --without {arguments.without}" if arguments.without else "")
 
 
-def _show(outcome: Outcome, options: str) -> None:
+def _show(outcome: RunOutcome, options: str) -> None:
     """Print what went wrong in a run, how to replay it, and the faults that matter."""
     _say(f"seed {outcome.scenario.seed}: {outcome.trouble[0]}")
     _say(f"  replay: python -m simulations.explore --seed {outcome.scenario.seed}{options}")

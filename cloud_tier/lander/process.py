@@ -15,7 +15,7 @@ from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.language.plan import Plan
-from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.kinds import Subscriber, subscriptions
 from lasp_edge.protocol.topics import Topics
@@ -36,6 +36,7 @@ class LanderProcess:
         fleet: the fleet's name on the broker; the program's if empty.
         tick_us: how often the lake is told that time passes while nothing comes.
         parent: end when this process is no longer the parent; None for never.
+        seal: signs what is published, and checks what comes in; None for neither.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class LanderProcess:
         fleet: str = "",
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
+        seal: Seal | None = None,
     ) -> None:
         lake.create(plan.columns)
         record(plan, lake)
@@ -61,6 +63,7 @@ class LanderProcess:
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
+            seal=seal,
         )
         streams = (plan.windows.values(), plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())

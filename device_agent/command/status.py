@@ -44,6 +44,9 @@ def _status(store: Store) -> dict[str, Any]:
         "frames_left_aside": _counted(restored.counters, "frame: "),
         "failures": _counted(restored.counters, "failed: "),
         "clone_alarms": restored.counters.get("clone_alarms", 0),
+        "clock": facts.clock or "",
+        "waiting_for_the_clock": restored.waiting.readings,
+        "undated": restored.counters.get("undated", 0),
         "dirty_panes": ours,
         "panes_of_other_programs": sum(dirty.values()) - ours,
         "last_settled": {
@@ -80,6 +83,12 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  refused        {status['refused']}",
     ]
     lines += [f"      {total} {reason}" for reason, total in status["refused_by_reason"].items()]
+    if status["clock"]:
+        lines.append(f"  CLOCK          {status['clock']}")
+    if status["waiting_for_the_clock"]:
+        lines.append(f"  waiting        {status['waiting_for_the_clock']} (for a clock to trust)")
+    if status["undated"]:
+        lines.append(f"  undated        {status['undated']} (lost: they came before any clock)")
     lines += [f"  to be sent     {status['dirty_panes']} pane entries"]
     lines += [
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"

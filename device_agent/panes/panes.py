@@ -127,6 +127,10 @@ class Panes:
         """Note how far the readings' own time has come: panes that are over are due."""
         self._high_us = max(self._high_us, high_us)
 
+    def set_back(self, last_us: int) -> None:
+        """Note that the readings' own time has come no further: a clock was ahead."""
+        self._high_us = min(self._high_us, last_us)
+
     def due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, or all that are dirty, oldest first."""
         return sorted(

@@ -19,7 +19,7 @@ SNAPSHOT_STEPS = 15
 _KINDS = {row.topic: row for row in FRAME_KINDS.values()}
 
 
-class Will(NamedTuple):
+class LastWill(NamedTuple):
     """What the broker publishes for a client whose connection breaks."""
 
     topic: str
@@ -27,7 +27,7 @@ class Will(NamedTuple):
     retain: bool
 
 
-class Route(NamedTuple):
+class Receivers(NamedTuple):
     """Whom a topic's messages go to.
 
     Attributes:
@@ -41,10 +41,10 @@ class Route(NamedTuple):
     landers: bool
 
 
-NOWHERE = Route(False, "", False)  # noqa: FBT003 - a row
+NOWHERE = Receivers(False, "", False)  # noqa: FBT003 - a row
 
 
-class Broker:
+class VirtualBroker:
     """An MQTT broker.
 
     Args:
@@ -59,22 +59,22 @@ class Broker:
 
     def __init__(self, topics: Topics, *, keeps_sessions: bool) -> None:
         self.retained: dict[str, bytes] = {}
-        self.wills: dict[str, Will] = {}
+        self.wills: dict[str, LastWill] = {}
         self.dropped = 0
         self._keeps_sessions = keeps_sessions
         self._topics = topics
         self._queues: dict[str, deque[tuple[str, bytes]]] = {}
-        self._routes: dict[str, Route] = {}
+        self._routes: dict[str, Receivers] = {}
         self._snapshots: deque[dict[str, bytes]] = deque(maxlen=4)
 
-    def route(self, topic: str) -> Route:
+    def route(self, topic: str) -> Receivers:
         """Return whom a topic's messages go to."""
         found = self._routes.get(topic)
         if found is None:
             found = self._routes[topic] = self._made(topic)
         return found
 
-    def _made(self, topic: str) -> Route:
+    def _made(self, topic: str) -> Receivers:
         try:
             kind, about = self._topics.address(topic)
         except ValueError:
@@ -84,7 +84,7 @@ class Broker:
             return NOWHERE
         to = row.subscribers
         addressee = about if to & Subscriber.ADDRESSEE and not to & Subscriber.DEVICES else ""
-        return Route(bool(to & Subscriber.DEVICES), addressee, bool(to & Subscriber.LANDER))
+        return Receivers(bool(to & Subscriber.DEVICES), addressee, bool(to & Subscriber.LANDER))
 
     def keep(self, topic: str, payload: bytes) -> None:
         """Retain a message; an empty one deletes."""
@@ -103,7 +103,7 @@ class Broker:
         else:
             self.dropped += 1
 
-    def connect(self, device: str, will: Will) -> Iterable[tuple[str, bytes]]:
+    def connect(self, device: str, will: LastWill) -> Iterable[tuple[str, bytes]]:
         """Return what a device gets when it connects: what waited, and what is retained."""
         self.wills[device] = will
         waiting = self._queues.pop(device, ())
@@ -114,7 +114,7 @@ class Broker:
         ]
         return [*waiting, *kept]
 
-    def disconnect(self, device: str) -> Will | None:
+    def disconnect(self, device: str) -> LastWill | None:
         """Return the Last Will of a device whose connection broke."""
         return self.wills.pop(device, None)
 

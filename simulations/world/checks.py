@@ -18,7 +18,7 @@ from device_agent.parts import Publication
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from simulations.fleet.lander import SimulatedLander
-from simulations.world.device import Device
+from simulations.world.device import VirtualDevice
 from simulations.world.programs import STAMPED, TIMED
 from simulations.world.truth import counted_lines, live_landed
 from simulations.world.world import World
@@ -45,7 +45,7 @@ class Checks:
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
         self._versions: dict[tuple[int, str, str], Any] = {}
 
-    def published(self, world: World, device: Device, publication: Publication) -> None:
+    def published(self, world: World, device: VirtualDevice, publication: Publication) -> None:
         """Look at what a device publishes, before anything can happen to it."""
         topic, payload = publication.topic, publication.payload
         self.trace.update(topic.encode() + payload)
@@ -64,7 +64,7 @@ class Checks:
         if self.quiet and isinstance(frame, PaneFrame | VariableFrame | AskFrame):
             world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
 
-    def _panes(self, world: World, device: Device, frame: PaneFrame) -> None:
+    def _panes(self, world: World, device: VirtualDevice, frame: PaneFrame) -> None:
         for block in frame.blocks:
             replica = Replica(block.incarnation, block.nonce, device.name)
             last = self._last_seq.get(replica)
@@ -87,7 +87,7 @@ class Checks:
         if known != content:
             world.trouble.append(f"a dot names two things: {dot} is {known} and {content}")
 
-    def _promise(self, world: World, device: Device, low_us: int) -> None:
+    def _promise(self, world: World, device: VirtualDevice, low_us: int) -> None:
         """Hold a promise against what has landed in any lake of the sink."""
         if device.clock.wrong or device.name in world.operator.membership.entries:
             return
@@ -112,7 +112,7 @@ class Checks:
                 f"{device.name} promises {low_us}, and {min(missing)} is not there"
             )
 
-    def ended(self, world: World, device: Device) -> None:
+    def ended(self, world: World, device: VirtualDevice) -> None:
         """Note how far a replica came: its entries are frozen from now on."""
         del world
         self._last_seq[device.core.replica] = device.core.panes.memory.seq
@@ -127,7 +127,7 @@ class Checks:
         self._grows(world, device)
         self._bounded(world, device)
 
-    def _settled(self, world: World, device: Device) -> None:
+    def _settled(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         for name, agreement in core.agreements.all().items():
             if not agreement.settled:
@@ -142,7 +142,7 @@ class Checks:
                         f"{device.name} says settled, and {other} has never reported that"
                     )
 
-    def _grows(self, world: World, device: Device) -> None:
+    def _grows(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         for name, published in core.samples.published.items():
             for other in published.entries.devices:
@@ -153,7 +153,7 @@ class Checks:
                     world.trouble.append(f"{device.name}: {name} of {other} went back")
                 self._versions[at] = version
 
-    def _bounded(self, world: World, device: Device) -> None:
+    def _bounded(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         if core.panes.flights.count > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
             world.trouble.append(f"{device.name}: a queue is not bounded")
@@ -174,7 +174,7 @@ class Checks:
                     world.trouble.append(f"{other.name} holds another {name} than {first.name}")
 
     def _landed(
-        self, world: World, device: Device, lander: SimulatedLander, *, clones: bool
+        self, world: World, device: VirtualDevice, lander: SimulatedLander, *, clones: bool
     ) -> None:
         """Compare what has landed of a device with what its sources gave."""
         plan = world.plans[-1]

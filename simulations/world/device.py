@@ -18,7 +18,7 @@ LINES = 8
 """Lines of its recording that a source gives at once, at most."""
 
 
-class Line(NamedTuple):
+class RecordedLine(NamedTuple):
     """A line of a device's recording.
 
     Attributes:
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     room: str
 
 
-class Device(SimulatedDevice):
+class VirtualDevice(SimulatedDevice):
     """A device, whatever happens to it.
 
     Args:
@@ -61,13 +61,13 @@ class Device(SimulatedDevice):
         super().__init__(name, Path(), plan, settings)
         self.disk = disk
         self.clock = Clock()
-        self.recording: list[Line] = []
+        self.recording: list[RecordedLine] = []
         self.position = self.live = self.unsure = self.starts = 0
         self.sure_from = 0
         self.connected = self.forgot = False
         self.start_step = self.connect_step = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
-        self.order: list[Line] = []
+        self.order: list[RecordedLine] = []
         self.slots: dict[tuple[int, str], int] = {}
 
     def forget(self) -> None:

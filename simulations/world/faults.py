@@ -7,7 +7,7 @@ fault often hides another (swarm testing).
 
 Source: Groce, Zhang, Eide, Chen and Regehr, "Swarm Testing", ISSTA 2012.
 
-    >>> faults = Faults(kill=60, broker_forgets=30)
+    >>> faults = FaultRates(kill=60, broker_forgets=30)
     >>> for fault in faults.schedule(Random(7), ["pi-0", "pi-1"], steps=60):
     ...     print(fault)
     step 26: kill pi-0 for 2
@@ -28,7 +28,7 @@ START_US: Final = 1_700_000_000 * SECOND_US
 HOUR_STEPS: Final = 3_600 * SECOND_US // STEP_US
 
 
-class Kind(NamedTuple):
+class FaultKind(NamedTuple):
     """A kind of structural fault.
 
     Attributes:
@@ -42,15 +42,15 @@ class Kind(NamedTuple):
     most: int = 1
 
 
-def _of_device(least: int = 1, most: int = 1) -> Kind:
-    return Kind(of_device=True, least=least, most=most)
+def _of_device(least: int = 1, most: int = 1) -> FaultKind:
+    return FaultKind(of_device=True, least=least, most=most)
 
 
-def _of_fleet(least: int = 1, most: int = 1) -> Kind:
-    return Kind(of_device=False, least=least, most=most)
+def _of_fleet(least: int = 1, most: int = 1) -> FaultKind:
+    return FaultKind(of_device=False, least=least, most=most)
 
 
-KINDS: Final[dict[str, Kind]] = {
+KINDS: Final[dict[str, FaultKind]] = {
     "kill": _of_device(0, 8),
     "cut": _of_device(1, 30),
     "deaf": _of_device(1, 20),
@@ -107,7 +107,7 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class FaultRates:
     """How often what goes wrong.
 
     Attributes of messages are probabilities, on each leg between a device or a lander and the
@@ -238,5 +238,5 @@ class Faults:
         return sorted(faults)
 
 
-CALM: Final = Faults()
+CALM: Final = FaultRates()
 """Nothing goes wrong."""

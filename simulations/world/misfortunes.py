@@ -5,12 +5,13 @@ A fault that finds nothing to befall (a device that is off cannot be cut off) do
 
 from collections.abc import Callable
 
-from simulations.world.device import Device
+from simulations.world.device import VirtualDevice
 from simulations.world.faults import Fault
 from simulations.world.hostile import hostile_messages
-from simulations.world.world import KEEPALIVE_STEPS, TO_BROKER, Parcel, World
+from simulations.world.links import TO_BROKER, InFlight
+from simulations.world.world import KEEPALIVE_STEPS, World
 
-Befall = Callable[[World, Device, int], bool]
+Befall = Callable[[World, VirtualDevice, int], bool]
 
 
 def befall(world: World, fault: Fault) -> None:
@@ -21,35 +22,35 @@ def befall(world: World, fault: Fault) -> None:
         world.seen[fault.kind] += 1
 
 
-def _kill(world: World, device: Device, steps: int) -> bool:
+def _kill(world: World, device: VirtualDevice, steps: int) -> bool:
     if device.durable is None:
         return False
     world.end(device.name, device, steps)
     return True
 
 
-def _cut(world: World, device: Device, steps: int) -> bool:
+def _cut(world: World, device: VirtualDevice, steps: int) -> bool:
     was = device.connected
     world.disconnect(device, steps, notice=min(steps, KEEPALIVE_STEPS))
     return was
 
 
-def _deaf(world: World, device: Device, steps: int) -> bool:
+def _deaf(world: World, device: VirtualDevice, steps: int) -> bool:
     device.deaf_until = world.step_number + steps
     return device.connected
 
 
-def _mute(world: World, device: Device, steps: int) -> bool:
+def _mute(world: World, device: VirtualDevice, steps: int) -> bool:
     device.mute_until = world.step_number + steps
     return device.connected
 
 
-def _link_full(world: World, device: Device, steps: int) -> bool:
+def _link_full(world: World, device: VirtualDevice, steps: int) -> bool:
     device.full_until = world.step_number + steps
     return device.connected
 
 
-def _partition(world: World, device: Device, steps: int) -> bool:
+def _partition(world: World, device: VirtualDevice, steps: int) -> bool:
     del device
     group = [one for one in world.devices.values() if world.random.random() < 0.5]  # noqa: PLR2004
     for one in group:
@@ -57,7 +58,7 @@ def _partition(world: World, device: Device, steps: int) -> bool:
     return bool(group)
 
 
-def _takeover(world: World, device: Device, amount: int) -> bool:
+def _takeover(world: World, device: VirtualDevice, amount: int) -> bool:
     was = device.connected
     world.disconnect(device, amount)
     return was
@@ -67,38 +68,38 @@ def _broker(world: World, *, back: bool) -> bool:
     world.broker.crash(back=back)
     for device in world.devices.values():
         world.disconnect(device, world.random.randint(1, 5))
-    world.drop_messages()
+    world.links.drop()
     return True
 
 
-def _broker_forgets(world: World, _device: Device, _amount: int) -> bool:
+def _broker_forgets(world: World, _device: VirtualDevice, _amount: int) -> bool:
     return _broker(world, back=False)
 
 
-def _broker_old(world: World, _device: Device, _amount: int) -> bool:
+def _broker_old(world: World, _device: VirtualDevice, _amount: int) -> bool:
     return _broker(world, back=True)
 
 
-def _broker_queue_lost(world: World, _device: Device, _amount: int) -> bool:
+def _broker_queue_lost(world: World, _device: VirtualDevice, _amount: int) -> bool:
     return world.broker.drop_queues() > 0
 
 
-def _lander_crash(world: World, _device: Device, steps: int) -> bool:
+def _lander_crash(world: World, _device: VirtualDevice, steps: int) -> bool:
     world.sink.crash(world.step_number + steps)
     return True
 
 
-def _lander_slow(world: World, _device: Device, steps: int) -> bool:
+def _lander_slow(world: World, _device: VirtualDevice, steps: int) -> bool:
     world.sink.slow_down(world.step_number, steps)
     return True
 
 
-def _lander_cut(world: World, _device: Device, steps: int) -> bool:
+def _lander_cut(world: World, _device: VirtualDevice, steps: int) -> bool:
     world.sink.cut_until = world.step_number + steps
     return True
 
 
-def _torn_commit(_world: World, device: Device, operations: int) -> bool:
+def _torn_commit(_world: World, device: VirtualDevice, operations: int) -> bool:
     if device.durable is None or device.disk_until:
         return False
     device.disk.fail(after=operations)
@@ -106,7 +107,7 @@ def _torn_commit(_world: World, device: Device, operations: int) -> bool:
     return True
 
 
-def _disk_full(world: World, device: Device, steps: int) -> bool:
+def _disk_full(world: World, device: VirtualDevice, steps: int) -> bool:
     if device.durable is None:
         return False
     device.disk.fail(after=40)
@@ -114,7 +115,7 @@ def _disk_full(world: World, device: Device, steps: int) -> bool:
     return True
 
 
-def _disk_read_only(world: World, device: Device, steps: int) -> bool:
+def _disk_read_only(world: World, device: VirtualDevice, steps: int) -> bool:
     if device.durable is None:
         return False
     device.disk.fail(after=0)
@@ -122,33 +123,33 @@ def _disk_read_only(world: World, device: Device, steps: int) -> bool:
     return True
 
 
-def _go_back(world: World, device: Device, image: bytes, steps: int) -> None:
+def _go_back(world: World, device: VirtualDevice, image: bytes, steps: int) -> None:
     """End the process, and let it start on another content of the disk."""
     world.end(device.name, device, steps)
     device.disk.restore(image)
     device.forget()
 
 
-def _unsynced_lost(world: World, device: Device, steps: int) -> bool:
+def _unsynced_lost(world: World, device: VirtualDevice, steps: int) -> bool:
     if not device.disk.recent:
         return False
     _go_back(world, device, device.disk.recent[0], steps)
     return True
 
 
-def _store_lost(world: World, device: Device, steps: int) -> bool:
+def _store_lost(world: World, device: VirtualDevice, steps: int) -> bool:
     _go_back(world, device, b"", steps)
     return True
 
 
-def _older_image(world: World, device: Device, steps: int) -> bool:
+def _older_image(world: World, device: VirtualDevice, steps: int) -> bool:
     if not device.disk.images:
         return False
     _go_back(world, device, device.disk.images[0], steps)
     return True
 
 
-def _bit_flip(world: World, device: Device, bits: int) -> bool:
+def _bit_flip(world: World, device: VirtualDevice, bits: int) -> bool:
     if not world.scenario.files:
         return False
     world.end(device.name, device, 1)
@@ -157,7 +158,7 @@ def _bit_flip(world: World, device: Device, bits: int) -> bool:
     return True
 
 
-def _clone(world: World, device: Device, steps: int) -> bool:
+def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
     key = f"{device.name}-copy"
     if key in world.devices or not device.disk.images:
         return False
@@ -168,42 +169,42 @@ def _clone(world: World, device: Device, steps: int) -> bool:
     return True
 
 
-def _clock_jump(_world: World, device: Device, seconds: int) -> bool:
+def _clock_jump(_world: World, device: VirtualDevice, seconds: int) -> bool:
     device.clock.jump(seconds)
     return True
 
 
-def _clock_1970(world: World, device: Device, steps: int) -> bool:
+def _clock_1970(world: World, device: VirtualDevice, steps: int) -> bool:
     device.clock.start_in_1970(world.now_us)
     world.later(steps, device.clock.heal)
     return True
 
 
-def _clock_frozen(world: World, device: Device, steps: int) -> bool:
+def _clock_frozen(world: World, device: VirtualDevice, steps: int) -> bool:
     device.clock.freeze(world.now_us)
     world.later(steps, device.clock.heal)
     return True
 
 
-def _clock_drift(world: World, device: Device, parts: int) -> bool:
+def _clock_drift(world: World, device: VirtualDevice, parts: int) -> bool:
     device.clock.drift(parts, world.now_us)
     return True
 
 
-def _other_release(world: World, device: Device, steps: int) -> bool:
+def _other_release(world: World, device: VirtualDevice, steps: int) -> bool:
     device.plan = world.plans[device.plan is world.plans[0]]
     world.end(device.name, device, steps)
     return True
 
 
-def _hostile(world: World, _device: Device, amount: int) -> bool:
+def _hostile(world: World, _device: VirtualDevice, amount: int) -> bool:
     messages = hostile_messages(world.random, world.topics, world.heard, amount)
     for topic, payload, retain in messages:
-        world.send(Parcel(TO_BROKER, topic, payload, retain))
+        world.send(InFlight(TO_BROKER, topic, payload, retain))
     return bool(messages)
 
 
-def _retire(world: World, device: Device, steps: int) -> bool:
+def _retire(world: World, device: VirtualDevice, steps: int) -> bool:
     if device.name in world.operator.membership.retired:
         return False
     world.operator.retire(device.name)
@@ -211,7 +212,7 @@ def _retire(world: World, device: Device, steps: int) -> bool:
     return True
 
 
-def _new_lake(world: World, _device: Device, _amount: int) -> bool:
+def _new_lake(world: World, _device: VirtualDevice, _amount: int) -> bool:
     world.sink.lose_lake()
     return True
 

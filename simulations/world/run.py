@@ -5,13 +5,15 @@
 """
 
 from collections import Counter, defaultdict
-from random import Random
 from typing import NamedTuple
 
+from crdts import Membership
 from simulations.world.checks import Checks
-from simulations.world.faults import KINDS, Fault, Faults
+from simulations.world.device import VirtualDevice
+from simulations.world.faults import Fault
 from simulations.world.misfortunes import befall, heal
-from simulations.world.world import Scenario, World
+from simulations.world.scenario import Scenario
+from simulations.world.world import World
 
 SETTLE_STEPS = 900
 """Steps after which a healed world is said not to settle: some time-outs of two minutes."""
@@ -19,7 +21,7 @@ QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """What came of a run.
 
     Attributes:
@@ -36,27 +38,7 @@ class Outcome(NamedTuple):
     trace: str
 
 
-def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
-    """Return what a seed stands for."""
-    random = Random(seed)
-    size, steps = random.choice((1, 2, 2, 3, 3, 4, 5)), random.choice((20, 30, 40, 60, 120))
-    faults = Faults.drawn(random, kinds)
-    names = [f"pi-{number}" for number in range(size)]
-    return Scenario(
-        seed,
-        size,
-        steps,
-        faults,
-        tuple(faults.schedule(random, names, steps)),
-        keyed=random.random() < 0.2,  # noqa: PLR2004
-        shared=random.random() < 0.2,  # noqa: PLR2004
-        files=random.random() < 0.1,  # noqa: PLR2004
-        sessions=random.random() < 0.5,  # noqa: PLR2004
-        retain_s=random.choice((7 * 86_400, 7 * 86_400, 60)),
-    )
-
-
-def run(scenario: Scenario) -> Outcome:
+def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
     checks = Checks()
     world = World(scenario, checks)
@@ -76,7 +58,7 @@ def run(scenario: Scenario) -> Outcome:
     finally:
         world.close()
     trace = checks.trace.hexdigest()
-    return Outcome(scenario, tuple(world.trouble), world.seen, settled, trace)
+    return RunOutcome(scenario, tuple(world.trouble), world.seen, settled, trace)
 
 
 def _disturb(world: World) -> None:
@@ -96,8 +78,41 @@ def _settle(world: World) -> int:
     """Heal everything, and run until nothing is due; return how many steps that took."""
     heal(world)
     for steps in range(SETTLE_STEPS):
-        if world.trouble or world.at_rest():
+        if world.trouble or at_rest(world):
             return steps
         world.step()
-    world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {world.unsettled()}")
+    world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {unsettled(world)}")
     return SETTLE_STEPS
+
+
+def at_rest(world: World) -> bool:
+    """Return whether everything has landed, and all devices agree."""
+    devices = world.running()
+    if len(devices) < len(world.devices) or not all(device.connected for device in devices):
+        return False
+    if any(device.position < len(device.recording) for device in devices):
+        return False
+    for device in devices:
+        device.core.handle_end()
+    first = devices[0].digests()
+    membership = world.operator.membership
+    return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def unsettled(world: World) -> str:
+    """Return which devices are not at rest, and why."""
+    membership = world.operator.membership
+    waiting = [
+        f"{key} ({'off' if device.durable is None else _why(device, membership)})"
+        for key, device in world.devices.items()
+        if device.durable is None or not device.is_at_rest(membership)
+    ]
+    return ", ".join(waiting) or "they hold different states"
+
+
+def _why(device: VirtualDevice, membership: Membership) -> str:
+    agreements = device.core.agreements.all()
+    unsettled = [name for name, each in agreements.items() if not each.settled or each.offline]
+    reasons = [] if device.core.done else ["not all landed"]
+    reasons += [] if device.membership() == membership else ["commands unknown"]
+    return ", ".join(reasons + unsettled)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from simulations.world.faults import CALM, Fault
-from simulations.world.world import Scenario
+from simulations.world.scenario import Scenario
 
 TRIES = 60
 """Runs that shrinking takes, at most: some seconds."""

@@ -33,11 +33,10 @@ class Sink:
         self._inbox: list[tuple[str, bytes]] = []
         self._slow_steps = 0
 
-    def hear(self, topic: str, payload: bytes, step: int) -> Iterator[Frame]:
-        """Note a message, if it runs and is connected; yield answers that need no commit: none."""
+    def hear(self, topic: str, payload: bytes, step: int) -> None:
+        """Note a message for the next commit, if it runs and is connected."""
         if step >= max(self.down_until, self.cut_until):
             self._inbox.append((topic, payload))
-        yield from ()
 
     def commit(self, step: int, now_us: int) -> Iterator[Frame]:
         """Commit what is due, and only then yield the answers."""

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from simulations.world.device import Device, Line
+from simulations.world.device import RecordedLine, VirtualDevice
 from simulations.world.programs import SLOTS
 
 LIVE_RATE = 0.2
@@ -15,7 +15,7 @@ PANE_US = 10_000_000
 """The span of the panes whose readings must be told apart."""
 
 
-def record(device: Device, now_us: int, random: Random) -> None:
+def record(device: VirtualDevice, now_us: int, random: Random) -> None:
     """Let a device's recording grow, most often by nothing."""
     if random.random() >= RECORD_RATE:
         return
@@ -28,4 +28,4 @@ def record(device: Device, now_us: int, random: Random) -> None:
     slot = device.slots.get((time_us // PANE_US, room), 0)
     if slot < SLOTS:
         device.slots[time_us // PANE_US, room] = slot + 1
-        lines.append(Line(time_us, 4**slot, room))
+        lines.append(RecordedLine(time_us, 4**slot, room))

@@ -14,25 +14,25 @@ arrive, landers commit. A message to many receivers is one parcel, not a copy fo
 import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from device_agent.parts import Publication
 from device_agent.settings import Settings
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet.operator import SimulatedOperator
-from simulations.world.broker import SNAPSHOT_STEPS, Broker, Will
-from simulations.world.device import Device
+from simulations.world.broker import SNAPSHOT_STEPS, LastWill, VirtualBroker
+from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
-from simulations.world.faults import CALM, START_US, STEP_US, Fault, Faults
+from simulations.world.faults import START_US, STEP_US
+from simulations.world.links import TO_BROKER, TO_LANDER, InFlight, Links
 from simulations.world.programs import trial
+from simulations.world.scenario import Scenario
 from simulations.world.sink import Sink
 from simulations.world.workload import LIVE_RATE, record
 
@@ -44,60 +44,17 @@ KEEPALIVE_STEPS = 8
 """Steps after which the broker notices that a connection is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """What a run is made from; equal scenarios, equal runs.
-
-    Attributes:
-        seed: of everything that is drawn while it runs.
-        size: how many devices.
-        steps: how long readings come and faults befall.
-        faults: the rates; those of messages count here.
-        schedule: the structural faults.
-        keyed, shared: what the program has; see `programs.trial`.
-        files: stores are real files.
-        sessions: the broker keeps messages for devices that are away.
-        retain_s: seconds that readings may be old.
-    """
-
-    seed: int
-    size: int
-    steps: int
-    faults: Faults = CALM
-    schedule: tuple[Fault, ...] = ()
-    keyed: bool = False
-    shared: bool = False
-    files: bool = False
-    sessions: bool = False
-    retain_s: int = 7 * 86_400
-
-
-class Parcel(NamedTuple):
-    """A message on one leg.
-
-    Attributes:
-        to: keys of devices; empty for the broker, `TO_LANDER` for the lander.
-    """
-
-    to: tuple[str, ...]
-    topic: str
-    payload: bytes
-    retain: bool = False
-
-
 _STORE_ERRORS: Final = (sqlite3.Error, DamagedStoreError)
 """What ends a process in order: its store says that it cannot go on."""
-TO_BROKER: Final = ()
-TO_LANDER: Final = ("",)
 
 
 class Observer(Protocol):
     """Who looks at a run."""
 
-    def published(self, world: "World", device: Device, publication: Publication) -> None:
+    def published(self, world: "World", device: VirtualDevice, publication: Publication) -> None:
         """A device publishes something."""
 
-    def ended(self, world: "World", device: Device) -> None:
+    def ended(self, world: "World", device: VirtualDevice) -> None:
         """A device's process is about to end without warning."""
 
     def stepped(self, world: "World") -> None:
@@ -111,7 +68,7 @@ class World:
         devices: key -> device; a clone has a key of its own, and another's name.
         trouble: what must never happen, and did.
         seen: kind of fault -> how often it happened.
-        faults: what disturbs messages now.
+        links: messages on their way.
         bytes: of all that devices published.
         heard: the last messages that reached the broker, where strangers use them.
     """
@@ -122,36 +79,35 @@ class World:
         self.scenario = scenario
         self.random = Random(scenario.seed)
         self.now_us, self.step_number, self.bytes = START_US, 0, 0
-        self.faults = scenario.faults
         self.trouble: list[str] = []
         self.seen: Counter[str] = Counter()
+        self.links = Links(self.random, scenario.faults, self.seen)
         self._own = plan
         self.plans = [
             plan or trial(release=n, keyed=scenario.keyed, shared=scenario.shared).plan()
             for n in (0, 1)
         ]
         self.topics = Topics(self.plans[0].name)
-        self.broker = Broker(self.topics, keeps_sessions=scenario.sessions)
+        self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
         self.operator = SimulatedOperator(self.topics)
         self.sink = Sink(self.plans[1])
         self.observer = observer
         self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
-        self._flying: dict[int, list[Parcel]] = defaultdict(list)
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
-        self._wills: dict[int, list[Will]] = defaultdict(list)
-        self.devices: dict[str, Device] = {}
+        self._wills: dict[int, list[LastWill]] = defaultdict(list)
+        self.devices: dict[str, VirtualDevice] = {}
         for number in range(scenario.size):
             self.add(f"pi-{number}", f"pi-{number}")
 
-    def add(self, key: str, name: str) -> Device:
+    def add(self, key: str, name: str) -> VirtualDevice:
         """Put a device into the world; it starts in the next step."""
         disk: Disk = MemoryDisk()
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
         settings = Settings(results_us=0, retain_us=self.scenario.retain_s * STEP_US)
-        device = self.devices[key] = Device(name, disk, self.plans[0], settings)
+        device = self.devices[key] = VirtualDevice(name, disk, self.plans[0], settings)
         return device
 
     def close(self) -> None:
@@ -174,18 +130,14 @@ class World:
         """Do something after some steps, or when all is healed."""
         self._later[self.step_number + steps].append(action)
 
-    def drop_messages(self) -> None:
-        """Lose what is on its way."""
-        self._flying.clear()
-
     def calm(self) -> None:
         """Let messages arrive, and do at once what is to be done later."""
-        self.faults = CALM
+        self.links.calm()
         for step in sorted(self._later):
             for action in self._later.pop(step):
                 action()
 
-    def running(self) -> list[Device]:
+    def running(self) -> list[VirtualDevice]:
         """Return the devices whose process runs."""
         return [device for device in self.devices.values() if device.durable is not None]
 
@@ -200,7 +152,7 @@ class World:
         for key, device in list(self.devices.items()):
             self._live(key, device, reading=reading)
         for frame in self.sink.commit(self.step_number, self.now_us):
-            self.send(Parcel(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
+            self.send(InFlight(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
         self._repeat_commands()
         self._deliver()
         if "unsynced_lost" in self._kinds:
@@ -215,7 +167,7 @@ class World:
             for device in self.devices.values():
                 device.disk.keep_image()
 
-    def _live(self, key: str, device: Device, *, reading: bool) -> None:
+    def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
         if reading and key == device.name:
             record(device, self.now_us, self.random)
@@ -236,14 +188,14 @@ class World:
             self.trouble.append(f"{key}: the agent ended: {type(error).__name__}: {error}")
             self.end(key, device, steps=2)
 
-    def _work(self, device: Device, *, reading: bool) -> None:
+    def _work(self, device: VirtualDevice, *, reading: bool) -> None:
         """Let a device's sources give, and its agent tick."""
         device.read_recording(self.now_us)
         if reading and self.random.random() < LIVE_RATE:
             device.read_live(self.now_us)
         self._collect(device)
 
-    def _collect(self, device: Device) -> None:
+    def _collect(self, device: VirtualDevice) -> None:
         """Let an agent tick, and take what it publishes."""
         most = 2 if self.step_number < device.full_until else IN_FLIGHT
         for sent, publication in enumerate(device.publications(self.now_us)):
@@ -256,9 +208,9 @@ class World:
             if self.observer is not None:
                 self.observer.published(self, device, publication)
             if self.step_number >= device.mute_until:
-                self.send(Parcel(TO_BROKER, topic, payload, retain))
+                self.send(InFlight(TO_BROKER, topic, payload, retain))
 
-    def connect(self, key: str, device: Device) -> None:
+    def connect(self, key: str, device: VirtualDevice) -> None:
         """Connect a device; whoever has its client id is thrown out."""
         for other_key, other in self.devices.items():
             if other_key != key and other.name == device.name and other.connected:
@@ -266,11 +218,11 @@ class World:
         device.connected = True
         goodbye = device.core.beats.presence(online=False)
         device.core.handle_connected(self.now_us)
-        will = Will(goodbye.topic, goodbye.payload, goodbye.retain)
+        will = LastWill(goodbye.topic, goodbye.payload, goodbye.retain)
         for topic, payload in self.broker.connect(device.name, will):
-            self.send(Parcel((key,), topic, payload))
+            self.send(InFlight((key,), topic, payload))
 
-    def disconnect(self, device: Device, steps: int, notice: int = 0) -> None:
+    def disconnect(self, device: VirtualDevice, steps: int, notice: int = 0) -> None:
         """Break a device's connection for some steps; the broker notices, and tells the will."""
         device.connect_step = max(device.connect_step, self.step_number + steps)
         if not device.connected:
@@ -282,7 +234,7 @@ class World:
         if device.durable is not None:
             device.core.handle_disconnected()
 
-    def end(self, key: str, device: Device, steps: int) -> None:
+    def end(self, key: str, device: VirtualDevice, steps: int) -> None:
         """End a device's process without warning; it starts again after some steps."""
         del key
         if self.observer is not None and device.durable is not None:
@@ -292,41 +244,26 @@ class World:
         self.disconnect(device, steps)
         device.connect_step = min(device.connect_step, device.start_step)
 
-    def send(self, parcel: Parcel) -> None:
-        """Put a message on a leg, where each copy may be lost, doubled and delayed."""
-        flying, faults = self._flying, self.faults
-        if not faults.disturbs_messages:
-            flying[self.step_number].append(parcel)
-            return
-        for to in parcel.to or (None,):
-            one = parcel if to is None else parcel._replace(to=(to,))
-            draw = self.random.random
-            if draw() < faults.loss:
-                self.seen["loss"] += 1
-                continue
-            for _ in range(2 if draw() < faults.doubled else 1):
-                late = 0
-                if draw() < faults.delayed:
-                    late = self.random.randint(1, faults.delay_steps)
-                    self.seen["delayed"] += 1
-                flying[self.step_number + late].append(one)
+    def send(self, parcel: InFlight) -> None:
+        """Put a message on a leg."""
+        self.links.send(parcel, self.step_number)
 
     def _deliver(self) -> None:
         """Hand over all that arrives in this step; what is sent meanwhile may arrive too."""
-        arrived = self._flying[self.step_number]
+        arrived = self.links.arriving(self.step_number)
         for will in self._wills.pop(self.step_number, ()):
-            arrived.append(Parcel(TO_BROKER, *will))
+            arrived.append(InFlight(TO_BROKER, *will))
         for parcel in arrived:
             if parcel.to == TO_LANDER:
-                self._hear_sink(parcel)
+                self.sink.hear(parcel.topic, parcel.payload, self.step_number)
             elif parcel.to:
                 for key in parcel.to:
                     self._hear(key, parcel.topic, parcel.payload)
             else:
                 self.route(parcel)
-        del self._flying[self.step_number]
+        self.links.arrived(self.step_number)
 
-    def route(self, parcel: Parcel) -> None:
+    def route(self, parcel: InFlight) -> None:
         """Let the broker pass on a message."""
         topic, payload = parcel.topic, parcel.payload
         if "hostile" in self._kinds and payload:
@@ -337,20 +274,13 @@ class World:
         if not payload:
             return
         if to.landers:
-            self.send(Parcel(TO_LANDER, topic, payload))
+            self.send(InFlight(TO_LANDER, topic, payload))
         if to.everybody:
-            self.send(Parcel(tuple(self.devices), topic, payload))
+            self.send(InFlight(tuple(self.devices), topic, payload))
             self.operator.hear(topic, payload)
         elif to.device:
             keys = [key for key, device in self.devices.items() if device.name == to.device]
-            self.send(Parcel(tuple(keys), topic, payload))
-
-    def _hear_sink(self, parcel: Parcel) -> None:
-        for frame in self.sink.hear(parcel.topic, parcel.payload, self.step_number):
-            self._answer(frame)
-
-    def _answer(self, frame: Frame) -> None:
-        self.send(Parcel(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
+            self.send(InFlight(tuple(keys), topic, payload))
 
     def _hear(self, key: str, topic: str, payload: bytes) -> None:
         device = self.devices.get(key)
@@ -375,37 +305,4 @@ class World:
             return
         held = [device.membership() for device in self.running()]
         for message in self.operator.repeated(self.sink.lander.membership, held):
-            self.route(Parcel(TO_BROKER, message.topic, message.payload, retain=True))
-
-    def at_rest(self) -> bool:
-        """Return whether everything has landed, and all devices agree."""
-        devices = self.running()
-        if len(devices) < len(self.devices) or not all(device.connected for device in devices):
-            return False
-        if any(device.position < len(device.recording) for device in devices):
-            return False
-        for device in devices:
-            device.core.handle_end()
-        first = devices[0].digests()
-        membership = self.operator.membership
-        return all(
-            device.digests() == first and device.is_at_rest(membership) for device in devices
-        )
-
-    def unsettled(self) -> str:
-        """Return which devices are not at rest, and why."""
-        membership = self.operator.membership
-        waiting = [
-            f"{key} ({'off' if device.durable is None else _why(device, membership)})"
-            for key, device in self.devices.items()
-            if device.durable is None or not device.is_at_rest(membership)
-        ]
-        return ", ".join(waiting) or "they hold different states"
-
-
-def _why(device: Device, membership: object) -> str:
-    agreements = device.core.agreements.all()
-    unsettled = [name for name, each in agreements.items() if not each.settled or each.offline]
-    reasons = [] if device.core.done else ["not all landed"]
-    reasons += [] if device.membership() == membership else ["commands unknown"]
-    return ", ".join(reasons + unsettled)
+            self.route(InFlight(TO_BROKER, message.topic, message.payload, retain=True))

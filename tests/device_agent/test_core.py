@@ -243,7 +243,7 @@ def test_a_clock_that_is_set_back_stops_nothing(device):
     device.read([21.0])
     published = [p for _ in range(30) for p in device.tick()]
     assert [f for f in device.frames(PaneFrame, published) if f.number != lost.number]
-    assert len(device.frames(BeatFrame, published)) > 5
+    assert len(device.frames(BeatFrame, published)) >= 3  # one for each pane of 10 s
     assert device.frames(VariableFrame, published)
 
 

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from simulations.explore import main
-from simulations.world.faults import KINDS, Fault, Faults
-from simulations.world.run import run, scenario_of
+from simulations.world.faults import KINDS, Fault, FaultRates
+from simulations.world.run import run
+from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import shrunk
-from simulations.world.world import Scenario
 
 CHECKOUT = Path(__file__).parents[2]
 UNHEALED = ("unsynced_lost", "store_lost", "older_image")
@@ -29,12 +29,12 @@ def test_a_seed_ends_with_the_truth(seed):
 
 
 def test_a_fault_of_each_kind_can_be_seen():
-    faults = Faults(**dict.fromkeys(KINDS, 3_600.0))
+    faults = FaultRates(**dict.fromkeys(KINDS, 3_600.0))
     assert {fault.kind for fault in faults.schedule(Random(1), ["pi-0"], 10)} == set(KINDS)
 
 
 def test_a_schedule_has_as_many_faults_as_the_rates_say():
-    faults = Faults(kill=90, new_lake=30)
+    faults = FaultRates(kill=90, new_lake=30)
     names = [f"pi-{number}" for number in range(10)]
     schedule = faults.schedule(Random(1), names, 3_600)
     kinds = [fault.kind for fault in schedule]
@@ -43,17 +43,17 @@ def test_a_schedule_has_as_many_faults_as_the_rates_say():
 
 
 def test_rates_are_read_and_a_strange_kind_is_refused():
-    assert Faults.parsed(["kill=2", "loss=0.1"]) == Faults(kill=2, loss=0.1)
+    assert FaultRates.parsed(["kill=2", "loss=0.1"]) == FaultRates(kill=2, loss=0.1)
     with pytest.raises(ValueError, match=r"no fault 'explosion'; there are .*kill"):
-        Faults.parsed(["explosion=1"])
+        FaultRates.parsed(["explosion=1"])
 
 
 def test_a_failing_run_is_shrunk_to_the_faults_that_matter():
     schedule = tuple(Fault(step, "cut", "pi-0", 2) for step in range(1, 20))
     kill = Fault(7, "kill", "pi-0", 1)
-    found = Scenario(1, 2, 120, Faults(loss=0.5), (*schedule, kill))
+    found = Scenario(1, 2, 120, FaultRates(loss=0.5), (*schedule, kill))
     small = shrunk(found, lambda one: kill in one.schedule)
-    assert small == replace(found, faults=Faults(), schedule=(kill,), steps=8)
+    assert small == replace(found, faults=FaultRates(), schedule=(kill,), steps=8)
 
 
 def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
@@ -67,7 +67,8 @@ def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
 
 TRACE = """
 from simulations.world.faults import KINDS
-from simulations.world.run import run, scenario_of
+from simulations.world.run import run
+from simulations.world.scenario import scenario_of
 for seed in (3, 17, 20, 33):
     print(run(scenario_of(seed)).trace)
 """

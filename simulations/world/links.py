@@ -1,0 +1,79 @@
+"""Links: messages on their way between devices, the broker and a lander, with the faults of a leg.
+
+A message to many receivers is one parcel, as long as nothing disturbs it; then each goes alone.
+"""
+
+from collections import Counter, defaultdict
+from random import Random
+from typing import Final, NamedTuple
+
+from simulations.world.faults import CALM, FaultRates
+
+
+class InFlight(NamedTuple):
+    """A message on one leg.
+
+    Attributes:
+        to: keys of devices; empty for the broker, `TO_LANDER` for the lander.
+    """
+
+    to: tuple[str, ...]
+    topic: str
+    payload: bytes
+    retain: bool = False
+
+
+TO_BROKER: Final = ()
+TO_LANDER: Final = ("",)
+
+
+class Links:
+    """Messages in flight, by the step in which they arrive.
+
+    Args:
+        random: what is lost, doubled and late is drawn from it.
+        faults: what disturbs messages.
+        seen: counts what befell them.
+    """
+
+    def __init__(self, random: Random, faults: FaultRates, seen: Counter[str]) -> None:
+        self._random, self._faults, self._seen = random, faults, seen
+        self._flying: dict[int, list[InFlight]] = defaultdict(list)
+
+    def send(self, parcel: InFlight, step: int) -> None:
+        """Put a message on a leg, where each copy may be lost, doubled and delayed."""
+        if not self._faults.disturbs_messages:
+            self._flying[step].append(parcel)
+            return
+        for to in parcel.to or (None,):
+            self._disturb(parcel if to is None else parcel._replace(to=(to,)), step)
+
+    def _disturb(self, parcel: InFlight, step: int) -> None:
+        draw, faults = self._random.random, self._faults
+        if draw() < faults.loss:
+            self._seen["loss"] += 1
+            return
+        copies = 1 + (draw() < faults.doubled)
+        self._seen["doubled"] += copies - 1
+        for _ in range(copies):
+            late = 0
+            if draw() < faults.delayed:
+                late = self._random.randint(1, faults.delay_steps)
+                self._seen["delayed"] += 1
+            self._flying[step + late].append(parcel)
+
+    def arriving(self, step: int) -> list[InFlight]:
+        """Return what arrives in a step; what is sent meanwhile may be added to it."""
+        return self._flying[step]
+
+    def arrived(self, step: int) -> None:
+        """Forget what arrived in a step."""
+        del self._flying[step]
+
+    def drop(self) -> None:
+        """Lose what is on its way."""
+        self._flying.clear()
+
+    def calm(self) -> None:
+        """Disturb no message from now on; what is late stays late."""
+        self._faults = CALM

@@ -1,0 +1,54 @@
+"""What a run is made from: drawn from one seed, or written down."""
+
+from dataclasses import dataclass
+from random import Random
+
+from simulations.world.faults import CALM, KINDS, Fault, FaultRates
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a run is made from; equal scenarios, equal runs.
+
+    Attributes:
+        seed: of everything that is drawn while it runs.
+        size: how many devices.
+        steps: how long readings come and faults befall.
+        faults: the rates; those of messages count here.
+        schedule: the structural faults.
+        keyed, shared: what the program has; see `programs.trial`.
+        files: stores are real files.
+        sessions: the broker keeps messages for devices that are away.
+        retain_s: seconds that readings may be old.
+    """
+
+    seed: int
+    size: int
+    steps: int
+    faults: FaultRates = CALM
+    schedule: tuple[Fault, ...] = ()
+    keyed: bool = False
+    shared: bool = False
+    files: bool = False
+    sessions: bool = False
+    retain_s: int = 7 * 86_400
+
+
+def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
+    """Return what a seed stands for."""
+    random = Random(seed)
+    size, steps = random.choice((1, 2, 2, 3, 3, 4, 5)), random.choice((20, 30, 40, 60, 120))
+    faults = FaultRates.drawn(random, kinds)
+    names = [f"pi-{number}" for number in range(size)]
+    return Scenario(
+        seed,
+        size,
+        steps,
+        faults,
+        tuple(faults.schedule(random, names, steps)),
+        keyed=random.random() < 0.2,  # noqa: PLR2004
+        shared=random.random() < 0.2,  # noqa: PLR2004
+        files=random.random() < 0.1,  # noqa: PLR2004
+        sessions=random.random() < 0.5,  # noqa: PLR2004
+        retain_s=random.choice((7 * 86_400, 7 * 86_400, 60)),
+    )

@@ -1,0 +1,229 @@
+"""Fleets of real processes: at an open broker, and at one that the command configures."""
+
+import argparse
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+from lasp_edge.link import BrokerUrl, Link, TlsFiles
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.tool import broker_command
+from simulations.demo.broker import PrivateBroker
+from tests.brokers import Mosquitto, broker_program, free_port, until_true
+from tests.device_agent.test_runtime import MAIN, NAME, PROGRAM
+from tests.support_missing import lacks
+
+DEVICES = ("kitchen", "attic")
+START_S = 1_600_000_000
+
+
+class Processes:
+    """A directory with a program, the processes of a fleet, and links that tests use.
+
+    Args:
+        directory: receives everything.
+    """
+
+    broker: PrivateBroker
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / f"{NAME}.py").write_text(PROGRAM.format(name=NAME))
+        self.topics = Topics(NAME)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._links: list[Link] = []
+
+    def login(self, user: str) -> list[str]:
+        """Return the options with which a program reaches the broker as a user."""
+        raise NotImplementedError
+
+    def url(self, user: str | None) -> BrokerUrl:
+        """Return the broker's address for a user; None for nobody."""
+        raise NotImplementedError
+
+    def link(self, user: str | None, client_id: str = "", **options: object) -> Link:
+        """Start a link as a user; None for nobody."""
+        options.setdefault("jitter", Random(1))
+        link = Link(self.url(user), client_id=client_id or f"test-{user}", **options)
+        link.start()
+        self._links.append(link)
+        return link
+
+    def process(self, name: str, *words: object) -> subprocess.Popen[bytes]:
+        """Start a `lasp-edge` command; its output goes into NAME.out, NAME.err."""
+        line = [sys.executable, "-c", MAIN, *map(str, words)]
+        out, err = ((self.directory / f"{name}.{end}").open("ab") for end in ("out", "err"))
+        self._processes.append(subprocess.Popen(line, cwd=self.directory, stdout=out, stderr=err))
+        return self._processes[-1]
+
+    def agent(self, device: str, *more: object, values: int = 200) -> subprocess.Popen[bytes]:
+        """Start an agent on a recorded file of its own."""
+        path = self.directory / f"{device}.jsonl"
+        random = Random(device)
+        rows = [
+            {"ts": START_S + number, "temperature": round(random.uniform(15, 30), 2)}
+            for number in range(values)
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        words = [
+            "agent",
+            f"{NAME}:program",
+            "--device",
+            device,
+            "--data-dir",
+            self.directory / device,
+        ]
+        words += [
+            "--source",
+            f"jsonl:{path}",
+            "--time",
+            "ts",
+            "--report",
+            "0.2",
+            "--interval",
+            "0.3",
+        ]
+        return self.process(device, *words, *(more or self.login(device)))
+
+    def report(self, device: str) -> dict:
+        """Return the newest report of an agent; empty before the first."""
+        *lines, _ = (self.directory / f"{device}.out").read_text().split("\n")
+        return json.loads(lines[-1]) if lines else {}
+
+    def errors(self, name: str) -> str:
+        """Return what a process wrote to its standard error."""
+        return (self.directory / f"{name}.err").read_text()
+
+    def status(self, device: str) -> dict:
+        """Return what `lasp-edge status --json` says of an agent."""
+        words = ["status", "--data-dir", self.directory / device, "--json"]
+        return json.loads(self.command(*words))
+
+    def command(self, *words: object) -> str:
+        """Run a command to its end and return what it printed."""
+        line = [sys.executable, "-c", MAIN, *map(str, words)]
+        done = subprocess.run(
+            line, cwd=self.directory, capture_output=True, text=True, timeout=90, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def agreed(self, *devices: str) -> bool:
+        """Return whether these devices hold the same, have landed everything and know it."""
+        reports = [self.report(device) for device in devices]
+        values = [report.get("values", {}).get("global_average", {}) for report in reports]
+        settled = all(value.get("settled") and not value["except"] for value in values)
+        whole = all(value.get("devices") == len(devices) for value in values)
+        return settled and whole and all(report["done"] for report in reports)
+
+    def wait(self, condition, seconds: float = 60.0) -> None:
+        """Wait until something is the case."""
+        until_true(condition, seconds)
+
+    def close(self) -> None:
+        """End everything that was started."""
+        for link in self._links:
+            link.stop(0.0)
+        for process in self._processes:
+            process.kill()
+            process.wait()
+        self.broker.stop()
+
+
+class OpenFleet(Processes):
+    """A fleet at a broker that lets in everybody."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.broker = PrivateBroker(directory / "run", broker_program("mosquitto")).start()
+
+    def login(self, user: str) -> list[str]:
+        return ["--broker", self.broker.url]
+
+    def url(self, user: str | None) -> BrokerUrl:
+        return BrokerUrl.parse(self.broker.url)
+
+
+class SecuredFleet(Processes):
+    """A fleet at a hardened broker, to which everybody logs in.
+
+    Args:
+        directory: receives everything.
+        certificates: participants show certificates; else they give passwords.
+        more: further options of `lasp-edge broker config`.
+    """
+
+    def __init__(self, directory: Path, *more: str, certificates: bool = False) -> None:
+        for command in ("openssl", "mosquitto_passwd"):
+            if not shutil.which(command):
+                lacks(f"{command} is not installed")
+        super().__init__(directory)
+        self.certificates = certificates
+        self.files = directory / "broker"
+        self.port = free_port()
+        self.printed = self._configure(*more, *(["--certificates"] if certificates else []))
+        set_up(self.printed, directory)
+        text = (self.files / "mosquitto.conf").read_text()
+        self.broker = Mosquitto(directory / "run", text, self.port).start()
+
+    def _configure(self, *more: str) -> list[str]:
+        parser = argparse.ArgumentParser()
+        broker_command.add_arguments(parser)
+        words = ["config", "--fleet", NAME, "--dir", str(self.files), "--port", str(self.port)]
+        words += [word for device in DEVICES for word in ("--device", device)]
+        words += ["--viewer", "screen", "--data", str(self.directory / "data")]
+        words += ["--account", pwd.getpwuid(os.geteuid()).pw_name]
+        printed = self.directory / "printed"
+        (self.directory / "data").mkdir()
+        with printed.open("w") as file, contextlib.redirect_stdout(file):
+            assert broker_command.run(parser.parse_args([*words, *more])) == 0
+        return printed.read_text().splitlines()
+
+    def login(self, user: str) -> list[str]:
+        """Return the options with which a program logs in as a user."""
+        words = [
+            "--broker",
+            f"mqtts://localhost:{self.port}",
+            "--ca-file",
+            str(self.files / "ca.pem"),
+        ]
+        if self.certificates:
+            mine = (self.files / f"{user}.pem", self.files / f"{user}.key")
+            return [*words, "--certificate", str(mine[0]), "--key", str(mine[1])]
+        file = self.directory / f"{user}.login"
+        file.write_text(f"{user}\n{password(user)}\n")
+        file.chmod(0o600)
+        return [*words, "--login", str(file)]
+
+    def url(self, user: str | None) -> BrokerUrl:
+        files = TlsFiles(str(self.files / "ca.pem"))
+        broker = BrokerUrl("localhost", self.port, tls=True, files=files)
+        if user is None:
+            return broker
+        if self.certificates:
+            mine = [str(self.files / f"{user}.{end}") for end in ("pem", "key")]
+            return broker._replace(files=TlsFiles(files.authority, *mine))
+        return broker._replace(user=user, password=password(user))
+
+
+def password(user: str) -> str:
+    """Return a user's password."""
+    return f"secret of {user}"
+
+
+def set_up(printed: list[str], directory: Path) -> None:
+    """Type what `lasp-edge broker config` printed, and the passwords that it asks for."""
+    lines = []
+    for line in printed:
+        if line.startswith("mosquitto_passwd "):
+            name = line.split("'")[1]
+            line = f"mosquitto_passwd -b passwords '{name}' '{password(name)}'"  # noqa: PLW2901
+        lines.append(line)
+    script = "\n".join(["set -e", *lines])
+    subprocess.run(["sh", "-c", script], check=True, capture_output=True, cwd=directory)

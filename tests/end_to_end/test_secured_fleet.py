@@ -1,0 +1,142 @@
+"""Real processes behind exactly the broker that `lasp-edge broker config` configures."""
+
+import pytest
+
+from lasp_edge.link import Limits
+from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher
+from tests.brokers import messages, until, until_connected, until_true
+from tests.end_to_end.secured import NAME, SecuredFleet
+from tests.lasp_edge.link.support_link import publish_when_possible
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # paho's socket
+]
+QUICK = Limits(first_wait_s=0.05, longest_wait_s=0.2)
+
+
+@pytest.fixture(scope="module", params=["passwords", "certificates"])
+def fleet(request, tmp_path_factory):
+    directory = tmp_path_factory.mktemp(request.param)
+    made = SecuredFleet(directory, certificates=request.param == "certificates")
+    yield made
+    made.close()
+
+
+def test_real_agents_agree_and_a_real_lander_takes_everything(fleet):
+    pytest.importorskip("deltalake", reason="needs the extra `cloud`")
+    words = (
+        "lander",
+        f"{NAME}:program",
+        "--lake",
+        fleet.directory / "lake",
+        *fleet.login("lander"),
+    )
+    lander = fleet.process("lander", *words)
+    agents = [fleet.agent(device) for device in ("kitchen", "attic")]
+    fleet.wait(lambda: fleet.agreed("kitchen", "attic"), 120)
+    told = fleet.command("members", f"{NAME}:program", "--listen", "3", *fleet.login("operator"))
+    assert [line.split() for line in told.splitlines()] == [
+        ["attic", "connected", "counts"],
+        ["kitchen", "connected", "counts"],
+    ]
+    words = ("attic", f"{NAME}:program", "--force", *fleet.login("operator"))
+    assert "attic is retired" in fleet.command("retire", *words)
+    fleet.wait(lambda: fleet.report("kitchen")["retired"] == ["attic"])
+    assert "attic counts again" in fleet.command("admit", "attic", *words[1:2], *words[3:])
+    fleet.wait(lambda: fleet.report("kitchen")["retired"] == [])
+    for process in (*agents, lander):
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+    assert [fleet.errors(name) for name in ("kitchen", "attic", "lander")] == ["", "", ""]
+
+
+def refused(fleet, user, topic):
+    """Return whether the broker refuses a user's message on a topic."""
+    link = fleet.link(user)
+    until_connected(link)
+    publish_when_possible(link, topic, b"x")
+    until_true(lambda: link.in_flight == 0)
+    trouble, dropped = link.trouble, link.counts.dropped
+    link.stop(0.0)
+    if not dropped:
+        return False
+    assert dropped == {"refused by the broker: Not authorized": 1}
+    assert topic in trouble
+    return True
+
+
+@pytest.mark.parametrize("kind", sorted(FRAME_KINDS))
+def test_each_kind_is_published_only_by_whom_its_row_names(fleet, kind):
+    row = FRAME_KINDS[kind]
+    kitchens = fleet.topics.of(row.topic, "kitchen")
+    may = {
+        user
+        for user in ("attic", "kitchen", "lander", "operator", "screen")
+        if not refused(fleet, user, kitchens)
+    }
+    wanted = {
+        Publisher.ITSELF: {"kitchen"},
+        Publisher.DEVICES: {"kitchen", "attic"},
+        Publisher.LANDER: {"lander"},
+        Publisher.OPERATOR: {"operator"},
+    }
+    assert may == set().union(*(wanted[each] for each in Publisher if each & row.publishers))
+
+
+def test_results_are_read_by_viewers_and_written_by_their_device_alone(fleet):
+    topic = fleet.topics.result("global_average", "kitchen")
+    assert refused(fleet, "attic", topic)
+    assert refused(fleet, "screen", topic)
+    screen = fleet.link("screen", subscriptions=["#"])
+    until_connected(screen)
+    kitchen = fleet.link("kitchen")
+    until_connected(kitchen)
+    for each in (fleet.topics.of("beat", "kitchen"), topic):
+        publish_when_possible(kitchen, each, b"21.5")
+    came = until(screen, lambda events: topic in [each.topic for each in messages(events)])
+    assert all("/out/" in message.topic for message in messages(came))
+
+
+def test_topics_outside_the_fleet_are_nobodys(fleet):
+    for topic in ("a", "lasp/v1/other/06/pane/kitchen", f"{fleet.topics.root}/06/new/kitchen"):
+        assert refused(fleet, "kitchen", topic)
+        assert refused(fleet, "operator", topic)
+
+
+def test_who_does_not_log_in_is_refused(fleet):
+    stranger = fleet.link(None, limits=QUICK)
+    until_true(
+        lambda: (
+            "it asks for a user" in (stranger.trouble or "")
+            or "the broker asks for a certificate" in (stranger.trouble or "")
+        )
+    )
+
+
+def test_nobody_takes_over_anothers_connection(fleet):
+    root = fleet.topics.root
+    kitchen = fleet.link("kitchen", f"{root}/kitchen")
+    until_connected(kitchen)
+    attic = fleet.link("attic", f"{root}/kitchen")
+    until_connected(attic)
+    publish_when_possible(kitchen, fleet.topics.of("beat", "kitchen"), b"x")
+    until_true(lambda: kitchen.in_flight == 0)
+    assert kitchen.counts.connections == 1
+
+
+def test_an_agent_with_a_wrong_password_says_so_in_one_line_and_goes_on(fleet):
+    wrong = fleet.directory / "wrong.login"
+    wrong.write_text("cellar\nwrong\n")
+    wrong.chmod(0o600)
+    words = ["--broker", f"mqtts://localhost:{fleet.port}", "--ca-file", fleet.files / "ca.pem"]
+    agent = fleet.agent("cellar", *words, "--login", wrong)
+    fleet.wait(lambda: (fleet.report("cellar").get("trouble") or "connecting") != "connecting")
+    fleet.wait(lambda: fleet.report("cellar")["accepted"] == 200)
+    reason = "asks for a certificate" if fleet.certificates else "is the password of user 'cellar'"
+    assert reason in fleet.report("cellar")["trouble"]
+    agent.terminate()
+    assert agent.wait(timeout=30) == 0
+    (line,) = [each for each in fleet.errors("cellar").splitlines() if each]
+    assert reason in line
