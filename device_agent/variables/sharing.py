@@ -14,6 +14,7 @@ irreducibles; digest-driven repair).
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgpack
 
@@ -41,12 +42,30 @@ SUMMARY_BYTES = 48_000
 """Bytes of a summary, at most. One of more replicas says nothing, and all of a state is sent."""
 
 
+MOST_WAIT_US = 600 * SECOND_US
+"""Microseconds from an ask that brought nothing to the next one, at most."""
+
+
 @dataclass(slots=True)
 class _Repair:
     """What is left to be sent to a peer; `part` is next."""
 
     parts: Iterator[Lattice]
     part: Lattice | None = None
+
+
+class _Difference(NamedTuple):
+    """What a peer reported last of a variable that differed here then, and when."""
+
+    digest: int
+    heard_us: int
+
+
+class _Asked(NamedTuple):
+    """When somebody was asked for a variable, and how long the next one waits."""
+
+    at_us: int
+    wait_us: int
 
 
 class Sharing(Part):
@@ -67,9 +86,9 @@ class Sharing(Part):
         self._numbers: dict[type[Frame], int] = {}
         self._repairs: dict[tuple[str, str], _Repair] = {}
         self._fresh: set[str] = set(self._states)
-        self._differing: dict[tuple[str, str], int] = {}
+        self._differing: dict[tuple[str, str], _Difference] = {}
         self._asks: dict[str, str] = {}
-        self._asked_us: dict[str, int] = {}
+        self._asked: dict[str, _Asked] = {}
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -77,7 +96,7 @@ class Sharing(Part):
             SharedFrame: self._hear,
             RepairFrame: self._hear_repair,
             SummaryFrame: self._answer,
-            BeatFrame: self._compare,
+            BeatFrame: self._take_reports,
         }
 
     def reports(self) -> tuple[VariableReport, ...]:
@@ -111,7 +130,10 @@ class Sharing(Part):
 
     def _hear_repair(self, frame: RepairFrame, _now_us: int) -> None:
         state, part = self._part_in(frame)
+        before = state.digest
         state.hear(part)
+        if state.digest != before:
+            self._asked.pop(state.name, None)
 
     def _answer(self, frame: SummaryFrame, _now_us: int) -> None:
         """Prepare what a peer lacks."""
@@ -125,8 +147,8 @@ class Sharing(Part):
             raise FrameRefusedError("summary: not a digest") from None
         self._repairs[to] = _Repair(pieces(lacking.copy()))
 
-    def _compare(self, frame: BeatFrame, now_us: int) -> None:
-        """Ask a peer whose digest differs; first of all right after a start or connection."""
+    def _take_reports(self, frame: BeatFrame, now_us: int) -> None:
+        """Note where a peer holds something else."""
         device = frame.sender.device
         if device == self._agent.replica.device:
             return
@@ -137,23 +159,39 @@ class Sharing(Part):
             if report.digest == state.digest:
                 self._fresh.discard(name)
                 self._differing.pop((device, name), None)
-                continue
-            if len(self._differing) >= MEMBERS:
-                self._differing.clear()
-            times = self._differing[device, name] = self._differing.get((device, name), 0) + 1
-            if times > (0 if name in self._fresh else 1) and self._may_ask(name, now_us):
-                self._asks.setdefault(name, device)
-                self._asked_us[name] = now_us
+            elif len(self._differing) < MEMBERS:
+                self._differing[device, name] = _Difference(report.digest, now_us)
 
-    def _may_ask(self, name: str, now_us: int) -> bool:
-        """Return whether nobody was asked for a variable within two beats."""
-        asked_us = self._asked_us.get(name)
-        return asked_us is None or abs(now_us - asked_us) >= 2 * self._agent.settings.beat_us
+    def _look_for_lacking(self, now_us: int) -> None:
+        """Ask one peer whose digest differs; first of all right after a start or connection."""
+        settled_us = 2 * self._agent.settings.beat_us
+        for (device, name), (digest, heard_us) in list(self._differing.items()):
+            if digest == self._states[name].digest:
+                del self._differing[device, name]  # what was under way has come
+            elif name in self._fresh or abs(now_us - heard_us) >= settled_us:
+                self._ask(device, name, now_us)
+
+    def _ask(self, device: str, name: str, now_us: int) -> None:
+        """Ask a peer, unless somebody was asked a while ago.
+
+        An ask that brings nothing makes the next one wait twice as long: the peer lacked something
+        itself, or both went on changing.
+        """
+        asked = self._asked.get(name)
+        if asked is None:
+            wait_us = 2 * self._agent.settings.beat_us
+        elif abs(now_us - asked.at_us) < asked.wait_us:
+            return
+        else:
+            wait_us = min(2 * asked.wait_us, MOST_WAIT_US)
+        self._asks[name] = device
+        self._asked[name] = _Asked(now_us, wait_us)
+        self._differing.pop((device, name), None)
 
     def connected(self, _now_us: int) -> None:
         self._fresh = set(self._states)
         self._differing.clear()
-        self._asked_us.clear()
+        self._asked.clear()
         self.succeed()
         self._rounds.restart()
 
@@ -167,7 +205,8 @@ class Sharing(Part):
             self._rounds.restart()
 
     def tick(self, now_us: int) -> None:
-        """Look whether the traces may become smaller."""
+        """Look for what is lacking, and whether the traces may become smaller."""
+        self._look_for_lacking(now_us)
         if self._tidying.is_due(now_us):
             for state in self._states.values():
                 state.trace.tidy()
