@@ -61,7 +61,7 @@ class Durable:
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
         for place in wanted.panes:
-            core.panes.memory.restore(store.panes(core.replica, *place))
+            core.panes.cache.restore(store.own_panes(core.replica, *place))
         core.handle_batch(batch, at_us)
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:
@@ -77,11 +77,19 @@ class Durable:
         if core.prepare_commit() or self._taken:
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
-        if core.panes.cache.wants_page():
-            core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
+        self._page(now_us)
         if self._prune.is_due(now_us):
             self._forget()
         yield from core.publications(now_us)
+
+    def _page(self, now_us: int) -> None:
+        """Give the core the dirty entries that it wants to look at, right after a commit."""
+        cache, store = self.core.panes.cache, self.store
+        if cache.wants_answer(now_us):
+            cache.add_answer(store.undelivered())
+        if cache.wants_page(now_us):
+            page = store.dirty_panes(cache.after, PAGE, refused_too=cache.refused_too)
+            cache.add_page(page, now_us)
 
     def _place_waiting(self, now_us: int) -> None:
         """Take in a page of readings that waited for the clock, in one transaction."""
@@ -108,6 +116,8 @@ class Durable:
                 held.acknowledge()
 
     def _take_in_held(self, now_us: int) -> None:
+        if self.core.panes.sinks.told_store:
+            self._commit()  # what was said of stored entries is in the store before they leave it
         held = self._held.take(now_us)
         for batch, at_us, _ in held:
             self._take_in(batch, at_us)

@@ -16,11 +16,11 @@ from device_agent.clock import Timer, is_time
 from device_agent.fleet.exchange import Exchange
 from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
-from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
+from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
 
 LEAST_US = 2 * SECOND_US
@@ -103,10 +103,11 @@ class Beats(Part):
 
     def _says(self, beat: BeatFrame) -> tuple[object, ...]:
         """Return what is new in a beat where it differs from another one's."""
-        low_us, panes = beat.low_us, None
-        if low_us is not None:
-            panes = [low_us // span_us for span_us in self._spans_us]
-        return (panes, replace(beat, number=0, low_us=None, clock_s=None))
+        panes = [
+            (low.sink, low.store, low.low_us and [low.low_us // span for span in self._spans_us])
+            for low in beat.lows
+        ]
+        return (panes, replace(beat, number=0, lows=(), clock_s=None))
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -128,31 +129,24 @@ class Beats(Part):
         finished = self._intake.sources.finished and not self._agent.clock.waiting
         return finished and self._panes.cache.all_landed
 
-    def low_us(self, now_us: int) -> int | None:
-        """Return the time before which nothing more will come, None while that is unknown.
-
-        It is at most the start of the oldest pane that has not landed, here or in the store, so it
-        goes back where a late reading came or another lake must be filled.
-        """
-        low_us, oldest_us = self._intake.low_us(now_us), self._panes.cache.oldest_dirty_us()
-        if low_us is None or oldest_us == NEVER_US:
-            return None
-        return low_us if oldest_us is None else min(low_us, oldest_us)
+    def lows(self, now_us: int) -> tuple[SinkLow, ...]:
+        """Return the time before which nothing more will come, for each sink."""
+        return self._panes.lows(self._intake.low_us(now_us))
 
     def _beat(self, now_us: int) -> BeatFrame:
         """Return the next beat."""
-        low_us = self.low_us(now_us)
+        lows = self.lows(now_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
         clock = self._agent.clock
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
         number, done = self._beats + 1, self.done
-        return BeatFrame(self._agent.replica, number, low_us, done, reports, seq, clock_s)
+        return BeatFrame(self._agent.replica, number, lows, done, reports, seq, clock_s)
 
     def _promise(self, beat: BeatFrame) -> None:
-        """Let readings behind the low watermark of a beat be late from now on."""
+        """Let readings behind the low watermarks of a beat be late from now on."""
         progress = self._intake.progress
-        if beat.low_us is not None:
-            progress.promised_us = max(progress.promised_us, beat.low_us)
+        known_us = [low.low_us for low in beat.lows if low.low_us is not None]
+        progress.promised_us = max([progress.promised_us, *known_us])
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from device_agent.state.damage import DamagedStoreError
+from device_agent.state.pane_table import SCHEMA as PANE_SCHEMA
 from device_agent.state.sealed import unsealed, unsealed_pane
 from lasp_edge.errors import UsageError
 
@@ -26,7 +27,8 @@ another format."""
 UNMARKED = 3
 """The newest format whose files have no application id."""
 
-_SCHEMA = """
+_SCHEMA = f"""
+{PANE_SCHEMA}
 CREATE TABLE IF NOT EXISTS replica (
     incarnation INTEGER PRIMARY KEY, nonce INTEGER NOT NULL, device TEXT NOT NULL,
     seal INTEGER NOT NULL);
@@ -40,12 +42,6 @@ CREATE TABLE IF NOT EXISTS source (
 CREATE TABLE IF NOT EXISTS identity (
     event TEXT, tags TEXT, block INTEGER, identities BLOB NOT NULL, seal INTEGER NOT NULL,
     PRIMARY KEY (event, tags, block)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pane (
-    pane_us INTEGER, stream INTEGER, key TEXT, incarnation INTEGER, nonce INTEGER,
-    seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
-    seal INTEGER NOT NULL,
-    PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS pane_dirty ON pane (pane_us) WHERE dirty = 1;
 CREATE TABLE IF NOT EXISTS meaning (
     number INTEGER PRIMARY KEY, variable TEXT NOT NULL, meaning TEXT NOT NULL,
     seal INTEGER NOT NULL);

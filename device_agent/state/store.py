@@ -17,17 +17,17 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar, cast
 
-import msgpack
-
 from crdts import Replica
 from device_agent.changes import (
     BLOCK_US,
     BlockId,
     Changes,
+    EntryKey,
     PaneId,
     PaneRow,
     Restored,
     SourceRow,
+    Undelivered,
     WaitingRow,
     WaitingTotals,
 )
@@ -35,14 +35,8 @@ from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
 from device_agent.state.look import Look
 from device_agent.state.opening import check_format, opened
-from device_agent.state.sealed import (
-    all_sealed,
-    all_unsealed,
-    dirty_becomes,
-    sealed_pane,
-    unsealed,
-    unsealed_pane,
-)
+from device_agent.state.pane_table import PaneTable
+from device_agent.state.sealed import all_sealed, all_unsealed, unsealed
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
@@ -97,6 +91,7 @@ class Store:
         self._lock: TextIO | None = None
         if read_only:
             self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
+            self._panes = PaneTable(self._db)
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
@@ -115,6 +110,7 @@ class Store:
             self.quarantined = put_aside(self.path)
             self.news = f"damaged, kept as {self.quarantined.name}: {error}"
             self._db, torn = opened(self.path)
+        self._panes = PaneTable(self._db)
         if torn:
             self.news = "its last commit was torn, as by a power cut"
 
@@ -170,9 +166,6 @@ class Store:
             self._write(changes)
 
     def _write(self, changes: Changes) -> None:
-        db = self._db
-        if changes.all_dirty:
-            db.execute(f"UPDATE pane SET {dirty_becomes('1')}")  # noqa: S608 - a mask of ours
         if changes.replica:
             self._put("replica", [tuple(changes.replica)])
         self._put("fact", changes.facts.rows())
@@ -185,20 +178,12 @@ class Store:
             ],
         )
         self._put("identity", [(*block, packed) for block, packed in changes.identities.items()])
-        db.executemany(
-            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                sealed_pane(
-                    (*pane, row.seq, row.end_us, msgpack.packb(row.partial), int(row.dirty))
-                )
-                for pane, row in changes.panes.items()
-            ],
-        )
+        self._panes.write(changes)
         self._write_variables(changes)
         self._write_readings(changes)
         self._put("waiting", changes.waiting)
         if changes.placed:
-            db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
+            self._db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
 
     def _write_variables(self, changes: Changes) -> None:
         self._put("meaning", [(number, *known) for number, known in changes.meanings.items()])
@@ -230,27 +215,23 @@ class Store:
         return unsealed(row)[3] if row else None
 
     @_finding_damage
-    def panes(
+    def own_panes(
         self, replica: Replica, stream: int, least_us: int, end_us: int
     ) -> list[tuple[PaneId, PaneRow]]:
         """Return a replica's entries of a stream with least_us <= pane start < end_us."""
-        rows = self._db.execute(
-            "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
-            " AND incarnation = ? AND nonce = ?",
-            (least_us, end_us, stream, replica.incarnation, replica.nonce),
-        )
-        return [pane_of(row) for row in rows]
+        return self._panes.own(replica, stream, least_us, end_us)
 
     @_finding_damage
-    def dirty_panes(self, streams: Sequence[int], limit: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return the oldest dirty entries of these streams."""
-        marks = ",".join("?" * len(streams))
-        rows = self._db.execute(
-            f"SELECT * FROM pane WHERE dirty = 1 AND stream IN ({marks})"  # noqa: S608 - marks only
-            " ORDER BY pane_us LIMIT ?",
-            (*streams, limit),
-        )
-        return [pane_of(row) for row in rows]
+    def dirty_panes(
+        self, after: EntryKey, limit: int, *, refused_too: bool
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return the next dirty entries after a place; see `PaneTable.dirty`."""
+        return self._panes.dirty(after, limit, refused_too=refused_too)
+
+    @_finding_damage
+    def undelivered(self) -> list[Undelivered]:
+        """Return how many entries are dirty, by stream, and for whom."""
+        return self._panes.undelivered()
 
     @_finding_damage
     def waiting(self, packed_bytes: int) -> list[WaitingRow]:
@@ -289,11 +270,6 @@ class Store:
                 db.execute(f"DELETE FROM identity WHERE {blocks}", block)  # noqa: S608 - ours
                 self._put("fact", Facts(pruned_us=pruned_us).rows())
         return pruned_us
-
-    def count_dirty(self) -> dict[int, int]:
-        """Return how many pane entries are dirty, by stream."""
-        rows = self._db.execute("SELECT stream, count(*) FROM pane WHERE dirty = 1 GROUP BY stream")
-        return dict(rows.fetchall())
 
     def check(self) -> None:
         """Read a little of what every store holds.
@@ -382,14 +358,3 @@ def _locked(path: Path) -> TextIO:
         file.close()
         raise
     return file
-
-
-def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
-    """Return a row of the table of panes as id and entry.
-
-    Raises:
-        DamagedStoreError: it does not match its seal.
-    """
-    row = unsealed_pane(tuple(row))
-    partial = tuple(msgpack.unpackb(row[7]))
-    return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, bool(row[8]))

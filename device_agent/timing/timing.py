@@ -15,8 +15,9 @@ from device_agent.parts import Handler, Part
 from device_agent.settings import SECOND_US
 from device_agent.timing.judgement import LEAST_NEAR_US, Judgement, State
 from device_agent.timing.witnesses import LANDER_WEIGHT, PEER_WEIGHT, Witnesses
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import AckFrame, BeatFrame
+from lasp_edge.protocol.frames import BeatFrame
 
 EARLIEST_US = 1_000_000_000 * SECOND_US
 """In 2001; before it, a driver is not believed that tells nothing of its machine's clocks."""

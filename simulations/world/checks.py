@@ -17,6 +17,7 @@ from device_agent.panes.flights import IN_FLIGHT
 from device_agent.parts import Publication
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet.lander import SimulatedLander
 from simulations.world.device import VirtualDevice
 from simulations.world.programs import STAMPED, TIMED
@@ -59,8 +60,9 @@ class Checks:
         elif isinstance(frame, BeatFrame):
             for report in frame.reports:
                 self._digests[device.name, report.variable].add(report.digest)
-            if frame.low_us is not None:
-                self._promise(world, device, frame.low_us)
+            low = frame.low_of(DEFAULT_SINK, world.sink.lander.lake)
+            if low is not None and low.low_us is not None:
+                self._promise(world, device, low.low_us)
         if self.quiet and isinstance(frame, PaneFrame | VariableFrame | AskFrame):
             world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
 
@@ -155,7 +157,8 @@ class Checks:
 
     def _bounded(self, world: World, device: VirtualDevice) -> None:
         core = device.core
-        if core.panes.flights.count > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
+        flights = [sink.flights.count for sink in core.panes.sinks]
+        if max(flights) > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
             world.trouble.append(f"{device.name}: a queue is not bounded")
 
     def at_the_end(self, world: World) -> None:

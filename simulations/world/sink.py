@@ -12,7 +12,7 @@ from lasp_edge.protocol.envelope import Frame
 from simulations.fleet.lander import SimulatedLander
 
 
-class Sink:
+class WorldSink:
     """One lander with its lake.
 
     Args:

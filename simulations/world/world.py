@@ -33,7 +33,7 @@ from simulations.world.faults import START_US, STEP_US
 from simulations.world.links import TO_BROKER, TO_LANDER, InFlight, Links
 from simulations.world.programs import trial
 from simulations.world.scenario import Scenario
-from simulations.world.sink import Sink
+from simulations.world.sink import WorldSink
 from simulations.world.workload import LIVE_RATE, record
 
 IN_FLIGHT = 20
@@ -90,7 +90,7 @@ class World:
         self.topics = Topics(self.plans[0].name)
         self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
         self.operator = SimulatedOperator(self.topics)
-        self.sink = Sink(self.plans[1])
+        self.sink = WorldSink(self.plans[1])
         self.observer = observer
         self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)

@@ -14,9 +14,9 @@ from lasp_edge import Program, folds
 from lasp_edge.dataflow import at_least
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import (
-    AckFrame,
     AskFrame,
     BeatFrame,
     MemberFrame,
@@ -26,8 +26,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
-from simulations.fleet import LANDER
-from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of
+from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
 
 PEER = Replica(3, 33, "pi-2")
 TARGET = "local_average"
@@ -89,12 +88,11 @@ def progress(device: Device) -> Any:
 
 def panes(device: Device) -> Any:
     rows = sorted((pane, row.partial, row.dirty) for pane, row in device.rows())
-    return rows, device.core.panes.lake
+    return rows, [sink.store for sink in device.core.panes.sinks]
 
 
 def landed(device: Device) -> list[Frame]:
-    numbers = tuple(frame.number for frame in device.frames(PaneFrame))
-    return [AckFrame(LANDER, 1, device.core.replica, LAKE, numbers)]
+    return [ack_of(device.name, *device.frames(PaneFrame))]
 
 
 def entries(device: Device) -> list[Frame]:
@@ -113,7 +111,7 @@ def parts_of_states(device: Device) -> list[Frame]:
         SharedFrame(PEER, 2, "total", stream, 0, encode(state)),
         RepairFrame(PEER, 1, "pi-1", "total", stream, encode(other)),
         SummaryFrame(PEER, 1, "pi-1", "total", stream, msgpack.packb(state.digest())),
-        BeatFrame(PEER, 1, None, False, (VariableReport("total", 1, digest + 1),)),  # noqa: FBT003
+        BeatFrame(PEER, 1, (), False, (VariableReport("total", 1, digest + 1),)),  # noqa: FBT003
     ]
 
 
@@ -121,7 +119,7 @@ def beats(device: Device) -> list[Frame]:
     digest = device.core.exchange.reports()[0].digest
     return [
         PresenceFrame(PEER, 1, online=True),
-        BeatFrame(PEER, 1, None, False, (VariableReport(TARGET, 1, digest),)),  # noqa: FBT003
+        BeatFrame(PEER, 1, (), False, (VariableReport(TARGET, 1, digest),)),  # noqa: FBT003
     ]
 
 

@@ -10,8 +10,10 @@ from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.timing.judgement import RELEASED_US
 from lasp_edge import Plan
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import AckFrame, BeatFrame
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, Device
 
@@ -85,13 +87,13 @@ class ClockedDevice(Device):
         self._numbers += 1
         clock_s = (self.true_us + off_us) // SECOND_US
         replica = Replica(1, 1, device)
-        self.hear(BeatFrame(replica, self._numbers, None, done=False, reports=(), clock_s=clock_s))
+        self.hear(BeatFrame(replica, self._numbers, (), done=False, reports=(), clock_s=clock_s))
 
     def hears_lander(self, off_us: int = 0) -> None:
         """Hear a lander that acknowledges nothing."""
         self._numbers += 1
         clock_s = (self.true_us + off_us) // SECOND_US
-        self.hear(AckFrame(LANDER, self._numbers, self.core.replica, LAKE, (), clock_s))
+        self.hear(AckFrame(LANDER, self._numbers, self.name, DEFAULT_SINK, LAKE, clock_s=clock_s))
 
     def times_us(self) -> list[int]:
         """Return the times of all accepted readings, in the order of their acceptance."""
