@@ -25,7 +25,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from hashlib import sha256
 from itertools import groupby
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from crdts.causal_context import (
     SEQ_BITS,
@@ -42,6 +42,7 @@ from crdts.plain import encoded, need_column, need_int, need_tuple, outranks
 from crdts.replica import by_device, from_devices
 
 Payloads = dict[int, Any]
+CausalState = TypeVar("CausalState", bound="Causal")
 
 MOST_DOTS: Final = 1 << 15
 """Dots beyond a gap that a piece of a state lists, at most: some 2 MB while it is joined."""
@@ -121,18 +122,11 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         )
 
     def __sub__(self, other: Self) -> Self:
-        delta = self._news_to(other.context, other.dots.keys())
+        delta = _news_to(self, other.context, other.dots.keys())
         for dot in self.dots.keys() & other.dots.keys():
             if outranks(self.dots[dot], other.dots[dot]):
                 delta |= self.written(dot, self.dots[dot])
         return delta
-
-    def _news_to(self, context: CausalContext, live: Collection[int]) -> Self:
-        """Return the delta for a state with this context and these live dots."""
-        dots = {dot: payload for dot, payload in self.dots.items() if dot not in context}
-        removed = {dot for dot in self.context.beyond(context) if dot not in self.dots}
-        removed.update(dot for dot in self.context.among(live) if dot not in self.dots)
-        return self.part(dots, CausalContext.of(dots.keys() | removed))
 
     def restricted(self, device: str) -> Self:
         context = self.context.restricted(device)
@@ -143,7 +137,7 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         """Yield pieces by ranges of dots: what was removed is named by its ends."""
         dots: Payloads = {}
         context, size = CausalContext(), 0
-        for first, last in self._runs():
+        for first, last in _runs(self):
             live = first in self.dots
             needed = DOT_BYTES + (len(encoded(self.dots[first])) if live else 0)
             full = size + needed > most_bytes or len(context.cloud) >= MOST_DOTS
@@ -156,26 +150,6 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             size += needed
         if size:
             yield self.part(dots, context)
-
-    def _runs(self) -> Iterator[tuple[int, int]]:
-        """Yield (first, last) of runs of removed dots, and each live dot alone, in order."""
-        covered = (dot for dot in self.dots if dot not in self.context.cloud)
-        live = {at: list(dots) for at, dots in groupby(in_order(covered), lambda d: d >> SEQ_BITS)}
-        for first in in_order((index << SEQ_BITS) + 1 for index in self.context.vector):
-            index = first >> SEQ_BITS
-            end = (index << SEQ_BITS) + self.context.vector[index] + 1
-            at = first
-            for dot in (*live.get(index, ()), end):
-                while at < dot:
-                    # What begins a vector is held as one number, whatever its length.
-                    last = dot - 1 if at == first else min(dot, at + MOST_DOTS) - 1
-                    yield at, last
-                    at = last + 1
-                if dot < end:
-                    yield dot, dot
-                at = dot + 1
-        for dot in in_order(self.context.cloud):
-            yield dot, dot
 
     def digest(self) -> tuple[Any, ...]:
         """Return the context, and for each block of dots a sum over its live ones.
@@ -207,23 +181,11 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         known = context.among(self.dots.keys())
         ours = _sums({dot: self.dots[dot] for dot in known}, shift)
         differing = {at for at in ours.keys() | theirs.keys() if ours.get(at) != theirs.get(at)}
-        delta = self._news_to(context, ())
-        delta |= self._blocks(differing, shift)
-        return delta
-
-    def _blocks(self, blocks: Collection[int], shift: int) -> Self:
-        """Return all that is known of the dots of some blocks."""
-        dots: list[int] = []
-        for block in sorted(blocks):
-            least = block << shift
-            index = least >> SEQ_BITS
-            end = min(
-                least + (1 << shift), (index << SEQ_BITS) + self.context.vector.get(index, 0) + 1
-            )
-            dots += range(max(least, (index << SEQ_BITS) + 1), end)
-        dots += [dot for dot in self.context.cloud if dot >> shift in blocks]
+        delta = _news_to(self, context, ())
+        dots = _block_dots(self, differing, shift)
         live = {dot: self.dots[dot] for dot in dots if dot in self.dots}
-        return self.part(live, CausalContext.of(dots))
+        delta |= self.part(live, CausalContext.of(dots))
+        return delta
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -279,3 +241,46 @@ def _sums(dots: Payloads, shift: int) -> dict[int, int]:
         hashed = int.from_bytes(sha256(text).digest()[:8]) >> 1
         sums[dot >> shift] = (sums.get(dot >> shift, 0) + hashed) & (2**63 - 1)
     return sums
+
+
+def _runs(state: Causal) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of runs of removed dots, and each live dot alone, in order."""
+    covered = (dot for dot in state.dots if dot not in state.context.cloud)
+    live = {at: list(dots) for at, dots in groupby(in_order(covered), lambda d: d >> SEQ_BITS)}
+    for first in in_order((index << SEQ_BITS) + 1 for index in state.context.vector):
+        index = first >> SEQ_BITS
+        end = (index << SEQ_BITS) + state.context.vector[index] + 1
+        at = first
+        for dot in (*live.get(index, ()), end):
+            while at < dot:
+                # What begins a vector is held as one number, whatever its length.
+                last = dot - 1 if at == first else min(dot, at + MOST_DOTS) - 1
+                yield at, last
+                at = last + 1
+            if dot < end:
+                yield dot, dot
+            at = dot + 1
+    for dot in in_order(state.context.cloud):
+        yield dot, dot
+
+
+def _block_dots(state: Causal, blocks: Collection[int], shift: int) -> list[int]:
+    """Return the dots of some blocks that a state has heard of."""
+    dots: list[int] = []
+    for block in sorted(blocks):
+        least = block << shift
+        index = least >> SEQ_BITS
+        end = min(
+            least + (1 << shift), (index << SEQ_BITS) + state.context.vector.get(index, 0) + 1
+        )
+        dots += range(max(least, (index << SEQ_BITS) + 1), end)
+    dots += [dot for dot in state.context.cloud if dot >> shift in blocks]
+    return dots
+
+
+def _news_to(state: CausalState, context: CausalContext, live: Collection[int]) -> CausalState:
+    """Return the delta for a state with this context and these live dots."""
+    dots = {dot: payload for dot, payload in state.dots.items() if dot not in context}
+    removed = {dot for dot in state.context.beyond(context) if dot not in state.dots}
+    removed.update(dot for dot in state.context.among(live) if dot not in state.dots)
+    return state.part(dots, CausalContext.of(dots.keys() | removed))

@@ -14,7 +14,6 @@ irreducibles; digest-driven repair).
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgpack
 
@@ -24,11 +23,11 @@ from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
+from device_agent.variables.differences import Differences
 from device_agent.variables.states import SharedState
 from device_agent.variables.trace import pieces
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableReport
-from lasp_edge.protocol.limits import MEMBERS
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
@@ -42,30 +41,12 @@ SUMMARY_BYTES = 48_000
 """Bytes of a summary, at most. One of more replicas says nothing, and all of a state is sent."""
 
 
-MOST_WAIT_US = 600 * SECOND_US
-"""Microseconds from an ask that brought nothing to the next one, at most."""
-
-
 @dataclass(slots=True)
 class _Repair:
     """What is left to be sent to a peer; `part` is next."""
 
     parts: Iterator[Lattice]
     part: Lattice | None = None
-
-
-class _Difference(NamedTuple):
-    """What a peer reported last of a variable that differed here then, and when."""
-
-    digest: int
-    heard_us: int
-
-
-class _Asked(NamedTuple):
-    """When somebody was asked for a variable, and how long the next one waits."""
-
-    at_us: int
-    wait_us: int
 
 
 class Sharing(Part):
@@ -85,10 +66,8 @@ class Sharing(Part):
         self._tidying = Timer(TIDY_US)
         self._numbers: dict[type[Frame], int] = {}
         self._repairs: dict[tuple[str, str], _Repair] = {}
-        self._fresh: set[str] = set(self._states)
-        self._differing: dict[tuple[str, str], _Difference] = {}
+        self._differences = Differences(agent, self._states)
         self._asks: dict[str, str] = {}
-        self._asked: dict[str, _Asked] = {}
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -96,7 +75,7 @@ class Sharing(Part):
             SharedFrame: self._hear,
             RepairFrame: self._hear_repair,
             SummaryFrame: self._answer,
-            BeatFrame: self._take_reports,
+            BeatFrame: self._differences.take_reports,
         }
 
     def reports(self) -> tuple[VariableReport, ...]:
@@ -133,7 +112,7 @@ class Sharing(Part):
         before = state.digest
         state.hear(part)
         if state.digest != before:
-            self._asked.pop(state.name, None)
+            self._differences.take_repair(state.name)
 
     def _answer(self, frame: SummaryFrame, _now_us: int) -> None:
         """Prepare what a peer lacks."""
@@ -147,51 +126,8 @@ class Sharing(Part):
             raise FrameRefusedError("summary: not a digest") from None
         self._repairs[to] = _Repair(pieces(lacking.copy()))
 
-    def _take_reports(self, frame: BeatFrame, now_us: int) -> None:
-        """Note where a peer holds something else."""
-        device = frame.sender.device
-        if device == self._agent.replica.device:
-            return
-        for report in frame.reports:
-            name, state = report.variable, self._states.get(report.variable)
-            if state is None:
-                continue
-            if report.digest == state.digest:
-                self._fresh.discard(name)
-                self._differing.pop((device, name), None)
-            elif len(self._differing) < MEMBERS:
-                self._differing[device, name] = _Difference(report.digest, now_us)
-
-    def _look_for_lacking(self, now_us: int) -> None:
-        """Ask one peer whose digest differs; first of all right after a start or connection."""
-        settled_us = 2 * self._agent.settings.beat_us
-        for (device, name), (digest, heard_us) in list(self._differing.items()):
-            if digest == self._states[name].digest:
-                del self._differing[device, name]  # what was under way has come
-            elif name in self._fresh or abs(now_us - heard_us) >= settled_us:
-                self._ask(device, name, now_us)
-
-    def _ask(self, device: str, name: str, now_us: int) -> None:
-        """Ask a peer, unless somebody was asked a while ago.
-
-        An ask that brings nothing makes the next one wait twice as long: the peer lacked something
-        itself, or both went on changing.
-        """
-        asked = self._asked.get(name)
-        if asked is None:
-            wait_us = 2 * self._agent.settings.beat_us
-        elif abs(now_us - asked.at_us) < asked.wait_us:
-            return
-        else:
-            wait_us = min(2 * asked.wait_us, MOST_WAIT_US)
-        self._asks[name] = device
-        self._asked[name] = _Asked(now_us, wait_us)
-        self._differing.pop((device, name), None)
-
     def connected(self, _now_us: int) -> None:
-        self._fresh = set(self._states)
-        self._differing.clear()
-        self._asked.clear()
+        self._differences.restart()
         self.succeed()
         self._rounds.restart()
 
@@ -206,7 +142,8 @@ class Sharing(Part):
 
     def tick(self, now_us: int) -> None:
         """Look for what is lacking, and whether the traces may become smaller."""
-        self._look_for_lacking(now_us)
+        for device, name in self._differences.due(now_us):
+            self._asks[name] = device
         if self._tidying.is_due(now_us):
             for state in self._states.values():
                 state.trace.tidy()

@@ -9,7 +9,7 @@ from crdts import GCounter, GSet, MVRegister, ORMap, ORSet
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
 from lasp_edge.dataflow import Definition, Oracle, at_least, cardinality
-from lasp_edge.protocol.frames import VariableFrame
+from lasp_edge.protocol.sharing import SharedFrame
 from simulations.fleet import ROUGH, Fleet
 from tests.device_agent.agents import Device
 
@@ -99,7 +99,10 @@ def test_a_function_that_fails_is_counted(device):
     device.tick(20)
     device.tick(20)
     assert device.core.results.plain()["all but seven"]["elements"] == [100]
-    assert device.core.counters.totals["all but seven: a function of the program failed"] == 1
+    (reason,) = device.core.agent.guard.reasons
+    assert reason.startswith("failed: all but seven: ")
+    assert "test_derived.py:" in reason
+    assert device.core.counters.totals[reason] == 1
 
 
 def test_handlers_run_once_when_their_thresholds_are_reached(device):
@@ -143,7 +146,9 @@ def test_a_handler_that_fails_changes_nothing_and_is_counted(tmp_path):
     device.tick(20)
     assert device.core.variables.shared() == {"count": 1, "seen": frozenset()}
     totals = device.core.counters.totals
-    assert totals["on_threshold of count: RuntimeError: not today"] == 1
+    reasons = [reason.partition(" (")[0] for reason in device.core.agent.guard.reasons]
+    assert "failed: on_threshold of count: RuntimeError: not today" in reasons
+    assert [totals[reason] for reason in device.core.agent.guard.reasons] == [1, 1]
     assert sum(n for name, n in totals.items() if "an element needs" in name) == 1
     device.kill()
 
@@ -183,7 +188,7 @@ def test_two_devices_derive_the_same_from_each_others_entries(tmp_path):
     for device in (a, b):
         device.tick()
     for here, there in ((a, b), (b, a), (a, b)):
-        for frame in here.frames(VariableFrame):
+        for frame in here.frames(SharedFrame):
             there.hear(frame)
     assert derived(a) == derived(b)
     assert derived(a)["upstairs"]["elements"] == [101, 202]
@@ -195,7 +200,7 @@ def test_a_device_removes_what_another_one_added(tmp_path):
     a, b = (Device(tmp_path / name, house(), name=name) for name in "ab")
     a.read([101, 102, 201])
     a.tick()
-    for frame in a.frames(VariableFrame):
+    for frame in a.frames(SharedFrame):
         b.hear(frame)
     b.read([-101, 5, -102])
     b.tick()
@@ -203,11 +208,11 @@ def test_a_device_removes_what_another_one_added(tmp_path):
     assert derived(b)["all moves"]["parts"]["value"] == 6
     b.restart()
     b.tick()
-    assert derived(b)["upstairs"]["elements"] == [], "what a added is not in b's store"
-    for frame in b.frames(VariableFrame):
+    assert derived(b)["upstairs"]["elements"] == [201], "b's store has what it heard of a"
+    for frame in b.frames(SharedFrame):
         a.hear(frame)
     assert derived(a)["upstairs"]["elements"] == [201]
-    for frame in a.frames(VariableFrame):
+    for frame in a.frames(SharedFrame):
         b.hear(frame)
     assert derived(b) == derived(a), "and b knows still what it removed"
     a.kill()
