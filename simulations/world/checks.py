@@ -19,7 +19,7 @@ from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFr
 from lasp_edge.protocol.kinds import decode
 from simulations.fleet.lander import SimulatedLander
 from simulations.world.device import VirtualDevice
-from simulations.world.programs import STAMPED, TIMED
+from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.truth import counted_lines, live_landed
 from simulations.world.world import World
 
@@ -163,6 +163,8 @@ class Checks:
         clones = bool(world.seen["clone"])
         for device in world.devices.values():
             self._landed(world, device, world.sink.lander, clones=clones)
+            self._own_samples(world, device)
+        self._shared(world)
         first, *others = world.running()
         for name in first.core.agent.plan.dynamic_folds:
             values = first.results(name)
@@ -197,3 +199,25 @@ class Checks:
             world.trouble.append(
                 f"{device.name}: {live} stamped readings landed, it read {least} to {most}"
             )
+
+    def _own_samples(self, world: World, device: VirtualDevice) -> None:
+        """Compare what a device folds of its samples with the last ones that it took in."""
+        if device.forgot or device.uncertain or device.counted(*OUTCOMES):
+            return
+        taken = list(dict.fromkeys(device.order))[-BOUND:]
+        (found,) = device.core.results.local()["here"].values()
+        if found.partial != (len(taken), sum(line.value for line in taken)):
+            world.trouble.append(f"{device.name} folds {found.partial}, and took in {taken}")
+
+    def _shared(self, world: World) -> None:
+        """Compare the shared counter with the number of readings that all devices took in."""
+        devices = list(world.devices.values())
+        if not world.scenario.shared or any(each.forgot or each.uncertain for each in devices):
+            return
+        if any(device.counted(*OUTCOMES) for device in devices):
+            return
+        total = sum(len(set(device.order)) for device in devices)
+        for device in devices:
+            found = device.core.variables.shared()["total"]
+            if found != total:
+                world.trouble.append(f"{device.name} counts {found} readings of {total}")

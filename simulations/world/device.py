@@ -50,6 +50,7 @@ class VirtualDevice(SimulatedDevice):
         deaf_until, mute_until, full_until, disk_until: until which step that lasts.
         forgot: its store was lost, or went back; what it had said may not be known to it.
         sure_from: the first line of the recording that was never lost with a store.
+        uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
         order: lines in the order in which they were taken in.
         slots: how many readings each pane of a room has.
@@ -64,7 +65,7 @@ class VirtualDevice(SimulatedDevice):
         self.recording: list[RecordedLine] = []
         self.position = self.live = self.unsure = self.starts = 0
         self.sure_from = 0
-        self.connected = self.forgot = False
+        self.connected = self.forgot = self.uncertain = False
         self.start_step = self.connect_step = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
         self.order: list[RecordedLine] = []
