@@ -1,8 +1,9 @@
 """What all parts of one agent share; the core makes it once, each part takes it first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crdts import Replica
+from device_agent.clock import DeviceClock
 from device_agent.facts import Facts
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters
@@ -23,6 +24,7 @@ class Agent:
         counters: where outcomes and failures are counted.
         stored: what the store holds of variables, and where changes of them go.
         facts: the single values that the store held at the start.
+        clock: what time it is; the timing part keeps it right.
     """
 
     plan: Plan
@@ -32,3 +34,4 @@ class Agent:
     counters: Counters
     stored: Stored
     facts: Facts
+    clock: DeviceClock = field(default_factory=DeviceClock)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from crdts import Replica
 from device_agent.facts import Facts
 from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.acks import Seqs
+from lasp_edge.protocol.sinks import MAX_SINKS
 
 VariableId = tuple[str, str]
 """A variable's name, and a key of it; "" where it has no keys."""
@@ -38,12 +40,83 @@ class PaneId(NamedTuple):
 
 
 class PaneRow(NamedTuple):
-    """A pane entry as stored. `dirty` until a frame that holds this seq has landed."""
+    """A pane entry as stored.
+
+    Attributes:
+        seq: its version within its replica; no other entry of the replica ever has it.
+        end_us: where its pane ends.
+        partial: what it holds.
+        dirty: a bit for each sink that has not acknowledged this seq.
+        refused: a bit for each of those that did not take it, and the last one's reason above them.
+    """
 
     seq: int
     end_us: int
     partial: Partial
-    dirty: bool
+    dirty: int
+    refused: int = 0
+
+
+EVERY_SINK = (1 << MAX_SINKS) - 1
+"""The bits of all sinks."""
+
+
+def waits_for(dirty: int, refused: int) -> int:
+    """Return the bits of the sinks that have neither taken nor refused an entry."""
+    return dirty & ~refused & EVERY_SINK
+
+
+def refusal(refused: int, bit: int, reason: int) -> int:
+    """Return `PaneRow.refused` after one more sink did not take the entry."""
+    return (refused & EVERY_SINK) | bit | reason << MAX_SINKS
+
+
+def reason_of(refused: int) -> int:
+    """Return why the last of the sinks that did not take an entry did not take it."""
+    return refused >> MAX_SINKS
+
+
+class EntryKey(NamedTuple):
+    """A version of a pane entry, by its replica and seq; ordered as it was written."""
+
+    incarnation: int
+    nonce: int
+    seq: int
+
+
+BEFORE_ALL = EntryKey(-1, 0, 0)
+"""Before every entry."""
+
+
+class Undelivered(NamedTuple):
+    """Dirty entries of one stream that wait alike.
+
+    Attributes:
+        stream: whose panes they are.
+        dirty, refused: see `PaneRow`.
+        entries: how many.
+        oldest_us: start of the oldest pane.
+    """
+
+    stream: int
+    dirty: int
+    refused: int
+    entries: int
+    oldest_us: int
+
+
+class StoreWide(NamedTuple):
+    """A change of many stored pane entries at once, by their seqs.
+
+    Attributes:
+        bit: of the sink that has spoken.
+        reason: 0 where it has taken them, else why not.
+        seqs: which entries.
+    """
+
+    bit: int
+    reason: int
+    seqs: Seqs
 
 
 class ReadingRow(NamedTuple):
@@ -74,6 +147,31 @@ class SourceRow(NamedTuple):
     done: bool = False
 
 
+class WaitingRow(NamedTuple):
+    """A batch of readings that waits for the clock.
+
+    Attributes:
+        n: its number; they came in the order of the numbers.
+        boot, monotonic_us: the boot of the machine, and its monotonic clock, when it came.
+        readings: how many.
+        batch: the readings, packed.
+    """
+
+    n: int
+    boot: str
+    monotonic_us: int
+    readings: int
+    batch: bytes
+
+
+class WaitingTotals(NamedTuple):
+    """All batches that wait for the clock: the last one's number, readings and packed bytes."""
+
+    last: int = 0
+    readings: int = 0
+    packed_bytes: int = 0
+
+
 @dataclass(slots=True)
 class Changes:
     """Changes since the last commit; for one key the last one counts.
@@ -89,7 +187,11 @@ class Changes:
         counters: totals by name.
         facts: single values that are new.
         readings: accepted readings, where they are kept.
-        all_dirty: every stored pane entry is dirty again.
+        forgotten: bits of sinks for which no stored pane entry is dirty any more.
+        dirtied: bits of sinks for which every stored pane entry is dirty, after that.
+        answers: what sinks said of stored pane entries, after that.
+        waiting: batches that wait for the clock.
+        placed: numbers of batches that wait no more.
     """
 
     replica: Replica | None = None
@@ -102,18 +204,34 @@ class Changes:
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     readings: list[ReadingRow] = field(default_factory=list)
-    all_dirty: bool = False
+    waiting: list[WaitingRow] = field(default_factory=list)
+    placed: list[int] = field(default_factory=list)
+    forgotten: int = 0
+    dirtied: int = 0
+    answers: list[StoreWide] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         stored = self.identities or self.panes or self.deltas or self.states or self.sources
-        return bool(
-            stored or self.counters or self.readings or self.replica or self.all_dirty or self.facts
-        )
+        panes = self.forgotten or self.dirtied or self.answers
+        rest = self.counters or self.readings or self.replica or self.facts
+        waiting = self.waiting or self.placed
+        return bool(stored or panes or rest or waiting)
 
-    def make_all_dirty(self) -> None:
-        """Let every pane entry be dirty again, those in the store and those that changed before."""
-        self.all_dirty = True
-        self.panes = {pane: row._replace(dirty=True) for pane, row in self.panes.items()}
+    def forget_sinks(self, bits: int) -> None:
+        """Let no pane entry be dirty for these sinks, neither in the store nor changed before."""
+        self._unanswer(bits)
+        self.forgotten |= bits
+        self.dirtied &= ~bits
+        self.panes = {pane: _with(row, 0, bits) for pane, row in self.panes.items()}
+
+    def make_dirty(self, bits: int) -> None:
+        """Let every pane entry be dirty for these sinks, in the store and changed before."""
+        self._unanswer(bits)
+        self.dirtied |= bits
+        self.panes = {pane: _with(row, bits, bits) for pane, row in self.panes.items()}
+
+    def _unanswer(self, bits: int) -> None:
+        self.answers = [answer for answer in self.answers if not answer.bit & bits]
 
     def add(self, later: "Changes") -> None:
         """Take over what `later` says; a key of both has what `later` says of it.
@@ -121,8 +239,11 @@ class Changes:
         Its dictionaries may become part of this one: `later` is not used again.
         """
         self.replica = later.replica or self.replica
-        if later.all_dirty:
-            self.make_all_dirty()
+        if later.forgotten:
+            self.forget_sinks(later.forgotten)
+        if later.dirtied:
+            self.make_dirty(later.dirtied)
+        self.answers += later.answers
         self.panes = self.panes | later.panes if self.panes else later.panes
         self.meanings.update(later.meanings)
         for where in later.states:
@@ -134,8 +255,15 @@ class Changes:
         self.sources.update(later.sources)
         self.counters.update(later.counters)
         self.readings += later.readings
+        self.waiting += later.waiting
+        self.placed += later.placed
         if later.facts:
             self.facts.add(later.facts)
+
+
+def _with(row: PaneRow, dirty: int, of: int) -> PaneRow:
+    """Return a row that is dirty for those sinks of `of` that are in `dirty`; none refused it."""
+    return row._replace(dirty=row.dirty & ~of | dirty, refused=row.refused & ~of)
 
 
 @dataclass(slots=True)
@@ -149,6 +277,7 @@ class Restored:
         sources: cursors and watermarks by source name.
         counters: totals by name.
         facts: single values.
+        waiting: readings that wait for the clock.
         last_blocks: the last stored block of identities of each stream: (event, tags, block).
     """
 
@@ -158,6 +287,7 @@ class Restored:
     sources: dict[str, SourceRow] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
+    waiting: WaitingTotals = field(default_factory=WaitingTotals)
     last_blocks: list[tuple[str, str, int]] = field(default_factory=list)
 
     def stored(self, variable: str) -> dict[str, list[bytes]]:

@@ -20,7 +20,7 @@ from typing import Any
 from crdts import Replica
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
-from device_agent.clock import Timer
+from device_agent.clock import ClockReading, Timer
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
@@ -36,6 +36,8 @@ from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters, error_text
 from device_agent.state.stored import Stored
+from device_agent.timing.timing import Timing
+from device_agent.timing.waiting import Waiting
 from device_agent.variables.derived import Derived
 from device_agent.variables.reactions import Reactions
 from device_agent.variables.samples import Samples
@@ -47,7 +49,8 @@ from lasp_edge.protocol.kinds import Subscriber, decode, subscriptions, topic_of
 from lasp_edge.protocol.topics import Topics
 
 NOTES_US = 10_000_000
-"""Microseconds that notes, which are worth no commit of their own, wait for another one."""
+"""Microseconds that notes, which are worth no commit of their own, wait for another one; twice as
+long as readings do, where these wait longer."""
 
 
 class Core:
@@ -94,6 +97,8 @@ class Core:
         self.variables = Variables(agent, self.samples, self.derived)
         memory = Panes(agent)
         self.intake = Intake(agent, restored, memory, self.variables)
+        self.timing = Timing(agent)
+        self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
         self.panes = PaneDelivery(agent, memory, lambda: self.intake.sources.finished)
         folds, states = self.samples.published, self.variables.shared_states
         self.exchange = Exchange(agent, [*folds.values(), *states.values()])
@@ -103,6 +108,8 @@ class Core:
         self.results = Results(agent, self.samples, self.agreements, self.derived)
         self.parts: tuple[Part, ...] = (
             Succession(agent, self._succeed),  # may let all others go on as another replica
+            self.timing,  # knows what time it is, for all others
+            self.waiting,
             self.intake,  # joins what was read, so that all others see it
             self.variables,
             Reactions(agent, self.derived, self.variables),
@@ -124,7 +131,7 @@ class Core:
         # Both are asked at every commit, and most parts have nothing to say to them.
         self._changing = _overriding(self.parts, "take_changes")
         self._remembering = _overriding(self.parts, "committed")
-        self._notes = Timer(NOTES_US)
+        self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
         self._uncommitted = Changes()
         self.connected = False
 
@@ -135,7 +142,16 @@ class Core:
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
         """Take readings in, of which the store gave back what `intake.wanted` named."""
+        if batch.came_us is None:
+            self.timing.look(now_us)
+            if self.agent.clock.holds_back:
+                self.waiting.put(batch, now_us)
+                return
         self.intake.handle_batch(batch, now_us)
+
+    def handle_clock(self, reading: ClockReading, now_us: int) -> None:
+        """Take what the machine's clocks say; a driver of one true clock need not tell."""
+        self.timing.read(reading, now_us)
 
     def handle_end(self) -> None:
         """The sources are stopped: nothing more will be read by this process."""
@@ -195,7 +211,8 @@ class Core:
                 part.tick(now_us)
             except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
                 self._failed(part, "tick", error)
-        if self._notes.is_due(now_us) or self.prepare_commit():
+        if self._notes.is_over(now_us) or self.prepare_commit():
+            self._notes.begin(now_us)
             for part in self.parts:
                 notes = part.take_notes()
                 if notes:

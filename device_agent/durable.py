@@ -3,14 +3,16 @@
 The process on a device and the simulated fleet drive the core through this one class.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from device_agent.clock import Timer
 from device_agent.core import Core
 from device_agent.intake.batch import Batch
+from device_agent.intake.held import HeldBatch, HeldBatches
 from device_agent.panes.cache import PAGE
 from device_agent.parts import Publication
 from device_agent.state.store import Store
+from device_agent.timing.waiting import PAGE_BYTES
 
 PRUNE_US = 3_600_000_000
 """Microseconds between two deletions of what is older than the retention: one hour."""
@@ -28,18 +30,39 @@ class Durable:
         self.core = core
         self.store = store
         self._prune = Timer(PRUNE_US)
+        self._held = HeldBatches(core.agent.settings.commit_every_us)
+        self._taken: list[HeldBatch] = []  # and not committed yet
         self._commit()
 
-    def read(self, batch: Batch, now_us: int) -> None:
-        """Take readings in; when this returns they are durable and may be acknowledged."""
+    def read(
+        self,
+        batch: Batch,
+        now_us: int,
+        acknowledge: Callable[[], None] | None = None,
+        *,
+        is_pressing: bool = False,
+    ) -> None:
+        """Take readings in, at once or with the next commit that is due.
+
+        Args:
+            batch: the readings.
+            now_us: the time.
+            acknowledge: is called when they are durable.
+            is_pressing: the source gives nothing more before that.
+        """
+        self._held.add(HeldBatch(batch, now_us, acknowledge), is_pressing=is_pressing)
+        if self._held.is_pressing:
+            self.commit(now_us)
+        self.core.intake.held_since_us = self._held.since_us
+
+    def _take_in(self, batch: Batch, at_us: int) -> None:
         core, store = self.core, self.store
-        wanted = core.intake.wanted(batch, now_us)
+        wanted = core.intake.wanted(batch, at_us)
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
         for place in wanted.panes:
-            core.panes.memory.restore(store.panes(core.replica, *place))
-        core.handle_batch(batch, now_us)
-        self._commit()
+            core.panes.cache.restore(store.own_panes(core.replica, *place))
+        core.handle_batch(batch, at_us)
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:
         """Take a message in."""
@@ -48,13 +71,58 @@ class Durable:
     def tick(self, now_us: int) -> Iterator[Publication]:
         """Do what is due, commit, and yield what may be published now."""
         core = self.core
+        if self._held.is_due(now_us):
+            self._take_in_held(now_us)
         core.handle_tick(now_us)
-        self._commit()
-        if core.panes.cache.wants_page():
-            core.panes.cache.add_page(self.store.dirty_panes(core.panes.memory.streams, PAGE))
+        if core.prepare_commit() or self._taken:
+            self.commit(now_us)  # what is held costs little more in a commit that comes anyway
+        self._place_waiting(now_us)
+        self._page(now_us)
         if self._prune.is_due(now_us):
-            self.store.prune(core.intake.progress.floor_us)
+            self._forget()
         yield from core.publications(now_us)
+
+    def _page(self, now_us: int) -> None:
+        """Give the core the dirty entries that it wants to look at, right after a commit."""
+        cache, store = self.core.panes.cache, self.store
+        if cache.wants_answer(now_us):
+            cache.add_answer(store.undelivered())
+        if cache.wants_page(now_us):
+            page = store.dirty_panes(cache.after, PAGE, refused_too=cache.refused_too)
+            cache.add_page(page, now_us)
+
+    def _place_waiting(self, now_us: int) -> None:
+        """Take in a page of readings that waited for the clock, in one transaction."""
+        waiting = self.core.waiting
+        if waiting.may_be_placed:
+            for row in self.store.waiting(PAGE_BYTES):
+                self._take_in(waiting.take(row, now_us), now_us)
+            self._commit()
+
+    def _forget(self) -> None:
+        """Delete what is older than the retention, by a clock that is trusted."""
+        floor_us = self.core.intake.prunable_us()
+        if floor_us is not None:
+            progress = self.core.intake.progress
+            progress.pruned_us = self.store.prune(floor_us, progress.pruned_us)
+
+    def commit(self, now_us: int) -> None:
+        """Make all durable that was read, and whatever else changed; tell the sources."""
+        self._take_in_held(now_us)
+        self._commit()
+        taken, self._taken = self._taken, []
+        for held in taken:
+            if held.acknowledge is not None:
+                held.acknowledge()
+
+    def _take_in_held(self, now_us: int) -> None:
+        if self.core.panes.sinks.told_store:
+            self._commit()  # what was said of stored entries is in the store before they leave it
+        held = self._held.take(now_us)
+        for batch, at_us, _ in held:
+            self._take_in(batch, at_us)
+        self._taken += held
+        self.core.intake.held_since_us = None
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""

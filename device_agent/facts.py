@@ -3,12 +3,12 @@
 A field that is None says nothing: in changes, the stored value stays; in what was restored, no
 value was stored. In the store, a fact is one row: its name, and its value as JSON.
 
-    >>> facts = Facts(lake="lake-1", settled={"everywhere": Settled("00ff", 3)})
+    >>> facts = Facts(sinks=(SinkRow("lake", "l-1"),), settled={"everywhere": Settled("00ff", 3)})
     >>> Facts.from_rows(facts.rows()) == facts
     True
     >>> facts.add(Facts(high_us=7))
-    >>> (facts.lake, facts.high_us, facts.floor_us)
-    ('lake-1', 7, None)
+    >>> (facts.sinks[0].store, facts.high_us, facts.floor_us)
+    ('l-1', 7, None)
 """
 
 import json
@@ -17,6 +17,22 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
 from crdts import Membership
+
+
+class SinkRow(NamedTuple):
+    """A sink as stored; its place among the sinks is its bit, and a place without a name is free.
+
+    Attributes:
+        name: the sink's.
+        store: the id of its store; empty before the first acknowledgement.
+        former: ids of stores that it had before, the last one at the end.
+        silent_us: for how long it was not heard while the agent ran; stored now and then.
+    """
+
+    name: str
+    store: str = ""
+    former: tuple[str, ...] = ()
+    silent_us: int = 0
 
 
 class Settled(NamedTuple):
@@ -34,24 +50,32 @@ class Facts:
         stamp_us: acceptance time of the last reading; no two readings share one.
         high_us: greatest accepted reading time.
         floor_us: readings below it are refused.
+        pruned_us: what lies wholly below it has left the store.
+        trusted_us: the last time that was trusted, within an hour.
+        boots: boot of the machine -> the trusted time less its monotonic clock, latest last.
+        clock: for people, what is wrong with the clock; "" if nothing is.
         promised_us: the greatest low watermark that was published.
         streams: the streams of the program's windows.
         meanings: variable -> the number of the meaning that its values have.
         other_programs: device that runs another program or release -> (program, release).
         membership: what operators last said of the devices.
-        lake: id of the lake that acknowledged last.
+        sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
     """
 
     stamp_us: int | None = None
     high_us: int | None = None
     floor_us: int | None = None
+    pruned_us: int | None = None
+    trusted_us: int | None = None
+    boots: dict[str, int] | None = None
+    clock: str | None = None
     promised_us: int | None = None
     streams: tuple[int, ...] | None = None
     meanings: dict[str, int] | None = None
     other_programs: dict[str, tuple[str, str]] | None = None
     membership: Membership | None = None
-    lake: str | None = None
+    sinks: tuple[SinkRow, ...] | None = None
     settled: dict[str, Settled] | None = None
 
     def __bool__(self) -> bool:
@@ -85,6 +109,8 @@ def _typed(name: str, plain: Any) -> Any:
         return tuple(plain)
     if name == "membership":
         return Membership.from_plain({device: tuple(parts) for device, parts in plain.items()})
+    if name == "sinks":
+        return tuple([SinkRow(n, store, tuple(f), silent) for n, store, f, silent in plain])
     if name == "other_programs":
         return {device: (program, release) for device, (program, release) in plain.items()}
     if name == "settled":

@@ -1,17 +1,17 @@
 """The agent's process: it gives the core the clock, random numbers, the broker and the sources.
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
-whichever comes first, and drives `Durable`. A batch is acknowledged to its source after it is
-durable. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so that the agent goes on
-gossiping until everything has landed.
+whichever comes first, and drives `Durable`. A batch is acknowledged to its source when it is
+durable, which may be some batches later. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the
+sources, so that the agent goes on gossiping until everything has landed.
 """
 
 import json
 import logging
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random, SystemRandom
 from types import FrameType
 from typing import Any
@@ -21,6 +21,7 @@ from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
 from device_agent.sources.source import Source
+from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
 
@@ -28,13 +29,10 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
 """Seconds after which the loop looks at its sources and signals again, at the latest."""
+LONGEST_PERIOD_US = 500_000
+"""Microseconds between two ticks, at most: what others ask for waits no longer."""
 RETRY_US = 100_000
 """Microseconds until what the link did not take is offered again: a broker's answer is faster."""
-
-
-def now_us() -> int:
-    """Return the wall clock, microseconds since the epoch."""
-    return time.time_ns() // 1_000  # noqa: TID251 - the process reads the clock for everybody
 
 
 def fresh_nonce() -> int:
@@ -102,10 +100,13 @@ class Runtime:
             seal=seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, core.agent.topics),
         )
+        self._clock = SystemClock()
+        self._clock_says = ""
+        self._is_sealed = seal is not None
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
-        self._period_us = core.agent.settings.interval_us // 2
+        self._period_us = min(core.agent.settings.interval_us // 2, LONGEST_PERIOD_US)
         self._tick_us = 0
 
     def open(self) -> None:
@@ -122,52 +123,68 @@ class Runtime:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGUSR1, self._on_stop_sources)
+        self._tell_clock(self._clock.now_us())
         self.link.start()
         try:
             while self._stop_signal is None and not (self._exit_when_done and self._core.done):
                 self._turn()
             self._core.handle_stop()
-            self._tick(now_us())
-            self._reporter.tell(self._core, now_us(), self.link.trouble, now=True)
+            self._durable.commit(self._clock.now_us())
+            self._tick(self._clock.now_us())
+            self._reporter.tell(self._core, self._clock.now_us(), self.link.trouble, now=True)
         finally:
             self._close()
         return self._stop_signal or 0
 
     def _turn(self) -> None:
         """Wait for a message, a reading or the next tick, and handle all that is due."""
-        for event in self.link.poll(self._wait_s(now_us())):
+        for event in self.link.poll(self._wait_s(self._clock.now_us())):
             self._hear(event)
         if self._stop_sources:
             self._end_sources()
-        for source in self._sources:
+        for source in self._polled():
             self._read(source)
-        at_us = now_us()
+        at_us = self._clock.now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
             self._reporter.tell(self._core, at_us, self.link.trouble)
 
     def _wait_s(self, at_us: int) -> float:
-        dues = [self._tick_us, *(source.due_us(at_us) for source in self._sources)]
+        dues = [self._tick_us, *(source.due_us(at_us) for source in self._polled())]
         soonest_us = min(due for due in dues if due is not None)
         return min(max(0.0, (soonest_us - at_us) / SECOND_US), LONGEST_WAIT_S)
 
+    def _polled(self) -> list[Source]:
+        """Return the sources that are asked: while no clock is trusted, only what cannot wait."""
+        if self._core.agent.clock.holds_back:
+            return [source for source in self._sources if not source.replayable]
+        return self._sources
+
+    def _tell_clock(self, at_us: int) -> None:
+        """Tell the core what the machine's clocks say, and people where something is wrong."""
+        self._core.handle_clock(self._clock.read(), at_us)
+        says = self._core.timing.says()
+        if says != self._clock_says:
+            self._clock_says = says
+            log.warning("%s", says or "the machine's clock is trusted")
+
     def _hear(self, event: object) -> None:
         if isinstance(event, Message):
-            self._durable.hear(event.topic, event.payload, now_us())
+            self._durable.hear(event.topic, event.payload, self._clock.now_us())
         elif isinstance(event, Connected):
             log.info("connected, MQTT %s", event.protocol)
-            self._core.handle_connected(now_us())
+            self._core.handle_connected(self._clock.now_us())
             self._tick_us = 0
         elif isinstance(event, Disconnected):
             log.info("disconnected: %s", event.reason)  # the link says what keeps it away
             self._core.handle_disconnected()
 
     def _read(self, source: Source) -> None:
-        batch = source.poll(now_us())
+        batch = source.poll(self._clock.now_us())
         if batch is None:
             return
-        self._durable.read(batch, now_us())
-        source.acknowledge(batch.cursor)
+        durable = partial(source.acknowledge, batch.cursor)
+        self._durable.read(batch, self._clock.now_us(), durable, is_pressing=source.is_full)
         if batch.done:
             log.info("%s: finished", source.name)
 
@@ -182,8 +199,11 @@ class Runtime:
     def _tick(self, at_us: int) -> None:
         self._count_dropped()
         self._tick_us = at_us + self._period_us
+        self._tell_clock(at_us)
         for publication in self._durable.tick(at_us):
             topic, payload, retain, _ = publication
+            if self._is_sealed and is_left_to_operators(topic, self._core.agent.topics):
+                continue  # no device can sign what an operator says
             if not self.link.publish(topic, payload, retain=retain):
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
@@ -194,6 +214,7 @@ class Runtime:
         for source in self._sources:
             source.close()
         self._sources.clear()
+        self._durable.commit(self._clock.now_us())
         self._core.handle_end()
         self._tick_us = 0
 

@@ -1,8 +1,10 @@
 """The README tells the truth: every block in it is run, and shown output is what comes out."""
 
 import configparser
+import importlib.util
 import json
 import os
+import pwd
 import re
 import shlex
 import subprocess
@@ -17,8 +19,11 @@ import pytest
 from lasp_edge import folds
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
+from simulations.demo.broker import PrivateBroker
 from simulations.fleet import Fleet
-from tests.brokers import ConfiguredMosquitto
+from tests.brokers import ConfiguredMosquitto, Mosquitto, free_port
+from tests.end_to_end.secured import password, set_up
+from tests.support_missing import lacks
 
 CHECKOUT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -42,6 +47,9 @@ MARKS = {
     "device": ("sh", "python3 -m venv"),
     "service": ("ini", "ExecStart"),
     "status": ("sh", "lasp-edge status"),
+    "secure broker": ("sh", "broker config"),
+    "secure device": ("sh", "--ca-file"),
+    "signed": ("sh", "keys new"),
     "cloud": ("sh", "pip install '.[cloud]'"),
     "cluster": ("sh", "--no-lander"),
     "recording": ("json", "attic-pi"),
@@ -193,6 +201,58 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
             assert "1 device heard" in output
             told = succeeds(here(block("status"), tmp_path, broker.url), tmp_path)
             assert "device kitchen" in told
+        finally:
+            running.terminate()
+            assert running.wait(timeout=20) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_a_device_logs_in_at_the_broker_that_is_configured_as_shown(tmp_path):
+    (line,) = commands(block("secure broker"))
+    files, port = tmp_path / "mosquitto", free_port()
+    words = shlex.split(replaced(line, {"/etc/mosquitto": str(files), "broker.local": "localhost"}))
+    assert words[:2] == ["sudo", "lasp-edge"]
+    account = pwd.getpwuid(os.geteuid()).pw_name
+    here_only = ["--port", str(port), "--data", str(tmp_path), "--account", account]
+    told = succeeds([str(BIN / "lasp-edge"), *words[2:], *here_only], tmp_path)
+    set_up(told.splitlines(), tmp_path)
+    (tmp_path / "lasp").mkdir()
+    (tmp_path / "lasp/ca.pem").write_text((files / "ca.pem").read_text())
+    login = tmp_path / "lasp/login"
+    login.write_text(f"kitchen\n{password('kitchen')}\n")
+    login.chmod(0o600)
+    (agent,) = commands(block("secure device"))
+    agent = agent.replace("broker.local:8883", f"localhost:{port}")
+    with Mosquitto(tmp_path / "run", (files / "mosquitto.conf").read_text(), port):
+        running = subprocess.Popen(
+            here(agent, tmp_path, ""), cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert any(line.rstrip().endswith("; connected") for line in running.stdout)
+        finally:
+            running.terminate()
+            assert running.wait(timeout=20) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_a_device_signs_as_shown(tmp_path):
+    if importlib.util.find_spec("cryptography") is None:
+        lacks("the extra `signed` is not installed")
+    install, *keys, agent = commands(block("signed"))
+    assert install == "pip install '.[signed]'"
+    for line in keys:
+        succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {line}"], tmp_path)
+    with PrivateBroker(tmp_path / "broker") as broker:
+        running = subprocess.Popen(
+            [*here(agent, tmp_path, broker.url), "--with-tag", "room=kitchen"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert any(line.rstrip().endswith("; connected") for line in running.stdout)
         finally:
             running.terminate()
             assert running.wait(timeout=20) == 0

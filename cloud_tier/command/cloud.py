@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A,B,..",
         help="the devices that are waited for (default: whichever were heard)",
     )
-    add("--dead-after", type=float, default=60.0, metavar="S", help="wait no longer for a device")
+    add("--dead-after", type=float, default=600.0, metavar="S", help="wait no longer for a device")
     add("--retain-days", type=float, default=7.0, metavar="D", help="recompute no older windows")
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")

@@ -14,8 +14,14 @@ from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
+from lasp_edge.protocol.sinks import DEFAULT_SINK, SINK_BYTES
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
+
+LONGEST_TICK_S = 15.0
+"""Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
     add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add("--dead-after", type=float, default=60.0, metavar="S", help="as given to `cloud`")
+    add("--sink", default=DEFAULT_SINK, help="the name under which devices deliver to this lake")
+    add("--dead-after", type=float, default=600.0, metavar="S", help="as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
     add_broker_arguments(parser)
@@ -39,15 +46,20 @@ def run(arguments: argparse.Namespace) -> int:
     lake = Lake(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
+    if not 0 < len(arguments.sink.encode()) <= SINK_BYTES or not arguments.sink.isprintable():
+        raise UsageError(f"--sink: a name of 1 to {SINK_BYTES} bytes, not {arguments.sink!r}")
     broker = broker_of(arguments)
+    topics = Topics(arguments.fleet or plan.name)
     process = LanderProcess(
         plan,
         broker,
         lake,
         arguments.log_dir or Path(lake.log),
         fleet=arguments.fleet,
-        tick_us=round(arguments.dead_after * SECOND_US / 4),
+        sink=arguments.sink,
+        tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
         parent=arguments.parent,
+        seal=seal_of(arguments, topics, Role.LANDER),
     )
     signals: list[int] = []
 

@@ -19,24 +19,22 @@ from typing import Final, Protocol
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
 from cloud_tier.lander.segments import Log, Segment
-from crdts import Frontier, Replica
+from crdts import Replica
 from lasp_edge.link import Connected, Disconnected, Event, Message
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.frames import AckFrame, BeatFrame
+from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
+from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
 log = logging.getLogger(__name__)
 
 SECOND_US: Final = 1_000_000
-_NUMBERS_IN_AN_ACK: Final = 2_000
-"""Frame numbers in one acknowledgement: at most 10 bytes each, so a frame of at most 20 kB."""
-_TOLD_AGAIN_US: Final = 60 * SECOND_US
-"""In microseconds: how often a device that sends no panes is told which lake it sends to."""
-_REPLICAS_AWAITING: Final = 100_000
-"""Replicas whose acknowledgements wait for the broker at most: the greatest fleet, restarted ten
-times while the broker was away. Beyond that the oldest wait in vain and their devices resend."""
+_DEVICES_AWAITING: Final = 100_000
+"""Devices whose acknowledgements wait for the broker at most: the greatest fleet ten times. Beyond
+that the oldest wait in vain and their devices resend."""
 
 
 class MessageLink(Protocol):
@@ -108,9 +106,9 @@ class Lander:
         self._first_us: int | None = None
         self._data_us: int | None = None
         self._bytes = 0
-        self._acks: dict[Replica, list[int]] = {}
+        self._answers: dict[str, Answer] = {}
         self._acks_sent = 0
-        self._told_us: dict[str, int] = {}
+        self._greetings = Greetings()
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
@@ -205,34 +203,20 @@ class Lander:
             tick = Tick(segment.number, segment.clock)
             rows = self._columns.table(accepted, self._log.lander, tick)
         self._landing.land(segment.number, rows, accepted.refused)
-        for replica, numbers in accepted.frames.items():
-            self._acks.setdefault(replica, []).extend(numbers)
-        self._tell_lake_id(accepted.promises, segment.clock.now_us)
-        while len(self._acks) > _REPLICAS_AWAITING:  # they send again, and are acknowledged then
-            del self._acks[next(iter(self._acks))]
-
-    def _tell_lake_id(self, promises: Frontier, now_us: int) -> None:
-        """Queue an empty acknowledgement for each device that sends beats and no panes.
-
-        Otherwise a device with nothing new to send would never learn that the lake is another one
-        and that everything has to be sent again.
-        """
-        for device, promise in promises.entries.items():
-            told_us = self._told_us.get(device)
-            if told_us is None or not told_us <= now_us < told_us + _TOLD_AGAIN_US:
-                self._acks.setdefault(promise.version.replica(device), [])
-        for replica in self._acks:
-            self._told_us[replica.device] = now_us
+        for device, answer in accepted.answers.items():
+            self._answers.setdefault(device, Answer()).add(answer)
+        for device, is_ours in accepted.heard.items():
+            if self._greetings.is_due(device, is_ours, segment.clock.now_us):
+                self._answers.setdefault(device, Answer())
+        while len(self._answers) > _DEVICES_AWAITING:  # they send again, and are answered then
+            del self._answers[next(iter(self._answers))]
 
     def _send_acks(self) -> None:
-        for replica, numbers in list(self._acks.items()):
-            some, lake = tuple(numbers[:_NUMBERS_IN_AN_ACK]), self._landing.lake_id
-            clock_s = self._now_us() // SECOND_US
-            frame = AckFrame(self._sender, self._acks_sent + 1, replica, lake, some, clock_s)
-            topic = topic_of(frame, self._acceptance.topics)
-            if not self._link.publish(topic, frame.encode()):
-                return
-            self._acks_sent += 1
-            self._acks[replica] = numbers[_NUMBERS_IN_AN_ACK:]
-            if not self._acks[replica]:
-                del self._acks[replica]
+        for device, answer in list(self._answers.items()):
+            said = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
+            for frame in answer.frames(*said, self._now_us() // SECOND_US):
+                topic = topic_of(frame, self._acceptance.topics)
+                if not self._link.publish(topic, frame.encode()):
+                    return
+                self._acks_sent += 1
+            del self._answers[device]

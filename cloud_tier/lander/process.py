@@ -15,9 +15,10 @@ from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.language.plan import Plan
-from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
 from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
 _SESSION_KEPT_S: Final = 3600
@@ -34,11 +35,13 @@ class LanderProcess:
         lake: its tables are made where they are missing.
         log_dir: a local directory for the log.
         fleet: the fleet's name on the broker; the program's if empty.
+        sink: under which name devices deliver to this lake.
         tick_us: how often the lake is told that time passes while nothing comes.
         parent: end when this process is no longer the parent; None for never.
+        seal: signs what is published, and checks what comes in; None for neither.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of the command
         self,
         plan: Plan,
         broker: BrokerUrl,
@@ -46,8 +49,10 @@ class LanderProcess:
         log_dir: Path,
         *,
         fleet: str = "",
+        sink: str = DEFAULT_SINK,
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
+        seal: Seal | None = None,
     ) -> None:
         lake.create(plan.columns)
         record(plan, lake)
@@ -61,6 +66,7 @@ class LanderProcess:
             manual_acknowledgement=True,
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
+            seal=seal,
         )
         streams = (plan.windows.values(), plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())
@@ -69,7 +75,7 @@ class LanderProcess:
             link=self._link,
             log_=log_,
             landing=landing,
-            acceptance=Acceptance(*streams, topics, *known),
+            acceptance=Acceptance(*streams, topics, (sink, landing.lake_id), *known),
             columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             now_us=_now_us,

@@ -29,12 +29,31 @@ from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
 
 log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0
+INTERVAL_S = 60.0
+"""Seconds: a reading a second then writes some 20 MB to the card a day."""
+LONGEST_SILENCE_S = 240.0
+"""Seconds without a beat, at most: the cloud waits 600 for a device by default."""
+RESULTS_HELP = (
+    "publish each value as JSON for people and other programs, under .../out/, at most this often"
+    " (default: never)"
+)
+INTERVAL_HELP = (
+    "publish what changed at most this often (default: %(default)g). The others know a change at"
+    " most this much later, and whether all agree after twice that; 1 shows everything live, and"
+    " costs 30 times the flash and the traffic"
+)
+COMMIT_HELP = (
+    "write readings to the card at most this often (default: as --interval). A crash loses at most"
+    " this many seconds of readings that the agent stamps itself; none of them was published. A"
+    " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,11 +65,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_broker_arguments(parser)
     add_source_arguments(parser)
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add("--interval", type=float, default=1.0, metavar="S", help="publish at most this often")
+    add("--interval", type=float, default=INTERVAL_S, metavar="S", help=INTERVAL_HELP)
+    add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
+    add("--results", type=float, default=0.0, metavar="S", help=RESULTS_HELP)
     add("--keep-readings", action="store_true", help="keep each accepted reading, as read")
     add("--retain-days", type=float, default=7.0, metavar="D", help="refuse readings older than")
     add("--lateness", type=float, default=5.0, metavar="S", help="readings may be out of order by")
     add("--max-skew", type=float, default=300.0, metavar="S", help="refuse readings ahead by")
+    add(
+        "--clock-wait",
+        type=float,
+        default=900.0,
+        metavar="S",
+        help="trust a clock that jumped after",
+    )
+    add("--trust-clock", action="store_true", help="this machine's clock is right, always")
     add("--report", type=float, metavar="S", help="print a JSON line this often, for programs")
     add("--exit-when-done", action="store_true", help="end when a replay has landed")
     add("--verbose", action="store_true", help="log what the link and the sources do")
@@ -86,7 +115,8 @@ def _runtime(arguments: argparse.Namespace, program: Plan) -> Runtime:
         sources = _sources(arguments, program, broker)
         durable = _durable(arguments, program, settings)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
-        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends)
+        seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
+        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
         runtime.open()
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
@@ -96,17 +126,25 @@ def _runtime(arguments: argparse.Namespace, program: Plan) -> Runtime:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    for name in ("interval", "retain_days", "lateness", "max_skew"):
+    if arguments.commit_every is None:
+        arguments.commit_every = arguments.interval
+    numbers = ("interval", "commit_every", "results", "retain_days", "lateness", "max_skew")
+    for name in (*numbers, "clock_wait"):
         value = getattr(arguments, name)
         least = 1e-6 if name in {"interval", "retain_days"} else 0
         if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
             raise ValueError(f"--{name.replace('_', '-')}: seconds or days from 0, not {value}")
     return Settings(
+        commit_every_us=round(arguments.commit_every * SECOND_US),
         interval_us=round(arguments.interval * SECOND_US),
         beat_us=round(arguments.interval * 2 * SECOND_US),
+        keep_alive_us=round(min(arguments.interval * 10, LONGEST_SILENCE_S) * SECOND_US),
+        results_us=round(arguments.results * SECOND_US),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
+        clock_wait_us=round(arguments.clock_wait * SECOND_US),
+        trust_clock=arguments.trust_clock,
         keep_readings=arguments.keep_readings,
     )
 
@@ -151,6 +189,11 @@ def _write_plainly(report: dict[str, Any]) -> None:
             agreed += " (agreed)" if value["settled"] and not value["except"] else ""
             agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
         words.append(f"{name}: {parts}{agreed}")
+    clock = report["clock"]
+    if clock["says"]:
+        words.append(clock["says"])
+    if clock["waiting"]:
+        words.append(f"{clock['waiting']} readings wait for the clock")
     trouble = report["trouble"]
     words.append("connected" if report["connected"] else "no connection")
     words[-1] += f" ({trouble})" if trouble else ""

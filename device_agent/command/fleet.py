@@ -20,7 +20,8 @@ from lasp_edge.link import Connected, Link, Message
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics, level
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of
+from lasp_edge.security.access import Role
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
@@ -90,7 +91,14 @@ class BrokerSession:
         self._correction_s = min(CORRECTION_S, self._listen_s)
         nonce = fresh_nonce()
         client_id = f"{roster.topics.root}/operator-{nonce:08x}"
-        self._link = Link(broker, client_id=client_id, subscriptions=filters, jitter=Random(nonce))
+        seal = seal_of(arguments, roster.topics, Role.OPERATOR)
+        self._link = Link(
+            broker,
+            client_id=client_id,
+            subscriptions=filters,
+            jitter=Random(nonce),
+            seal=seal,
+        )
 
     def __enter__(self) -> Self:
         self._link.start()

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from device_agent.facts import SinkRow
+from device_agent.panes.standing import standing
 from device_agent.state.counters import OUTCOMES
 from device_agent.state.store import Store, existing_store
 from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +37,9 @@ def _status(store: Store) -> dict[str, Any]:
     restored = store.restored()
     facts = restored.facts
     incarnation, nonce, device = store.replica() or (0, 0, "")
-    dirty = store.count_dirty()
-    ours = sum(dirty.get(stream, 0) for stream in facts.streams or ())
+    waiting, streams = store.undelivered(), facts.streams or ()
+    ours = sum(each.entries for each in waiting if each.stream in streams)
+    sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
     return {
         "device": device,
         "replica": {"incarnation": incarnation, "nonce": nonce},
@@ -44,15 +48,19 @@ def _status(store: Store) -> dict[str, Any]:
         "frames_left_aside": _counted(restored.counters, "frame: "),
         "failures": _counted(restored.counters, "failed: "),
         "clone_alarms": restored.counters.get("clone_alarms", 0),
+        "clock": facts.clock or "",
+        "waiting_for_the_clock": restored.waiting.readings,
+        "undated": restored.counters.get("undated", 0),
         "dirty_panes": ours,
-        "panes_of_other_programs": sum(dirty.values()) - ours,
+        "panes_of_former_programs": sum(each.entries for each in waiting) - ours,
+        "sinks": standing(sinks, waiting, streams),
+        "sink_alarms": _counted(restored.counters, "sink: "),
         "last_settled": {
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
         "retired": list(facts.membership.retired) if facts.membership else [],
         "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
         "other_programs": facts.other_programs or {},
-        "lake": facts.lake,
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
         "sources": {name: row._asdict() for name, row in sorted(restored.sources.items())},
@@ -68,6 +76,13 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
     }
 
 
+def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
+    lines = [f"  to be sent     {sink['waiting']} pane entries, to {name}"]
+    if sink["of_former_programs"]:
+        lines.append(f"      {sink['of_former_programs']} of them of a former program")
+    return lines + [f"      {n} not taken: {reason}" for reason, n in sink["not_taken"].items()]
+
+
 def _plainly(status: dict[str, Any]) -> str:
     replica = status["replica"]
     lines = [
@@ -80,7 +95,14 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  refused        {status['refused']}",
     ]
     lines += [f"      {total} {reason}" for reason, total in status["refused_by_reason"].items()]
-    lines += [f"  to be sent     {status['dirty_panes']} pane entries"]
+    if status["clock"]:
+        lines.append(f"  CLOCK          {status['clock']}")
+    if status["waiting_for_the_clock"]:
+        lines.append(f"  waiting        {status['waiting_for_the_clock']} (for a clock to trust)")
+    if status["undated"]:
+        lines.append(f"  undated        {status['undated']} (lost: they came before any clock)")
+    lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
+    lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
     lines += [
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
         for name, settled in status["last_settled"].items()

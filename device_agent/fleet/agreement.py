@@ -11,7 +11,6 @@ from typing import NamedTuple
 from device_agent.agent import Agent
 from device_agent.changes import Changes
 from device_agent.facts import Facts, Settled
-from device_agent.fleet.beats import IDLE_BEATS
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
 from device_agent.fleet.peers import Peers
@@ -22,9 +21,9 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
 from lasp_edge.protocol.inputs import inputs_digest
 
-SILENT_BEATS = 3 * IDLE_BEATS
-"""Beat intervals without a word of a device, after which it counts as not connected: an idle
-device sends every fifth beat, and three in a row are lost hardly ever."""
+SILENT_BEATS = 3
+"""Beats that an idle device did not send in time, after which it counts as not connected: three in
+a row are lost hardly ever."""
 
 
 class Agreement(NamedTuple):
@@ -59,7 +58,7 @@ class Agreements(Part):
         self._folds = dict(sorted(agent.plan.dynamic_folds.items()))
         self._exchange = exchange
         self._members = members
-        self._silent_us = SILENT_BEATS * agent.settings.beat_us
+        self._silent_us = SILENT_BEATS * agent.settings.keep_alive_us
         self._settled = dict(agent.facts.settled or {})
         self._peers = Peers(exchange.variables)
         self._missing: dict[tuple[str, str], None] = {}

@@ -1,25 +1,32 @@
 """Beats and presence: what a device periodically says of itself.
 
 A beat says what the device holds of each variable, and up to when its readings are complete. It is
-sent when it says something new, and else one in five times. Presence is retained: it says that
-the device is connected; the broker says as its Last Will that it is not any more.
+sent when it says something new, as often as the interval allows, and else seldom, so that the
+device counts as connected. A promise is new when it has passed the end of a pane: no window closes
+before. Presence is retained: it says that the device is connected; the broker says as its Last Will
+that it is not any more.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from device_agent.agent import Agent
+from device_agent.allowance import Allowance
+from device_agent.clock import Timer, is_time
 from device_agent.fleet.exchange import Exchange
 from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
-from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Handler, Part, Publication
+from device_agent.settings import SECOND_US
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
+from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
 
-IDLE_BEATS = 5
-"""One of this many unchanged beats is sent: an idle device sends a fifth of the bytes."""
+LEAST_US = 2 * SECOND_US
+"""Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
+REST_US = 5 * SECOND_US
+"""Microseconds without a change of what is held, after which the fleet counts as at rest."""
 
 
 class Beats(Part):
@@ -43,7 +50,16 @@ class Beats(Part):
         self._panes = panes
         self._last: BeatFrame | None = None
         self._announced = False
-        self._beats = self._presences = self._unchanged = 0
+        self._beats = self._presences = 0
+        settings = agent.settings
+        # Half an interval after the entries were published: then all devices hold the same.
+        self._allowance = Allowance(settings.beat_us, LEAST_US, settings.interval_us // 2)
+        self._keep_alive = Timer(settings.keep_alive_us)
+        self._least = Timer(min(LEAST_US, settings.beat_us))
+        self._spans_us = sorted({window.span_us for window in agent.plan.windows.values()})
+        self._held: tuple[VariableReport, ...] = ()
+        self._moved_us = 0
+        self._at_rest = False
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -65,43 +81,72 @@ class Beats(Part):
         self._say_again()
         self._beats = 0
 
+    def tick(self, now_us: int) -> None:
+        """Decide whether a beat is to be sent in this round."""
+        beat = self._beat(now_us)
+        if beat.reports != self._held:
+            self._held, self._moved_us = beat.reports, now_us
+        self._exchange.beat_due = self._is_due(beat, now_us)
+
+    def _is_due(self, beat: BeatFrame, now_us: int) -> bool:
+        last = self._last
+        if last is None or not self._announced or beat.done != last.done:
+            return True
+        if self._keep_alive.is_over(now_us):
+            return True
+        if self._says(beat) == self._says(last):
+            return False
+        self._at_rest = is_time(now_us, self._moved_us + REST_US, REST_US)
+        # Who reads nothing more has little left to say, and somebody may wait for it.
+        is_end = self._intake.sources.finished and self._least.is_over(now_us)
+        return is_end or self._allowance.is_due(now_us, at_rest=self._at_rest)
+
+    def _says(self, beat: BeatFrame) -> tuple[object, ...]:
+        """Return what is new in a beat where it differs from another one's."""
+        panes = [
+            (low.sink, low.store, low.low_us and [low.low_us // span for span in self._spans_us])
+            for low in beat.lows
+        ]
+        return (panes, replace(beat, number=0, lows=(), clock_s=None))
+
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
             return
-        number, beat = self._beats + 1, self._beat(now_us)
         if not self._announced:
             yield self.presence(online=True)
             self._announced = True  # the link took it, or else it asked for no more
-        same = self._last is not None and replace(self._last, number=number) == beat
-        unchanged = self._unchanged + 1 if same else 0
-        if unchanged % IDLE_BEATS == 0:
-            yield Publication.of(beat, self._agent.topics)
-            self._last, self._beats = beat, number
-        self._unchanged = unchanged
+        beat = self._beat(now_us)
+        self._promise(beat)
+        yield Publication.of(beat, self._agent.topics)
+        self._last, self._beats = beat, beat.number
+        self._allowance.spend(now_us, at_rest=self._at_rest)
+        self._keep_alive.begin(now_us)
+        self._least.begin(now_us)
 
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self._intake.sources.finished and self._panes.cache.all_landed
+        finished = self._intake.sources.finished and not self._agent.clock.waiting
+        return finished and self._panes.cache.all_landed
 
-    def low_us(self, now_us: int) -> int | None:
-        """Return the time before which nothing more will come, None while that is unknown.
-
-        It is at most the start of the oldest pane that has not landed, here or in the store, so it
-        goes back where a late reading came or another lake must be filled.
-        """
-        low_us, oldest_us = self._intake.low_us(now_us), self._panes.cache.oldest_dirty_us()
-        if low_us is None or oldest_us == NEVER_US:
-            return None
-        return low_us if oldest_us is None else min(low_us, oldest_us)
+    def lows(self, now_us: int) -> tuple[SinkLow, ...]:
+        """Return the time before which nothing more will come, for each sink."""
+        return self._panes.lows(self._intake.low_us(now_us))
 
     def _beat(self, now_us: int) -> BeatFrame:
-        """Return the next beat; readings behind its low watermark are late from now on."""
-        low_us, progress = self.low_us(now_us), self._intake.progress
-        if low_us is not None:
-            progress.promised_us = max(progress.promised_us, low_us)
+        """Return the next beat."""
+        lows = self.lows(now_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        return BeatFrame(self._agent.replica, self._beats + 1, low_us, self.done, reports, seq)
+        clock = self._agent.clock
+        clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
+        number, done = self._beats + 1, self.done
+        return BeatFrame(self._agent.replica, number, lows, done, reports, seq, clock_s)
+
+    def _promise(self, beat: BeatFrame) -> None:
+        """Let readings behind the low watermarks of a beat be late from now on."""
+        progress = self._intake.progress
+        known_us = [low.low_us for low in beat.lows if low.low_us is not None]
+        progress.promised_us = max([progress.promised_us, *known_us])
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""

@@ -1,15 +1,16 @@
 """The exchange of entries: what this device publishes of its variables, and hears of the others'.
 
-Entries that changed are published once an interval, coalesced, and always before the beat that
-speaks of them. A peer that lacks one asks for it. Where the broker has kept an older entry of this
-device, the newer one is published over it.
+Entries that changed are published as often as the interval allows, coalesced, and always before the
+beat that speaks of them. A peer that lacks one asks for it. Where the broker has kept an older
+entry of this device, the newer one is published over it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from device_agent.agent import Agent
-from device_agent.clock import Timer
+from device_agent.allowance import Allowance
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
+from device_agent.settings import SECOND_US
 from device_agent.variables.replicated import Replicated
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, VariableFrame, VariableReport
@@ -25,7 +26,7 @@ class Exchange(Part):
 
     Attributes:
         variables: by name, sorted.
-        beat_due: a beat is to be published in this round.
+        beat_due: a beat is to be published in this round; `Beats` decides.
     """
 
     name = "exchange"
@@ -33,8 +34,7 @@ class Exchange(Part):
     def __init__(self, agent: Agent, variables: Iterable[Replicated]) -> None:
         self._agent = agent
         self.variables = {each.name: each for each in sorted(variables, key=lambda one: one.name)}
-        self._entries = Timer(agent.settings.interval_us)
-        self._beats = Timer(agent.settings.beat_us)
+        self._allowance = Allowance(agent.settings.interval_us, SECOND_US)
         self.beat_due = False
         self.succeed()
 
@@ -64,16 +64,12 @@ class Exchange(Part):
     def connected(self, _now_us: int) -> None:
         for variable in self.variables.values():
             variable.unsent.update(variable.shards())
-        self._restart()
+        self._allowance.restart()
 
     def unsent(self, publication: Publication) -> None:
         """What was left over goes out in the next round, and the beat after it."""
         if not publication.pane_frame:
-            self._restart()
-
-    def _restart(self) -> None:
-        self._entries.restart()
-        self._beats.restart()
+            self._allowance.restart()
 
     def succeed(self) -> None:
         for variable in self.variables.values():
@@ -84,9 +80,11 @@ class Exchange(Part):
         return tuple([variable.report() for variable in self.variables.values()])
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        self.beat_due = self._beats.is_due(now_us)
-        if not (self._entries.is_due(now_us) or self.beat_due):
+        if not any(variable.unsent for variable in self.variables.values()):
             return
+        if not (self._allowance.is_due(now_us) or self.beat_due):
+            return
+        self._allowance.spend(now_us)
         for variable in self.variables.values():
             for shard in sorted(variable.unsent):
                 publication = Publication.of(variable.frame(shard), self._agent.topics)

@@ -1,7 +1,7 @@
 """Which replica this device is: it takes a later incarnation where it meets one, and finds clones.
 
 A device whose store was lost, or is an old copy, starts with an incarnation that it had before. The
-broker and the lander remember the later one, so the device becomes a replica later than that. If
+broker remembers the later one, so the device becomes a replica later than that. If
 that one goes on to speak, it is alive: the device was cloned, and an alarm is counted.
 """
 
@@ -12,9 +12,10 @@ from crdts.replica import INCARNATIONS
 from device_agent.agent import Agent
 from device_agent.changes import Changes
 from device_agent.parts import Handler, Part
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import AckFrame, BeatFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 
 MOST_SUCCESSIONS = 8
 """Incarnations that one process takes, at most: two living clones would outbid each other without
@@ -34,7 +35,9 @@ class Succession(Part):
     def __init__(self, agent: Agent, become: Callable[[Replica], None]) -> None:
         self._agent = agent
         self._become = become
-        self._is_known = agent.facts.lake is not None  # a lander has acknowledged frames of it
+        self._is_known = any(
+            sink.store for sink in agent.facts.sinks or ()
+        )  # a lander has acknowledged frames of it
         self._met: list[int] = []
         self._changed = True
 
@@ -43,15 +46,14 @@ class Succession(Part):
         return {
             VariableFrame: self._meet_sender,
             PresenceFrame: self._meet_sender,
-            AckFrame: self._meet_addressee,
+            AckFrame: self._be_known,
             BeatFrame: self._look_for_clone,
         }
 
     def _meet_sender(self, frame: Frame, _now_us: int) -> None:
         self._meet(frame.sender)
 
-    def _meet_addressee(self, frame: AckFrame, _now_us: int) -> None:
-        self._meet(frame.addressee)
+    def _be_known(self, frame: AckFrame, _now_us: int) -> None:
         self._is_known |= frame.about == self._agent.replica.device
 
     def _look_for_clone(self, frame: BeatFrame, _now_us: int) -> None:

@@ -116,7 +116,7 @@ class ByColumn:
         stamped, counted = batch.is_stamped, Counter[str]()
         if not stamped and not batch.has_own_times:
             return None
-        columns = self._columns(batch, pending.now_us, counted, stamped=stamped)
+        columns = self._columns(batch, pending.clock_us, counted, stamped=stamped)
         if columns is None or not self._order_is_irrelevant(columns):
             return None
         sliced = [(column, self._slices(column)) for column in columns]
@@ -137,7 +137,7 @@ class ByColumn:
         return high_us, stamped and bool(highs_us)
 
     def _columns(
-        self, batch: Batch, now_us: int, counted: Counter[str], *, stamped: bool
+        self, batch: Batch, clock_us: int, counted: Counter[str], *, stamped: bool
     ) -> list[EventColumns] | None:
         """Return the readings that may be accepted, by event; None if they must go one by one."""
         names, whole = batch.names, (batch.times_us, batch.values, batch.tags)
@@ -152,10 +152,12 @@ class ByColumn:
             part = whole if alone else _kept([other == name for other in names], *whole)
             times_us, values, tags, read = self._quantised(route, part, counted)
             if stamped:
-                first_us = self._progress.next_stamp_us(now_us)
+                first_us = batch.came_us
+                if first_us is None:
+                    first_us = self._progress.next_stamp_us(clock_us)
                 times_us = range(first_us, first_us + len(values))
             column = EventColumns(route, times_us, values, tags, read)
-            columns.append(column if stamped else self._in_time(column, now_us, counted))
+            columns.append(column if stamped else self._in_time(column, clock_us, counted))
         return [column for column in columns if len(column)]
 
     def _are_apart(self, routes: list[Route], *, stamped: bool) -> bool:
@@ -179,9 +181,9 @@ class ByColumn:
             times_us, values, tags, read = _kept(fit, times_us, values, tags, read)
         return times_us, values, tags, read
 
-    def _in_time(self, column: EventColumns, now_us: int, counted: Counter[str]) -> EventColumns:
+    def _in_time(self, column: EventColumns, clock_us: int, counted: Counter[str]) -> EventColumns:
         """Return the columns without what is too late or in the future."""
-        floor_us, last_us = self._progress.floor_us, now_us + self._settings.max_skew_us
+        floor_us, last_us = self._progress.floor_us, clock_us + self._settings.max_skew_us
         by_time = column.by_time[0]
         if not by_time or (floor_us <= by_time[0] and by_time[-1] <= last_us):
             return column
@@ -284,7 +286,7 @@ class ByColumn:
         times_us, _ = column.by_time
         for variable in column.route.collecting:
             pending.updates.extend(variable.name, "", column.values, column.times_us)
-        first_us = progress.next_stamp_us(pending.now_us)
+        first_us = progress.next_stamp_us(pending.clock_us)
         progress.stamp_us = first_us + len(column) - 1
         progress.reach(times_us[-1])
         pending.accepted += len(column)

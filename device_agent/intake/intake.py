@@ -19,7 +19,7 @@ from device_agent.intake.by_column import ByColumn
 from device_agent.intake.identities import Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
-from device_agent.intake.progress import IntakeProgress, SourceProgress
+from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress, SourceProgress
 from device_agent.intake.routes import Route, first_us
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part
@@ -59,6 +59,7 @@ class Intake(Part):
         identities: which readings are known.
         sources: how far each source has been read.
         progress: how far the readings have come.
+        held_since_us: when the first reading came that is held for the next commit; None: none is.
         column_least: batches of fewer readings are taken one by one.
     """
 
@@ -68,12 +69,14 @@ class Intake(Part):
         self, agent: Agent, restored: Restored, panes: Panes, variables: Variables
     ) -> None:
         plan, settings = agent.plan, agent.settings
+        self._clock = agent.clock
         self._panes, self._variables, self._counters = panes, variables, agent.counters
         self._max_skew_us = settings.max_skew_us
         self.sources = SourceProgress(restored.sources, settings.lateness_us)
         first = first_us(window.span_us for window in plan.windows.values())
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
+        self.held_since_us: int | None = None
         self.identities = Identities(restored.last_blocks)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
@@ -86,6 +89,8 @@ class Intake(Part):
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
         """Return what must be in memory before the batch is handled, and is in the store alone."""
+        if self._clock.holds_back and batch.came_us is None:
+            return NOTHING
         evicted = self._panes.evicted_us // BLOCK_US
         if len(batch.times_us) == 1 and self._is_near(batch, evicted):
             return NOTHING
@@ -111,14 +116,17 @@ class Intake(Part):
 
     def _places(self, batch: Batch, now_us: int) -> Iterable[tuple[str, str, int]]:
         """Return event, tags and block of the readings of a batch, in the order they come in."""
-        first_us, last_us = self.progress.floor_us, now_us + self._max_skew_us
+        clock_us = self._clock.time_us(now_us)
+        first_us, last_us = self.progress.floor_us, clock_us + self._max_skew_us
         if batch.is_uniform and batch.has_own_times:
             name, text = batch.names[0], self._text_of(batch.tags[0])
             first, last = first_us // BLOCK_US, last_us // BLOCK_US
             known = name in self._routes
             numbers = block_numbers(cast("list[int]", batch.times_us))
             return [(name, text, n) for n in numbers if known and first <= n <= last]
-        stamp_us = self.progress.next_stamp_us(now_us)
+        stamp_us = batch.came_us
+        if stamp_us is None:
+            stamp_us = self.progress.next_stamp_us(clock_us)
         where: dict[tuple[str, str, int], None] = {}
         for name, time_us, tags in zip(batch.names, batch.times_us, batch.tags, strict=True):
             if time_us is None:
@@ -142,7 +150,9 @@ class Intake(Part):
         if by_column and self._pending.builders:
             self.join()  # whole columns are checked against the panes as they are
         pending = self._pending
-        pending.now_us = now_us
+        pending.now_us, pending.clock_us = now_us, self._clock.time_us(now_us)
+        if pending.clock_us + STAMP_AHEAD_US < self.progress.stamp_us:
+            self._heal(pending.clock_us)
         for reason, count in batch.refused.items():
             pending.refuse(reason, count)
         accepted = self._by_column.accept(batch, pending) if by_column else None
@@ -153,7 +163,12 @@ class Intake(Part):
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which no source has more; None while that is unknown."""
-        return self.sources.low_us(now_us, self._end_us())
+        if self._clock.holds_back:
+            return None
+        if self.held_since_us is not None:
+            now_us = min(now_us, self.held_since_us)  # they get their time when they are taken in
+        clock_us = self._clock.time_us(now_us)
+        return self.sources.low_us(clock_us, self._end_us(), self._max_skew_us)
 
     def _end_us(self) -> int | None:
         """Return what a finished source promises: the end of the last window that has a reading.
@@ -186,9 +201,21 @@ class Intake(Part):
             self._panes.advance(self.progress.high_us)
             changes.facts.add(self.progress.facts())
 
-    def tick(self, _now_us: int) -> None:
+    def tick(self, now_us: int) -> None:
         """Join, so that the parts after this one see every reading."""
         self.join()
+        if self._clock.trusted:
+            self._heal(self._clock.time_us(now_us))
+
+    def _heal(self, clock_us: int) -> None:
+        """Come back where the clock was ahead, and has gone back."""
+        if self.progress.heal(clock_us, self._max_skew_us):
+            self._panes.set_back(clock_us + self._max_skew_us)
+            self._changes.facts.add(self.progress.facts())
+
+    def prunable_us(self) -> int | None:
+        """Return below which time the store may forget; None while no clock is trusted."""
+        return self.progress.floor_us if self._clock.trusted else None
 
     def take_changes(self) -> Changes | None:
         """Join, and return identities, readings, progress and sources; panes give their own."""

@@ -14,7 +14,7 @@ from device_agent.changes import ReadingRow
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
-from device_agent.intake.progress import IntakeProgress
+from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
 from device_agent.state.counters import error_text
@@ -56,7 +56,7 @@ class OneByOne:
         Returns:
             The greatest own time that was accepted, and whether readings were stamped.
         """
-        high_us, stamped = None, False
+        high_us, stamped, came_us = None, False, batch.came_us
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
             try:
@@ -64,11 +64,12 @@ class OneByOne:
             except (KeyError, Refused) as error:
                 pending.refuse("unknown event" if isinstance(error, KeyError) else str(error))
                 continue
-            time_us = self._accept_one(pending, name, own_us, tags, quantised)
+            time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
             if time_us is None:
                 continue
             if own_us is None:
                 stamped = True
+                came_us = None if came_us is None else came_us + 1
             elif high_us is None or own_us > high_us:
                 high_us = own_us
             if self._keep_readings:
@@ -82,18 +83,21 @@ class OneByOne:
         pending: PendingBatch,
         name: str,
         own_us: int | None,
+        came_us: int | None,
         tags: Mapping[str, str],
         quantised: int,
     ) -> int | None:
         """Accept a reading and return its time, or count why not and return None."""
-        progress, block = self._progress, None
-        stamp_us = max(pending.now_us, progress.stamp_us + 1)
-        time_us = stamp_us if own_us is None else own_us
+        progress, block, clock_us = self._progress, None, pending.clock_us
+        next_us = progress.stamp_us + 1
+        stamp_us = next_us if clock_us <= next_us <= clock_us + STAMP_AHEAD_US else clock_us
+        placed_us = stamp_us if came_us is None else came_us
+        time_us = placed_us if own_us is None else own_us
         if time_us < progress.floor_us:
             pending.counted["too_late"] += 1
             return None
         if own_us is not None:
-            if own_us > pending.now_us + self._max_skew_us:
+            if own_us > clock_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None
             block = self._identities.at(name, self._text_of(tags) if tags else "", own_us)

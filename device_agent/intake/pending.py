@@ -89,7 +89,8 @@ class PendingBatch:
 
     Attributes:
         accepted: how many readings.
-        now_us: when the last batch came.
+        now_us: when the last batch came, by the driver's clock: timers go by it.
+        clock_us: what time it was then: readings go by it.
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
         builders: (stream, key, pane start) -> samples of that pane entry.
@@ -98,6 +99,7 @@ class PendingBatch:
 
     accepted: int = 0
     now_us: int = NO_TIME
+    clock_us: int = NO_TIME
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
     builders: dict[tuple[int, str, int], PaneBuilder] = field(default_factory=dict)

@@ -8,11 +8,14 @@ from device_agent.intake.batch import Batch
 
 NO_TIME = -(2**62)
 """Before every time."""
+STAMP_AHEAD_US = 1_000_000
+"""Microseconds that an acceptance stamp may be ahead of the clock: readings that come at once are
+told apart by microseconds, and a clock that is set back by less changes nothing."""
 _UNREAD = SourceRow()
 
 
 class IntakeProgress:
-    """Four times; each of them only rises.
+    """Times that rise, and come back only with a clock that was ahead.
 
     Args:
         retain_us: how much older than the newest reading a reading may be.
@@ -24,20 +27,43 @@ class IntakeProgress:
         floor_us: readings below it are refused.
         high_us: greatest accepted reading time; None before the first.
         promised_us: the greatest low watermark that was published.
+        pruned_us: what lies wholly below it has left the store: the floor never goes below it.
     """
 
-    __slots__ = ("_retain_us", "floor_us", "high_us", "promised_us", "stamp_us")
+    __slots__ = ("_retain_us", "floor_us", "high_us", "promised_us", "pruned_us", "stamp_us")
 
     def __init__(self, retain_us: int, first_us: int, facts: Facts) -> None:
         self._retain_us = retain_us
         self.stamp_us = NO_TIME if facts.stamp_us is None else facts.stamp_us
         self.floor_us = first_us if facts.floor_us is None else facts.floor_us
         self.promised_us = NO_TIME if facts.promised_us is None else facts.promised_us
+        self.pruned_us = first_us if facts.pruned_us is None else facts.pruned_us
         self.high_us = facts.high_us
 
     def next_stamp_us(self, now_us: int) -> int:
-        """Return when the next reading will have been accepted."""
-        return max(now_us, self.stamp_us + 1)
+        """Return when the next reading will have been accepted, by the clock of now."""
+        next_us = self.stamp_us + 1
+        return next_us if now_us <= next_us <= now_us + STAMP_AHEAD_US else now_us
+
+    def heal(self, now_us: int, max_skew_us: int) -> bool:
+        """Come back where a clock that was ahead has gone back; return whether that was so.
+
+        Args:
+            now_us: the time, trusted.
+            max_skew_us: how far ahead of it a reading may be.
+        """
+        last_us = now_us + max_skew_us
+        floor_us = max(self.pruned_us, last_us - self._retain_us)
+        ahead = self.high_us is not None and self.high_us > last_us
+        if not ahead and self.floor_us <= floor_us and self.stamp_us <= now_us + STAMP_AHEAD_US:
+            return False
+        self.stamp_us = min(self.stamp_us, now_us + STAMP_AHEAD_US)
+        self.promised_us = min(self.promised_us, last_us)
+        if ahead:
+            self.high_us = now_us
+            self.floor_us = max(self.pruned_us, min(self.floor_us, now_us - self._retain_us))
+        self.floor_us = min(self.floor_us, floor_us)
+        return True
 
     def reach(self, time_us: int) -> None:
         """Note the time of an accepted reading."""
@@ -91,6 +117,10 @@ class SourceProgress:
         if after != before:
             self._changed[batch.source] = after
 
+    def row(self, source: str) -> SourceRow:
+        """Return how far a source was read."""
+        return self._rows.get(source, _UNREAD)
+
     def take_changed(self) -> dict[str, SourceRow]:
         """Return the sources that were read further since the last time."""
         taken, self._changed = self._changed, {}
@@ -102,20 +132,27 @@ class SourceProgress:
         rows = [self._rows[name] for name in self._live]
         return self.stopped or (bool(rows) and all(row.done for row in rows))
 
-    def low_us(self, now_us: int, end_us: int | None) -> int | None:
+    def low_us(self, now_us: int, end_us: int | None, max_skew_us: int = 0) -> int | None:
         """Return the time before which no source has more; None while that is unknown.
 
         Args:
             now_us: the time.
+            max_skew_us: a source that has come further ahead of it did so by a wrong clock.
             end_us: what a finished source promises; None: nothing, as nothing was ever read.
         """
-        lows_us = [self._low_us(self._rows[name], now_us, end_us) for name in self._live]
+        lows_us = [
+            self._low_us(self._rows[name], now_us, end_us, max_skew_us) for name in self._live
+        ]
         known_us = [low_us for low_us in lows_us if low_us is not None]
         return min(known_us) if known_us and len(known_us) == len(lows_us) else None
 
-    def _low_us(self, row: SourceRow, now_us: int, end_us: int | None) -> int | None:
+    def _low_us(
+        self, row: SourceRow, now_us: int, end_us: int | None, max_skew_us: int
+    ) -> int | None:
         if row.done or self.stopped:
             return end_us
         seen = [] if row.high_us is None else [row.high_us]
+        if seen and seen[0] > now_us + max_skew_us:
+            seen = [now_us]
         seen += [now_us] if row.stamped else []
         return min(seen) - self._lateness_us if seen else None

@@ -1,5 +1,7 @@
-"""Panes: partials of windows, and their way to the lake.
+"""Panes: partials of windows, and their way to the sinks.
 
 - `panes`: the entries in memory; `cache`: which of them, and which are in the store alone
-- `flights`: numbered frames on their way; `delivery`: what is sent, and what has landed
+- `sinks`: who holds panes and acknowledges them; `flights`: frames on their way to one of them
+- `sender`: what leaves, and when; `delivery`: what has landed, and where
+- `standing`: how things stand, for people
 """

@@ -1,33 +1,31 @@
-"""Pane entries on their way to the lake: dirty until a frame that holds them has landed.
+"""Pane entries on their way to the sinks: dirty for each until it has acknowledged their seq.
 
-Due entries leave in frames of bounded size, oldest first, a few frames at a time. An entry is clean
-once a frame with its present seq is acknowledged (`flights`). Acknowledgements name their lake:
-under another lake, everything is sent again.
+They leave in frames that reach all sinks (`device_agent.panes.sender`). An acknowledgement names
+entries: those that are taken are clean for the sink, and those that are not stay dirty, are sent
+again ever less often, and hold nothing else. It counts whenever it comes, and whether the entry is
+in memory or in the store alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from random import Random
+from itertools import chain
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.changes import Changes, PaneId
-from device_agent.facts import Facts
+from device_agent.changes import Changes, EntryKey, StoreWide
 from device_agent.panes.cache import PaneCache
-from device_agent.panes.flights import Flights
-from device_agent.panes.panes import Panes
+from device_agent.panes.panes import NEVER_US, Panes
+from device_agent.panes.sender import PaneSender
+from device_agent.panes.sinks import Sink, Sinks
+from device_agent.panes.standing import standing
 from device_agent.parts import Handler, Part, Publication
-from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import AckFrame, PaneFrame
-from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
-
-FRAME_BYTES = 16_384
-"""Bytes of a frame, at most, unless one entry is larger: some hundred entries, and a second on the
-slowest link that is of use (128 kbit/s)."""
+from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.sinks import SinkLow, store_tag
 
 
 class PaneDelivery(Part):
-    """Sends dirty pane entries until they have landed.
+    """Sends dirty pane entries until they have landed in every sink.
 
     Args:
         agent: what all parts share.
@@ -37,8 +35,7 @@ class PaneDelivery(Part):
     Attributes:
         memory: the entries in memory.
         cache: chooses which entries are in memory.
-        flights: the frames that are not acknowledged.
-        lake: the lake that acknowledged last; None before the first acknowledgement.
+        sinks: to which they are delivered.
     """
 
     name = "panes"
@@ -46,109 +43,131 @@ class PaneDelivery(Part):
     def __init__(self, agent: Agent, panes: Panes, is_finished: Callable[[], bool]) -> None:
         self._agent = agent
         self.memory = panes
-        self.flights = Flights(Random(agent.replica.nonce))
+        self.sinks = Sinks(agent.facts.sinks, agent.settings.retain_us, agent.counters)
+        panes.bits = self.sinks.bits
+        self.cache = PaneCache(panes, self._is_in_flight)
         self._is_finished = is_finished
-        self._facts = Facts()
-        self.lake = agent.facts.lake
-        self.cache = PaneCache(panes, lambda pane: self.flights.seq_of(pane) is not None)
+        self._sender = PaneSender(agent, panes, self.sinks)
+        streams = tuple(sorted(panes.streams))
+        self._new_streams = None if streams == agent.facts.streams else streams
+
+    def _is_in_flight(self, entry: EntryKey) -> bool:
+        return any(sink.flights.holds(entry) for sink in self.sinks)
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
-        return {AckFrame: self.acknowledged}
+        return {AckFrame: self.acknowledged, MemberFrame: self._admitted}
 
-    def acknowledged(self, frame: AckFrame, _now_us: int) -> None:
-        """Take note of frames that have landed."""
+    def acknowledged(self, frame: AckFrame, now_us: int) -> None:
+        """Take note of what a sink has taken, and of what it has not."""
         if frame.about != self._agent.replica.device:
             return
-        if frame.lake != self.lake:
-            if self.lake is not None:
-                self._send_all_again()
-            self.lake = self._facts.lake = frame.lake
-        if frame.addressee.nonce == self._agent.replica.nonce:
-            for pane, seq in self.flights.acknowledge(frame.numbers):
-                self.memory.landed(pane, seq)
+        sink = self.sinks.hear(frame)
+        dirtied = self.sinks.take_dirtied()
+        if dirtied:
+            self._change_bits(dirtied)
+        if sink is None:
+            return
+        if sink.is_new_speaker(frame.sender.nonce):
+            self._send_all_again()
+        sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)])
+        for seqs in frame.taken:
+            self._taken(sink, seqs)
+        for reason, seqs in frame.not_taken:
+            self._not_taken(sink, reason, seqs, now_us)
+
+    def _admitted(self, frame: MemberFrame, _now_us: int) -> None:
+        """Let what was refused be due where this device is told that it counts again."""
+        if frame.about == self._agent.replica.device and not frame.retired:
+            self._send_all_again()
 
     def _send_all_again(self) -> None:
-        """Send every entry, in memory and in the store, to a lake that has none of them."""
-        self.flights.forget()
-        self.memory.all_dirty()
+        """Let everything be due that is not in flight: who answers now may take it."""
+        self.memory.send_again(
+            [pane for pane in self.memory.dirty if not self._is_in_flight(self.memory.key(pane))]
+        )
+        self.cache.sweep_again()
+
+    def _taken(self, sink: Sink, seqs: Seqs) -> None:
+        here = self.memory.named(seqs)
+        landed = self.memory.landed(here, sink.bit)
+        self._tell_store(StoreWide(sink.bit, 0, seqs), landed)
+        self.cache.landed(landed)
+
+    def _not_taken(self, sink: Sink, reason: int, seqs: Seqs, now_us: int) -> None:
+        here = self.memory.named(seqs)
+        for pane in here:
+            due_us = self._sender.refused_due_us(pane, now_us)
+            self.memory.refused(pane, sink.bit, reason, due_us)
+        self._tell_store(StoreWide(sink.bit, reason, seqs), len(here))
+        self.cache.landed(0)
+
+    def _tell_store(self, answer: StoreWide, found: int) -> None:
+        """Note what was said of entries that are in the store alone, if there may be some."""
+        if not self.cache.is_complete and found < answer.seqs.total():
+            self.sinks.answer(answer)
+
+    def _change_bits(self, dirtied: int) -> None:
+        """Deliver to the sinks that are known now, and everything to some of them."""
+        self.memory.change_bits(self.sinks.bits, dirtied)
         self.cache.ask_again()
 
+    def tick(self, now_us: int) -> None:
+        if self.sinks.tick(now_us):
+            self._change_bits(0)
+
     def connected(self, _now_us: int) -> None:
-        """Send everything that is not acknowledged again: the broker may have lost it."""
-        self.memory.send_again(self.flights.abandon_all())
+        """Send what was in flight again: the broker may have lost it."""
+        lost = set(chain.from_iterable([sink.flights.abandon_all() for sink in self.sinks]))
+        self.memory.send_again([p for p in self.memory.dirty if self.memory.key(p) in lost])
 
     def unsent(self, publication: Publication) -> None:
         if publication.pane_frame:
-            self.memory.send_again(self.flights.cancel(publication.pane_frame))
+            self._sender.take_back(publication.pane_frame)
 
     def succeed(self) -> None:
         self.memory.seq = 0  # all entries of the replica before it are frozen
 
     def take_changes(self) -> Changes | None:
-        """Return the entries that changed, and the lake if it did."""
-        changes = self.memory.take_changes()
-        if self._facts:
+        """Return the entries that changed, and the sinks if they did."""
+        changes, panes = self.sinks.take_changes(), self.memory.take_changes()
+        if self._new_streams is not None:
             changes = changes or Changes()
-            changes.facts, self._facts = self._facts, Facts()
+            changes.facts.streams, self._new_streams = self._new_streams, None
+        if changes is None or panes is None:
+            return changes or panes
+        changes.add(panes)
         return changes
+
+    def take_notes(self) -> Changes | None:
+        return self.sinks.take_notes()
 
     def committed(self) -> None:
         self.cache.evict()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        """Yield frames of due entries, oldest first, while few are in flight."""
-        for frame in self._frames(now_us):
+        """Yield frames of due entries while few are in flight for some sink that waits for them."""
+        for frame in self._sender.frames(now_us, everything=self._is_finished()):
             yield Publication.of(frame, self._agent.topics)
 
-    def _frames(self, now_us: int) -> Iterator[PaneFrame]:
-        panes, flights = self.memory, self.flights
-        panes.send_again(flights.abandon_late(now_us))
-        if flights.full or not panes.dirty:
-            return
-        due = panes.due(now_us, everything=self._is_finished())
-        due = [pane for pane in due if flights.seq_of(pane) != panes.entries[pane].seq]
-        while due and not flights.full:
-            together, due = self._split(due)
-            yield self._frame(together, now_us)
+    def lows(self, source_us: int | None) -> tuple[SinkLow, ...]:
+        """Return what may be promised to each sink.
 
-    def _split(self, due: list[PaneId]) -> tuple[list[PaneId], list[PaneId]]:
-        """Split off as many entries as surely fit into one frame; at least one."""
-        size = FRAME_OVERHEAD_BYTES
-        groups: set[tuple[int, int, int]] = set()
-        for index, pane in enumerate(due):
-            group = (pane.stream, pane.incarnation, pane.nonce)
-            partial = self.memory.entries[pane].partial
-            binary = sum([len(part) for part in partial if isinstance(part, bytes)])
-            size += entry_bytes(pane.key, len(partial), binary)
-            size += 0 if group in groups else BLOCK_OVERHEAD_BYTES
-            groups.add(group)
-            if index and size > FRAME_BYTES:
-                return due[:index], due[index:]
-        return due, []
+        A low watermark is at most the start of the oldest pane that has not landed there, so it
+        goes back where a late reading came or another store must be filled.
 
-    def _frame(self, panes: list[PaneId], now_us: int) -> PaneFrame:
-        """Return a frame of these entries, which is then in flight."""
-        groups: dict[tuple[int, int, int], list[PaneId]] = {}
-        for pane in panes:
-            groups.setdefault((pane.stream, pane.incarnation, pane.nonce), []).append(pane)
-        blocks = tuple([self._block(*group, members) for group, members in groups.items()])
-        self.memory.was_sent(panes, now_us)
-        sent = [(pane, self.memory.entries[pane].seq) for pane in panes]
-        return PaneFrame(self._agent.replica, self.flights.launch(sent, now_us), blocks)
-
-    def _block(self, stream: int, incarnation: int, nonce: int, panes: list[PaneId]) -> PaneEntries:
-        entries = [self.memory.entries[pane] for pane in panes]
-        return PaneEntries(
-            stream,
-            entries[0].end_us - panes[0].pane_us,
-            incarnation,
-            nonce,
-            tuple(zip(*[entry.partial for entry in entries], strict=True)),
-            tuple([pane.key for pane in panes]),
-            tuple([pane.pane_us for pane in panes]),
-            tuple([entry.seq for entry in entries]),
-        )
+        Args:
+            source_us: the time before which no source has more; None while that is unknown.
+        """
+        lows: list[SinkLow] = []
+        for sink in self.sinks:
+            oldest_us, low_us = self.cache.oldest_dirty_us(sink.bit), source_us
+            if source_us is not None and oldest_us is not None:
+                low_us = None if oldest_us == NEVER_US else min(source_us, oldest_us)
+            lows.append(SinkLow(sink.name, store_tag(sink.store), low_us))
+        return tuple(lows)
 
     def report(self) -> dict[str, Any]:
-        return {"dirty": len(self.memory.dirty)}
+        known = standing(self.sinks.rows(), self.cache.waiting(), self.memory.streams)
+        contested = [sink.name for sink in self.sinks if sink.contested_us]
+        return {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}

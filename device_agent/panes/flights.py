@@ -1,35 +1,31 @@
-"""Numbered frames in flight: each is acknowledged, or abandoned after a time-out.
+"""Frames on their way to one sink: each is answered, or given up after a time-out.
 
-Frames have numbers 1, 2, .. per replica, and at most `IN_FLIGHT` of them wait for their
-acknowledgement. An abandoned frame's entries are sent again in another frame; its acknowledgement
-still counts if it comes late. Lost frames, lost acknowledgements, full queues and broker crashes
-are all healed by this.
+A frame is in flight until the sink has answered for all its entries, and only a few are at a time.
+One that is given up makes room for the next: its entries are sent again in another frame, and its
+acknowledgement still counts if it comes late, because it names entries and not the frame. So
+nothing is remembered of it. Lost frames, lost acknowledgements, full queues and broker crashes are
+all healed by this, and however late answers come, every time-out lets other entries leave.
 """
 
-from collections.abc import Iterable
-from random import Random
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from device_agent.changes import PaneId
+from device_agent.changes import EntryKey
+from lasp_edge.protocol.acks import Seqs
 
 IN_FLIGHT = 4
-"""Frames that wait for their acknowledgement at the same time, at most: 4 * 16 KiB on the way."""
-KEPT_ABANDONED = 2 * IN_FLIGHT
-"""Abandoned frames that are remembered, so that a late acknowledgement still counts: the frames of
-two time-outs."""
+"""Frames that wait for a sink's answer at the same time, at most: 4 * 16 KiB on the way. After
+each time-out without any answer it is one less, down to one: nobody may be there."""
 FIRST_TIMEOUT_US = 5_000_000
-"""Microseconds until a frame is abandoned: five commits of a lander, which acknowledges each."""
+"""Microseconds until a frame is given up: five commits of a lander, which acknowledges each."""
 LAST_TIMEOUT_US = 120_000_000
 """Microseconds, after repeated doubling: a lander that comes back is used within two minutes."""
 
-Sent = list[tuple[PaneId, int]]
-"""The entries of a frame, each with the seq that it had."""
-
 
 class _Flight(NamedTuple):
-    """A frame that is not acknowledged yet."""
+    """A frame that is not answered yet."""
 
-    entries: Sent
+    waiting: set[EntryKey]
     sent_us: int
     due_us: int
 
@@ -39,88 +35,63 @@ class _Flight(NamedTuple):
 
 
 class Flights:
-    """The frames that this replica has sent and that are not acknowledged.
+    """The frames that one sink has not answered yet."""
 
-    Args:
-        jitter: spreads time-outs; seeded by the caller.
-    """
-
-    def __init__(self, jitter: Random) -> None:
-        self._jitter = jitter
+    def __init__(self) -> None:
         self._flights: dict[int, _Flight] = {}
-        self._abandoned: dict[int, _Flight] = {}
-        self._seqs: dict[PaneId, int] = {}
-        self._number = 0
         self._misses = 0
 
     @property
     def count(self) -> int:
-        """How many frames wait for their acknowledgement."""
+        """How many frames wait for their answer."""
         return len(self._flights)
 
     @property
     def full(self) -> bool:
-        """Whether no frame may leave before one is acknowledged or abandoned."""
-        return len(self._flights) >= IN_FLIGHT
+        """Whether no frame may leave for this sink before one is answered or given up."""
+        return len(self._flights) >= max(1, IN_FLIGHT - self._misses)
 
-    @property
-    def abandoned(self) -> int:
-        """How many abandoned frames are remembered."""
-        return len(self._abandoned)
+    def holds(self, entry: EntryKey) -> bool:
+        """Return whether an entry is in flight."""
+        return any(entry in flight.waiting for flight in self._flights.values())
 
-    def seq_of(self, pane: PaneId) -> int | None:
-        """Return the seq of an entry that is in flight; None where it is not."""
-        return self._seqs.get(pane)
-
-    def launch(self, entries: Sent, now_us: int) -> int:
-        """Note that a frame leaves; return its number."""
-        self._number += 1
+    def launch(self, number: int, entries: Iterable[EntryKey], now_us: int, jitter: float) -> None:
+        """Note that a frame leaves; `jitter` is a factor of its time-out."""
         timeout_us = min(FIRST_TIMEOUT_US << min(self._misses, 10), LAST_TIMEOUT_US)
-        due_us = now_us + round(timeout_us * self._jitter.uniform(0.75, 1.25))
-        self._flights[self._number] = _Flight(entries, now_us, due_us)
-        self._seqs.update(entries)
-        return self._number
+        due_us = now_us + round(timeout_us * jitter)
+        self._flights[number] = _Flight(set(entries), now_us, due_us)
 
-    def acknowledge(self, numbers: Iterable[int]) -> Sent:
-        """Take note that these frames have landed; return their entries."""
-        landed: Sent = []
-        for number in numbers:
-            flight = self._flights.pop(number, None) or self._abandoned.pop(number, None)
-            if flight:
-                self._misses = 0
-                self._free(flight)
-                landed += flight.entries
-        return landed
+    def answer(self, named: Collection[Seqs]) -> None:
+        """Take note that the sink has answered for these entries."""
+        by_replica: dict[tuple[int, int], list[Seqs]] = {}
+        for seqs in named:
+            by_replica.setdefault((seqs.incarnation, seqs.nonce), []).append(seqs)
+        if by_replica:
+            self._misses = 0
+        for number, flight in list(self._flights.items()):
+            waiting = flight.waiting
+            waiting -= {
+                entry
+                for entry in waiting
+                if any(entry.seq in seqs for seqs in by_replica.get(entry[:2], ()))
+            }
+            if not waiting:
+                del self._flights[number]
 
-    def cancel(self, number: int) -> list[PaneId]:
-        """Take note that a frame did not leave; return the entries that are free again."""
-        flight = self._flights.pop(number, None)
-        return self._free(flight) if flight else []
+    def cancel(self, number: int) -> None:
+        """Take note that a frame did not leave."""
+        self._flights.pop(number, None)
 
-    def abandon_late(self, now_us: int) -> list[PaneId]:
-        """Abandon the frames whose time-out is over; return the entries that are free again."""
+    def abandon_late(self, now_us: int) -> None:
+        """Give up the frames whose time-out is over."""
         late = [number for number, flight in self._flights.items() if flight.is_late(now_us)]
+        for number in late:
+            del self._flights[number]
         self._misses += bool(late)
-        return [pane for number in late for pane in self._abandon(number)]
 
-    def abandon_all(self) -> list[PaneId]:
-        """Abandon all frames; return the entries that are free again."""
-        return [pane for number in list(self._flights) for pane in self._abandon(number)]
-
-    def forget(self) -> None:
-        """Forget all frames: late acknowledgements count no more."""
-        self.abandon_all()
-        self._abandoned.clear()
-
-    def _abandon(self, number: int) -> list[PaneId]:
-        flight = self._abandoned[number] = self._flights.pop(number)
-        if len(self._abandoned) > KEPT_ABANDONED:
-            del self._abandoned[next(iter(self._abandoned))]
-        return self._free(flight)
-
-    def _free(self, flight: _Flight) -> list[PaneId]:
-        """Return the entries of a frame that are in flight in no newer one."""
-        freed = [pane for pane, seq in flight.entries if self._seqs.get(pane) == seq]
-        for pane in freed:
-            del self._seqs[pane]
-        return freed
+    def abandon_all(self) -> set[EntryKey]:
+        """Give up all frames; return their entries that were not answered."""
+        entries = {entry for flight in self._flights.values() for entry in flight.waiting}
+        self._flights.clear()
+        self._misses = 0
+        return entries

@@ -1,28 +1,27 @@
 """Pane entries in memory: the partials of the windows' panes, one for each replica of this device.
 
 An entry belongs to one replica. Entries of the present replica grow. Entries of earlier replicas
-are frozen: they are sent again unchanged until they are acknowledged, and never continued. An entry
-that has changed is dirty until its present seq has landed.
-
-A dirty entry is due when its pane is over, or `PATIENCE_US` after it changed or was sent, so that a
-slowly filling pane does not travel with every reading.
+are frozen: they are sent again unchanged until they are acknowledged, and never continued, also
+where the program of today has no such window. An entry is dirty for each sink in which its present
+seq has not landed (`device_agent.panes.sinks`).
 
 Memory is a cache of the store: entries that end at or before `evicted_us` may be in the store alone
 and are restored before they are continued (`device_agent.panes.cache`).
 """
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.changes import Changes, PaneId, PaneRow
-from device_agent.clock import is_time
+from device_agent.changes import Changes, EntryKey, PaneId, PaneRow, refusal, waits_for
 from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.acks import Seqs
 
 PATIENCE_US = 10_000_000
-"""Microseconds until a dirty entry is due though its pane is not over: ten publishing intervals."""
+"""Microseconds until a dirty entry is due though its pane is not over: ten publishing intervals, so
+that a slowly filling pane does not travel with every reading."""
 NEVER_US = -(2**62)
 """Before every time."""
 
@@ -33,17 +32,23 @@ _pane_row: Callable[[Iterable[Any]], PaneRow] = functools.partial(tuple.__new__,
 
 
 class PaneEntry:
-    """A pane entry in memory, see `PaneRow`; dirty, it is due at `due_us` at the latest."""
+    """A pane entry in memory, see `PaneRow`.
 
-    __slots__ = ("dirty", "due_us", "end_us", "partial", "seq")
+    Attributes:
+        due_us: dirty, it is due at this time at the latest.
+        tries: how often it was sent with its present seq.
+    """
+
+    __slots__ = ("dirty", "due_us", "end_us", "partial", "refused", "seq", "tries")
 
     def __init__(self, row: PaneRow, due_us: int) -> None:
-        self.seq, self.end_us, self.partial, self.dirty = row
+        self.seq, self.end_us, self.partial, self.dirty, self.refused = row
         self.due_us = due_us
+        self.tries = 0
 
     def row(self) -> PaneRow:
         """Return it as it is stored."""
-        return PaneRow(self.seq, self.end_us, self.partial, self.dirty)
+        return PaneRow(self.seq, self.end_us, self.partial, self.dirty, self.refused)
 
 
 class Panes:
@@ -54,8 +59,10 @@ class Panes:
 
     Attributes:
         entries: the entries.
-        dirty: the ids of those that are dirty.
+        dirty: the ids of those that are dirty for a sink.
+        bits: of all sinks: for them, an entry that changes is dirty.
         seq: the newest seq that this replica gave to an entry; 0 before the first.
+        high_us: how far the readings' own time has come: panes that end before are over.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
     """
 
@@ -64,15 +71,16 @@ class Panes:
         self._windows = {window.stream: window for window in agent.plan.windows.values()}
         self.entries: dict[PaneId, PaneEntry] = {}
         self.dirty: set[PaneId] = set()
+        self.bits = 0
         self.seq = 0
         self.evicted_us = NEVER_US
-        self._high_us = NEVER_US
+        self.high_us = NEVER_US
         self._changes = Changes()
 
     @property
-    def streams(self) -> tuple[int, ...]:
-        """The streams of the program: entries of others stay in the store."""
-        return tuple(sorted(self._windows))
+    def streams(self) -> Collection[int]:
+        """The streams of the program; frozen entries may be of others, of a former program."""
+        return self._windows.keys()
 
     def own(self, stream: int, key: str, pane_us: int) -> PaneId:
         """Return the id of this replica's entry."""
@@ -101,85 +109,116 @@ class Panes:
         entry = self.entries.get(pane)
         self.seq += 1
         if entry is None:
-            row = PaneRow(self.seq, pane.pane_us + window.span_us, partial, dirty=True)
+            row = PaneRow(self.seq, pane.pane_us + window.span_us, partial, self.bits)
             entry = self.entries[pane] = PaneEntry(row, now_us + PATIENCE_US)
         else:
             entry.seq, entry.partial = self.seq, window.fold.combine(entry.partial, partial)
-            if not entry.dirty:
-                entry.dirty, entry.due_us = True, now_us + PATIENCE_US
+            if entry.tries or not entry.dirty:
+                entry.tries, entry.due_us = 0, now_us + PATIENCE_US
+            entry.dirty, entry.refused = self.bits, 0
         self.dirty.add(pane)
         self._changes.panes[pane] = entry.row()
 
     def fold_in_column(self, panes: list[PaneId], partials: list[Partial], now_us: int) -> None:
         """Fold a partial into each of these entries of one stream: `fold_in`, by a shorter way."""
         entries, due_us, rows = self.entries, now_us + PATIENCE_US, self._changes.panes
-        span_us = self._windows[panes[0].stream].span_us
+        span_us, bits = self._windows[panes[0].stream].span_us, self.bits
         for pane, partial in zip(panes, partials, strict=True):
             if pane in entries:
                 self.fold_in(pane, partial, now_us)
             else:
                 self.seq += 1
-                row = rows[pane] = _pane_row((self.seq, pane[0] + span_us, partial, True))
+                row = rows[pane] = _pane_row((self.seq, pane[0] + span_us, partial, bits, 0))
                 entries[pane] = PaneEntry(row, due_us)
         self.dirty.update(panes)
 
     def advance(self, high_us: int) -> None:
         """Note how far the readings' own time has come: panes that are over are due."""
-        self._high_us = max(self._high_us, high_us)
+        self.high_us = max(self.high_us, high_us)
 
-    def due(self, now_us: int, *, everything: bool) -> list[PaneId]:
-        """Return the dirty entries that are due, or all that are dirty, oldest first."""
-        return sorted(
-            pane for pane in self.dirty if everything or self._is_due(self.entries[pane], now_us)
-        )
+    def set_back(self, last_us: int) -> None:
+        """Note that the readings' own time has come no further: a clock was ahead."""
+        self.high_us = min(self.high_us, last_us)
 
-    def _is_due(self, entry: PaneEntry, now_us: int) -> bool:
-        return entry.end_us <= self._high_us or is_time(now_us, entry.due_us, PATIENCE_US)
-
-    def was_sent(self, panes: Iterable[PaneId], now_us: int) -> None:
-        """Let these entries be due again when `PATIENCE_US` has passed."""
-        for pane in panes:
-            self.entries[pane].due_us = now_us + PATIENCE_US
+    def key(self, pane: PaneId) -> EntryKey:
+        """Return which version of an entry is here."""
+        return EntryKey(pane.incarnation, pane.nonce, self.entries[pane].seq)
 
     def send_again(self, panes: Iterable[PaneId]) -> None:
         """Let these entries be due at once."""
         for pane in panes:
             self.entries[pane].due_us = NEVER_US
 
-    def landed(self, pane: PaneId, seq: int) -> None:
-        """Note that an entry has landed: it is clean if it has not changed since."""
-        entry = self.entries.get(pane)
-        if entry is not None and entry.seq == seq and entry.dirty:
-            entry.dirty = False
+    def named(self, seqs: Seqs) -> list[PaneId]:
+        """Return the dirty entries here whose present seq is named."""
+        of = (seqs.incarnation, seqs.nonce)
+        entries = self.entries
+        return [pane for pane in self.dirty if pane[3:] == of and entries[pane].seq in seqs]
+
+    def landed(self, panes: Iterable[PaneId], bit: int) -> int:
+        """Note that entries have landed in a sink; return how many were dirty for it."""
+        landed = 0
+        for pane in panes:
+            entry = self.entries[pane]
+            if entry.dirty & bit:
+                landed += 1
+                entry.dirty, entry.refused = entry.dirty & ~bit, entry.refused & ~bit
+                self._changed(pane)
+        return landed
+
+    def refused(self, pane: PaneId, bit: int, reason: int, due_us: int) -> None:
+        """Note that a sink did not take an entry, and when it is due again for those like it."""
+        entry = self.entries[pane]
+        if not entry.dirty & bit:
+            return
+        after = refusal(entry.refused, bit, reason)
+        if entry.refused != after:
+            entry.refused = after
+            self._changed(pane)
+        if not waits_for(entry.dirty, after):
+            entry.due_us = due_us
+
+    def change_bits(self, bits: int, dirtied: int) -> None:
+        """Note which sinks there are, and for which of them every entry is dirty.
+
+        The caller changes the store's entries in the same way.
+        """
+        gone = self.bits & ~bits
+        self.bits = bits
+        for pane, entry in self.entries.items():
+            entry.dirty = entry.dirty & ~gone | dirtied
+            entry.refused &= ~(gone | dirtied)
+            if dirtied:
+                entry.tries, entry.due_us = 0, NEVER_US
+            self._changed(pane)
+
+    def _changed(self, pane: PaneId) -> None:
+        entry = self.entries[pane]
+        if entry.dirty:
+            self.dirty.add(pane)
+        else:
             self.dirty.discard(pane)
-            self._changes.panes[pane] = entry.row()
+        self._changes.panes[pane] = entry.row()
 
-    def all_dirty(self) -> None:
-        """Make every entry dirty again, here and in the store: the lake is another one."""
-        for entry in self.entries.values():
-            entry.dirty, entry.due_us = True, NEVER_US
-        self.dirty = set(self.entries)
-        self._changes.make_all_dirty()
-
-    def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> None:
-        """Take stored entries into memory, unless they are there."""
+    def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> int:
+        """Take stored entries into memory, unless they are there; return how many are dirty."""
+        before = len(self.dirty)
         for pane, row in rows:
             if pane not in self.entries:
                 self.entries[pane] = PaneEntry(row, NEVER_US)
                 if row.dirty:
                     self.dirty.add(pane)
+        return len(self.dirty) - before
 
-    def evict(self, panes: Iterable[PaneId]) -> set[PaneId]:
-        """Let entries go that the store holds; return those of them that are dirty."""
+    def evict(self, panes: Collection[PaneId]) -> None:
+        """Let entries go that the store holds."""
         ends_us = [self.entries.pop(pane).end_us for pane in panes]
         self.evicted_us = max([self.evicted_us, *ends_us])
-        evicted = self.dirty.intersection(panes)
-        self.dirty -= evicted
-        return evicted
+        self.dirty.difference_update(panes)
 
     def take_changes(self) -> Changes | None:
         """Return the entries that changed since the last time; None without any."""
-        if not (self._changes.panes or self._changes.all_dirty):
+        if not self._changes.panes:
             return None
         taken, self._changes = self._changes, Changes()
         return taken

@@ -32,6 +32,7 @@ class CsvRows(Rows):
         head = RecordedFile(path, 0, 0)
         first = head.read_lines(1)
         head.close()
+        self._changed = (-1, 0)
         self._columns = next(csv.reader([_text(line) for line in first]), [])
         missing = [column for column in needed if column not in self._columns]
         if missing:
@@ -75,11 +76,21 @@ class CsvRows(Rows):
     def _lines(self, now_us: int) -> Iterator[str]:
         while lines := self.read_lines(1):
             if not lines[0].endswith(b"\n"):
-                settled_us = self.changed_us() + SETTLED_US
+                settled_us = self._settled_us(now_us)
                 if settled_us > now_us:
                     self.retry_us = settled_us
                     return
             yield _text(lines[0])
+
+    def _settled_us(self, now_us: int) -> int:
+        """Return when nobody will have written to the file for long enough.
+
+        The file's time is the wall clock's, which may have been set since the agent started.
+        """
+        changed_us = self.changed_us()
+        if changed_us != self._changed[0]:
+            self._changed = changed_us, now_us
+        return min(changed_us, self._changed[1]) + SETTLED_US
 
 
 def _text(line: bytes) -> str:

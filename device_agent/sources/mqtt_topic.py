@@ -23,6 +23,8 @@ from device_agent.sources.mapping import MAPPING_OPTIONS, FieldMapping, Record, 
 from device_agent.sources.source import SourceContext, SourceKind
 from lasp_edge.link import BrokerUrl, Event, Link, Message
 
+MOST_UNACKNOWLEDGED = 16
+"""Messages of QoS 1 that may be unacknowledged: mosquitto stops at 20, others later."""
 ROWS = 2_000
 """Messages in a batch, at most: some hundred kilobytes."""
 KEEP_SESSION_S = 7 * 86_400
@@ -45,6 +47,8 @@ class MqttTopic:
         jitter: for the link.
         wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
     """
+
+    replayable = False
 
     def __init__(
         self,
@@ -93,6 +97,12 @@ class MqttTopic:
         batch = self._mapping.batch(self.name, records)
         batch.cursor = str(self._taken)
         return batch
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the broker may soon send nothing more before something is acknowledged."""
+        unconfirmed = sum([bool(message.qos) for _, message in self._unacknowledged])
+        return unconfirmed >= MOST_UNACKNOWLEDGED
 
     def due_us(self, now_us: int) -> int | None:
         if self._waiting:

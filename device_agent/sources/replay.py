@@ -79,6 +79,8 @@ class Replay(Source):
         ValueError: a finite speed without a time, or not positive.
     """
 
+    replayable = True
+
     def __init__(
         self,
         name: str,

@@ -21,9 +21,11 @@ class Source(Protocol):
 
     Attributes:
         name: stable over restarts; the cursor and the low watermark are kept under it.
+        replayable: what was not read yet can be read as well later.
     """
 
     name: str
+    replayable: bool = False
 
     def open(self, cursor: str | None) -> None:  # noqa: ARG002 - the contract
         """Begin, or resume behind the place that `cursor` stands for.
@@ -42,6 +44,11 @@ class Source(Protocol):
     def acknowledge(self, cursor: str | None) -> None:  # noqa: ARG002 - the contract
         """Take note that the batch with this cursor, and all before it, are durable."""
         return
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it gives nothing more before what it gave is acknowledged."""
+        return False
 
     def close(self) -> None:
         """Close files and connections."""

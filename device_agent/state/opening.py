@@ -3,6 +3,10 @@
 A file is sound where SQLite's own check finds nothing, the tables are those of this release, every
 row matches its seal, and the write-ahead log lost nothing but what a power cut may have torn.
 Whatever else comes is `DamagedStoreError` or an error that `is_damage` knows.
+
+Flash wears by what is written, and a commit writes whole pages. So pages are small, and the index
+of the log is in the memory of the one process that has the file open, not in a file beside it,
+which would be written with each commit, too.
 """
 
 import sqlite3
@@ -10,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from device_agent.state.damage import DamagedStoreError
+from device_agent.state.pane_table import SCHEMA as PANE_SCHEMA
 from device_agent.state.sealed import unsealed, unsealed_pane
 from lasp_edge.errors import UsageError
 
@@ -22,7 +27,8 @@ another format."""
 UNMARKED = 3
 """The newest format whose files have no application id."""
 
-_SCHEMA = """
+_SCHEMA = f"""
+{PANE_SCHEMA}
 CREATE TABLE IF NOT EXISTS replica (
     incarnation INTEGER PRIMARY KEY, nonce INTEGER NOT NULL, device TEXT NOT NULL,
     seal INTEGER NOT NULL);
@@ -36,12 +42,6 @@ CREATE TABLE IF NOT EXISTS source (
 CREATE TABLE IF NOT EXISTS identity (
     event TEXT, tags TEXT, block INTEGER, identities BLOB NOT NULL, seal INTEGER NOT NULL,
     PRIMARY KEY (event, tags, block)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pane (
-    pane_us INTEGER, stream INTEGER, key TEXT, incarnation INTEGER, nonce INTEGER,
-    seq INTEGER NOT NULL, end_us INTEGER NOT NULL, partial BLOB NOT NULL, dirty INTEGER NOT NULL,
-    seal INTEGER NOT NULL,
-    PRIMARY KEY (pane_us, stream, key, incarnation, nonce)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS pane_dirty ON pane (pane_us) WHERE dirty = 1;
 CREATE TABLE IF NOT EXISTS meaning (
     number INTEGER PRIMARY KEY, variable TEXT NOT NULL, meaning TEXT NOT NULL,
     seal INTEGER NOT NULL);
@@ -56,7 +56,16 @@ CREATE TABLE IF NOT EXISTS reading (
     n INTEGER PRIMARY KEY, accepted_us INTEGER NOT NULL, event TEXT NOT NULL,
     time_us INTEGER NOT NULL, value TEXT NOT NULL, quantised INTEGER NOT NULL, tags TEXT NOT NULL,
     source TEXT NOT NULL, seal INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (
+    n INTEGER PRIMARY KEY, boot TEXT NOT NULL, monotonic_us INTEGER NOT NULL,
+    readings INTEGER NOT NULL, batch BLOB NOT NULL, seal INTEGER NOT NULL);
 """
+PAGE_BYTES = 512
+"""Bytes of a page, the least that SQLite takes. Some ten pages change in a commit, whatever their
+size; of 4 KiB they cost three times as much flash, and are not read or written any faster."""
+CHECKPOINT_PAGES = 2_000
+"""Pages of the log, 1 MB, after which they go to where they belong: each page that changed often
+is written there once."""
 _NOT_VERIFIED = {"reading"}
 """Tables that no agent reads: their rows are verified by the command that prints them."""
 _PAGE_HEAD_BYTES, _LOG_HEAD_BYTES = 24, 32
@@ -73,8 +82,11 @@ def opened(path: Path) -> tuple[sqlite3.Connection, bool]:
     db = sqlite3.connect(path, isolation_level=None, timeout=30, cached_statements=64)
     try:
         db.execute("PRAGMA cache_size = -256")
+        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")  # before the log's index is made
         _check_pages(db)
         db.execute("PRAGMA journal_mode = WAL").fetchone()
+        db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         db.execute("PRAGMA synchronous = FULL")
         torn = _check_log(db, logged)
         check_format(db, path)

@@ -2,8 +2,8 @@
 
 SQLite checks how its pages hang together, and not what they hold: a bit that flips on a tired card
 would be another number. A row is sealed when it is written, and its seal is verified when it is
-read. The mask `dirty` of a pane entry stands in its seal as a term of its own, so that one
-statement can change it in many rows without reading them.
+read. The masks `dirty` and `refused` of a pane entry stand in its seal as terms of their own, so
+that one statement can change them in many rows without reading them.
 
     >>> unsealed(sealed(("lake", '"lake-1"')))
     ('lake', '"lake-1"')
@@ -19,12 +19,18 @@ from zlib import crc32
 import msgpack
 
 from device_agent.state.damage import DamagedStoreError
+from lasp_edge.protocol.sinks import MAX_SINKS
 
 Row = tuple[Any, ...]
 
 _DIRTY = 8_589_934_609
 """What one unit of a pane entry's mask adds to its seal: beyond 32 bits and odd, so that no other
 mask with another checksum gives the same seal."""
+_REFUSED = _DIRTY << MAX_SINKS
+"""What one unit of the second mask adds to it: more than the first mask can; both together stay
+below 2**54."""
+_MASKS = 1 << 2 * MAX_SINKS
+"""Masks are below it."""
 _WRONG = "a row does not match its checksum"
 
 
@@ -56,9 +62,9 @@ def all_unsealed(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def sealed_pane(row: Row) -> Row:
-    """Return a row of the table of panes, whose last column is the mask, with its seal."""
-    *content, dirty = row
-    return (*row, crc32(msgpack.packb(content)) + _DIRTY * dirty)
+    """Return a row of the table of panes, whose last columns are the masks, with its seal."""
+    *content, dirty, refused = row
+    return (*row, crc32(msgpack.packb(content)) + _DIRTY * dirty + _REFUSED * refused)
 
 
 def unsealed_pane(row: Row) -> Row:
@@ -67,19 +73,23 @@ def unsealed_pane(row: Row) -> Row:
     Raises:
         DamagedStoreError: the row is not what was sealed.
     """
-    *content, dirty, seal = row
-    if type(dirty) is not int or _checksum(content) + _DIRTY * dirty != seal:
+    *content, dirty, refused, seal = row
+    masks = (dirty, refused)
+    if {type(mask) for mask in masks} != {int} or not all(0 <= mask < _MASKS for mask in masks):
         raise DamagedStoreError(_WRONG)
-    return (*content, dirty)
+    if _checksum(content) + _DIRTY * dirty + _REFUSED * refused != seal:
+        raise DamagedStoreError(_WRONG)
+    return (*content, dirty, refused)
 
 
-def dirty_becomes(mask: str) -> str:
-    """Return the SQL that sets the mask of pane entries, an SQL expression, and mends their seals.
+def masks_become(dirty: str = "dirty", refused: str = "refused") -> str:
+    """Return the SQL that sets the masks of pane entries, SQL expressions, and mends their seals.
 
-    >>> dirty_becomes("dirty | 1").startswith("dirty = (dirty | 1), seal = seal + ")
+    >>> masks_become("dirty | 1").startswith("dirty = (dirty | 1), refused = (refused), seal = ")
     True
     """
-    return f"dirty = ({mask}), seal = seal + (({mask}) - dirty) * {_DIRTY}"
+    more = f"(({dirty}) - dirty) * {_DIRTY} + (({refused}) - refused) * {_REFUSED}"
+    return f"dirty = ({dirty}), refused = ({refused}), seal = seal + {more}"
 
 
 def _checksum(content: Sequence[Any]) -> int:

@@ -5,43 +5,44 @@ returned. Every row is sealed with a checksum (`sealed`). A damaged file is rena
 deleted (`damage`); the agent starts empty, and learns from its peers and from the lander what they
 know of it. A file may show its damage at the opening (`opening`), which verifies all of it, or at
 any later read or commit: then the method raises `DamagedStoreError`, and the agent starts again.
+Who looks while an agent has the file open is given a copy (`look`).
 """
 
 import fcntl
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
-
-import msgpack
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar, cast
 
 from crdts import Replica
 from device_agent.changes import (
     BLOCK_US,
     BlockId,
     Changes,
+    EntryKey,
     PaneId,
     PaneRow,
     Restored,
     SourceRow,
+    Undelivered,
+    WaitingRow,
+    WaitingTotals,
 )
 from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.look import Look
 from device_agent.state.opening import check_format, opened
-from device_agent.state.sealed import (
-    all_sealed,
-    all_unsealed,
-    dirty_becomes,
-    sealed_pane,
-    unsealed,
-    unsealed_pane,
-)
+from device_agent.state.pane_table import PaneTable
+from device_agent.state.sealed import all_sealed, all_unsealed, unsealed
 from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
+NEVER_US = -(2**62)
+"""Before every time."""
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -89,7 +90,8 @@ class Store:
         self.news = ""
         self._lock: TextIO | None = None
         if read_only:
-            self._db = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
+            self._panes = PaneTable(self._db)
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
@@ -108,6 +110,7 @@ class Store:
             self.quarantined = put_aside(self.path)
             self.news = f"damaged, kept as {self.quarantined.name}: {error}"
             self._db, torn = opened(self.path)
+        self._panes = PaneTable(self._db)
         if torn:
             self.news = "its last commit was torn, as by a power cut"
 
@@ -138,6 +141,7 @@ class Store:
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(self._rows("SELECT * FROM counter"))
         restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"))
+        restored.waiting = _waiting_totals(self._db)
         restored.last_blocks = self._db.execute(
             "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
         ).fetchall()
@@ -158,20 +162,10 @@ class Store:
     @_finding_damage
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
-        db = self._db
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with _transaction(self._db):
             self._write(changes)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:  # SQLite itself rolls back on a full disk
-                db.execute("ROLLBACK")
-            raise
 
     def _write(self, changes: Changes) -> None:
-        db = self._db
-        if changes.all_dirty:
-            db.execute(f"UPDATE pane SET {dirty_becomes('1')}")  # noqa: S608 - a mask of ours
         if changes.replica:
             self._put("replica", [tuple(changes.replica)])
         self._put("fact", changes.facts.rows())
@@ -184,17 +178,12 @@ class Store:
             ],
         )
         self._put("identity", [(*block, packed) for block, packed in changes.identities.items()])
-        db.executemany(
-            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                sealed_pane(
-                    (*pane, row.seq, row.end_us, msgpack.packb(row.partial), int(row.dirty))
-                )
-                for pane, row in changes.panes.items()
-            ],
-        )
+        self._panes.write(changes)
         self._write_variables(changes)
         self._write_readings(changes)
+        self._put("waiting", changes.waiting)
+        if changes.placed:
+            self._db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
 
     def _write_variables(self, changes: Changes) -> None:
         self._put("meaning", [(number, *known) for number, known in changes.meanings.items()])
@@ -226,40 +215,61 @@ class Store:
         return unsealed(row)[3] if row else None
 
     @_finding_damage
-    def panes(
+    def own_panes(
         self, replica: Replica, stream: int, least_us: int, end_us: int
     ) -> list[tuple[PaneId, PaneRow]]:
         """Return a replica's entries of a stream with least_us <= pane start < end_us."""
-        rows = self._db.execute(
-            "SELECT * FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
-            " AND incarnation = ? AND nonce = ?",
-            (least_us, end_us, stream, replica.incarnation, replica.nonce),
-        )
-        return [pane_of(row) for row in rows]
+        return self._panes.own(replica, stream, least_us, end_us)
 
     @_finding_damage
-    def dirty_panes(self, streams: Sequence[int], limit: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return the oldest dirty entries of these streams."""
-        marks = ",".join("?" * len(streams))
-        rows = self._db.execute(
-            f"SELECT * FROM pane WHERE dirty = 1 AND stream IN ({marks})"  # noqa: S608 - marks only
-            " ORDER BY pane_us LIMIT ?",
-            (*streams, limit),
-        )
-        return [pane_of(row) for row in rows]
+    def dirty_panes(
+        self, after: EntryKey, limit: int, *, refused_too: bool
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return the next dirty entries after a place; see `PaneTable.dirty`."""
+        return self._panes.dirty(after, limit, refused_too=refused_too)
 
     @_finding_damage
-    def prune(self, floor_us: int) -> None:
-        """Delete what lies wholly below the floor; panes only once acknowledged."""
-        self._db.execute(
-            "DELETE FROM pane WHERE pane_us < ? AND end_us <= ? AND dirty = 0", (floor_us, floor_us)
-        )
-        self._db.execute("DELETE FROM identity WHERE block < ?", (floor_us // BLOCK_US,))
+    def undelivered(self) -> list[Undelivered]:
+        """Return how many entries are dirty, by stream, and for whom."""
+        return self._panes.undelivered()
 
-    def count_dirty(self) -> dict[int, int]:
-        """Return how many pane entries are dirty, by stream."""
-        rows = self._db.execute("SELECT stream, count(*) FROM pane WHERE dirty = 1 GROUP BY stream")
-        return dict(rows.fetchall())
+    @_finding_damage
+    def waiting(self, packed_bytes: int) -> list[WaitingRow]:
+        """Return the first batches that wait for the clock: one, or more of these bytes."""
+        rows: list[WaitingRow] = []
+        for row in self._rows("SELECT * FROM waiting ORDER BY n"):
+            rows.append(WaitingRow(*row))
+            packed_bytes -= len(rows[-1].batch)
+            if packed_bytes <= 0:
+                break
+        return rows
+
+    @_finding_damage
+    def prune(self, floor_us: int, pruned_us: int = NEVER_US) -> int:
+        """Delete what lies wholly below the floor; panes only once acknowledged.
+
+        Args:
+            floor_us: the floor.
+            pruned_us: the greatest end of all that was deleted before.
+
+        Returns:
+            The greatest end of all that was ever deleted: no reading below it may come again.
+        """
+        panes, blocks = "pane_us < ? AND end_us <= ? AND dirty = 0", "block < ?"
+        floors, block = (floor_us, floor_us), (floor_us // BLOCK_US,)
+        most = (
+            (f"SELECT max(end_us) FROM pane WHERE {panes}", floors),  # noqa: S608 - ours
+            (f"SELECT (max(block) + 1) * {BLOCK_US} FROM identity WHERE {blocks}", block),  # noqa: S608
+        )
+        with _transaction(self._db) as db:
+            ends_us = [db.execute(*query).fetchone()[0] for query in most]
+            known_us = [end_us for end_us in ends_us if end_us is not None]
+            pruned_us = max([pruned_us, *known_us])
+            if known_us:
+                db.execute(f"DELETE FROM pane WHERE {panes}", floors)  # noqa: S608 - ours
+                db.execute(f"DELETE FROM identity WHERE {blocks}", block)  # noqa: S608 - ours
+                self._put("fact", Facts(pruned_us=pruned_us).rows())
+        return pruned_us
 
     def check(self) -> None:
         """Read a little of what every store holds.
@@ -296,6 +306,28 @@ class Store:
             }
 
 
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Make all that is written within durable, or nothing of it."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite itself rolls back on a full disk
+            db.execute("ROLLBACK")
+        raise
+
+
+def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
+    """Return how much waits for the clock."""
+    found = db.execute(
+        "SELECT coalesce(max(n), 0), coalesce(sum(readings), 0),"
+        " coalesce(sum(length(batch)), 0) FROM waiting"
+    ).fetchone()
+    return WaitingTotals(*found)
+
+
 def existing_store(directory: Path) -> Store:
     """Return the store of a data directory, to look at while an agent may write.
 
@@ -326,14 +358,3 @@ def _locked(path: Path) -> TextIO:
         file.close()
         raise
     return file
-
-
-def pane_of(row: Sequence[Any]) -> tuple[PaneId, PaneRow]:
-    """Return a row of the table of panes as id and entry.
-
-    Raises:
-        DamagedStoreError: it does not match its seal.
-    """
-    row = unsealed_pane(tuple(row))
-    partial = tuple(msgpack.unpackb(row[7]))
-    return PaneId(*row[:5]), PaneRow(row[5], row[6], partial, bool(row[8]))

@@ -20,7 +20,7 @@ class Reactions(Part):
     name = "reactions"
 
     def __init__(self, agent: Agent, derived: Derived, variables: Variables) -> None:
-        self._plan, self._counters = agent.plan, agent.counters
+        self._plan, self._counters, self._clock = agent.plan, agent.counters, agent.clock
         self._derived = derived
         self._variables = variables
 
@@ -35,6 +35,6 @@ class Reactions(Part):
                 variable = self._plan.awaited[index].variable
                 self._counters.note(f"on_threshold of {variable}: {error_text(error)}")
             else:
-                self._variables.record(pending, now_us)
+                self._variables.record(pending, self._clock.time_us(now_us))
         for reason, times in self._derived.take_failures():
             self._counters.note(reason, times)

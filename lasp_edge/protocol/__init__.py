@@ -5,11 +5,14 @@ In the order in which a message passes them:
 sizes, limits      how large a frame may be; every limit beyond which something is refused
 checks             types, lengths and ranges of what strangers send
 envelope, blocks   what every frame says; pane entries packed by column
+sinks, acks        who holds panes, and what it says of each entry: taken, or not and why
 frames             the kinds of frames: what devices, landers and operators say to each other
 fencing, witness   who a device was before: the frames that ask and tell it, and what is known
 topics, shards     where a frame travels; which part of a variable's keys travels together
 kinds              the one table of frame kinds; `decode`, `topic_of`, `subscriptions`
 admission          which well-formed frames every reader refuses, and why
+fitting            which pane entries of a block a sink takes
+greetings          which devices a lander tells that it is there
 acceptance         what a lander takes, refuses and acknowledges
 lake_columns       the columns that the lake's tables have of their own
 spans, frontier    which windows hold a pane; up to when all panes of all live devices have come

@@ -1,60 +1,47 @@
 """Acceptance: what a lander takes from the fleet's messages, what it refuses, and what it tells.
 
-`Acceptance` is a state machine without I/O: messages go in, and out come rows, the numbers of the
-pane frames that are to be acknowledged, and what was refused with the reason. Panes and entries
-stay packed by column, so that a row costs no object.
+`Acceptance` is a state machine without I/O: messages go in, and out come rows, what the devices
+are to be told of their panes, and what was refused with the reason. Panes and entries stay packed
+by column, so that a row costs no object.
 
 What does not decode, names another device than its topic, comes from the far future or does not
-fit the program is refused, and changes nothing. A pane frame of a stream that the program does not
-know is not acknowledged, so its device keeps the entries until a lander knows it. Nor is one that
-holds panes of a retired device above the version at which it was retired; what lies below counts
-for ever, and is taken.
+fit the program is refused, and changes nothing. Of a pane frame each entry stands for itself
+(`lasp_edge.protocol.fitting`): what is taken lands and is acknowledged, and the device is told what
+was not taken and why, so it keeps that and sends it again. Of a retired device's panes, those up to
+the version at which it was retired count for ever; what lies above is not taken.
+
+A promise is made to one sink and store (`lasp_edge.protocol.sinks`): of a beat, a lander takes the
+row of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from crdts import Frontier, Member, Membership, Replica
-from lasp_edge.folds.columns import Column, Op
-from lasp_edge.folds.fold import Fold
-from lasp_edge.protocol.admission import (
-    FIRST_CONTACT_HELD,
-    counting_entries,
-    sender_refusal,
-)
+from crdts import Frontier, Member, Membership
+from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame
+from lasp_edge.protocol.fitting import (
+    FoldedStream,
+    PaneStream,
+    PartialsRefusedError,
+    check_partials,
+    sort_out,
+)
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
-from lasp_edge.protocol.limits import EARLIEST_PANE_US, FUTURE_US, LANDED_DEVICES
+from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.shards import key_shard
-from lasp_edge.protocol.spans import WindowShape
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.witness import Witness
 
 UNKNOWN_STREAM = "unknown stream"
-OF_A_RETIRED_DEVICE = "of a retired device"
 MOST_HELLOS = 1_000
 """Hellos of one segment that are answered, at most; who gets no answer asks again."""
-
-
-class FoldedStream(Protocol):
-    """What must be known of partials to take them; `lasp_edge.language` has such objects."""
-
-    @property
-    def stream(self) -> int:
-        """The id that travels with them."""
-
-    @property
-    def fold(self) -> Fold:
-        """The fold whose partials they are."""
-
-
-class PaneStream(FoldedStream, WindowShape, Protocol):
-    """What must be known of a window to take its panes."""
 
 
 class EntryStream(FoldedStream, Protocol):
@@ -119,16 +106,24 @@ class Accepted:
     Attributes:
         rows: in the order of their messages.
         promises: the newest of each device, with the time at which its version first came.
-        frames: numbers of the pane frames that were taken whole, by replica: to be acknowledged.
+        answers: what each device is to be told of its pane entries, once they have landed.
+        heard: the devices whose beats came, and whether they name this sink's store.
         hellos: who is to be told what was known when it asked, by asker and subject.
         refused: by topic and reason.
     """
 
     rows: list[Rows] = field(default_factory=list)
     promises: Frontier = field(default_factory=Frontier)
-    frames: dict[Replica, list[int]] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    heard: dict[str, bool] = field(default_factory=dict)
     hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
+
+    def refuse(self, record: Record, reason: str) -> None:
+        """Count a message of which something, or all, is not taken."""
+        at = (record.topic, reason)
+        first, records = self.refused.get(at, (record, 0))
+        self.refused[at] = Refusal(first, records + 1)
 
 
 class RecordRefusedError(ValueError):
@@ -144,6 +139,8 @@ class Acceptance:
         membership: the member commands that were taken before.
 
     Attributes:
+        sink: for whom it accepts: the sink's name, and the id of its store.
+        topics: where the fleet's messages travel.
         witness: what was heard of each device.
     """
 
@@ -152,11 +149,13 @@ class Acceptance:
         windows: Iterable[PaneStream],
         local_folds: Iterable[EntryStream],
         topics: Topics,
+        sink: tuple[str, str],
         incarnations: Mapping[str, int] | None = None,
         membership: Membership | None = None,
     ) -> None:
         self.membership = membership or Membership()
         self.topics = topics
+        self.sink = sink
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
         self.witness = Witness(LANDED_DEVICES, incarnations)
@@ -169,10 +168,8 @@ class Acceptance:
         for record in records:
             try:
                 self._take(record, accepted)
-            except (FrameError, RecordRefusedError) as error:
-                at = (record.topic, str(error))
-                first, count = accepted.refused.get(at, (record, 0))
-                accepted.refused[at] = Refusal(first, count + 1)
+            except (FrameError, RecordRefusedError, PartialsRefusedError) as error:
+                accepted.refuse(record, str(error))
         return accepted
 
     def _take(self, record: Record, accepted: Accepted) -> None:
@@ -201,17 +198,18 @@ class Acceptance:
         return frame
 
     def take_panes(self, frame: PaneFrame, record: Record, accepted: Accepted) -> None:
-        """Take the pane entries of a device that count; acknowledge the frame if all do."""
-        device = frame.about
+        """Take the pane entries of a device that fit and count; answer for each of them."""
+        device, answer = frame.about, accepted.answers.setdefault(frame.about, Answer())
+        latest_us = record.received_us + self._future_us
         for block in frame.blocks:
-            self._check_block(block, frame.sender, record.received_us)
-        counting = [counting_entries(block, device, self.membership) for block in frame.blocks]
-        accepted.rows += [
-            PaneRows(device, block, record.received_us) for block in counting if block.seqs
-        ]
-        if tuple(counting) != frame.blocks:
-            raise RecordRefusedError(OF_A_RETIRED_DEVICE)
-        accepted.frames.setdefault(frame.sender, []).append(frame.number)
+            window = self._windows.get(block.stream)
+            taken, untaken = sort_out(block, window, frame.sender, latest_us, self.membership)
+            if taken is not None:
+                accepted.rows.append(PaneRows(device, taken, record.received_us))
+                answer.take(block.incarnation, block.nonce, taken.seqs)
+            for reason, text, seqs in untaken:
+                answer.refuse(reason, block.incarnation, block.nonce, seqs)
+                accepted.refuse(record, text)
 
     def take_entries(self, frame: VariableFrame, record: Record, accepted: Accepted) -> None:
         """Take a device's entry of a variable's shard; a shared state is for the devices alone."""
@@ -222,17 +220,21 @@ class Acceptance:
             raise RecordRefusedError(UNKNOWN_STREAM)
         _check_keys(frame, keyed=local.keyed)
         if frame.keys:
-            _check_partials(local.fold, frame.columns)
+            check_partials(local.fold, frame.columns)
         accepted.rows.append(EntryRows(frame, record.received_us))
 
     def take_beat(self, frame: BeatFrame, record: Record, accepted: Accepted) -> None:
-        """Take a device's promise, unless it is an old one that the broker had kept."""
+        """Take a device's promise to this sink, unless the broker had kept it: it may be old."""
         if record.retained:
             return
-        if frame.low_us is not None and frame.low_us > record.received_us + self._future_us:
+        low = frame.low_of(*self.sink)
+        accepted.heard[frame.about] = bool(low and low.store)
+        if low is None:
+            return  # it speaks to others, until it is told of this sink
+        if low.low_us is not None and low.low_us > record.received_us + self._future_us:
             raise RecordRefusedError("promise from the far future")
         accepted.promises |= accepted.promises.promise(
-            frame.sender, frame.number, frame.low_us, record.received_us, done=frame.done
+            frame.sender, frame.number, low.low_us, record.received_us, done=frame.done
         )
 
     def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
@@ -249,48 +251,9 @@ class Acceptance:
         member = command.entries[frame.about]
         accepted.rows.append(MemberRow(frame.about, member, record.received_us))
 
-    def _check_block(self, block: PaneEntries, sender: Replica, received_us: int) -> None:
-        window = self._windows.get(block.stream)
-        if window is None:
-            raise RecordRefusedError(UNKNOWN_STREAM)
-        if block.span_us != window.span_us:
-            raise RecordRefusedError("panes of another length")
-        if (block.incarnation, block.nonce) > sender[:2]:
-            raise RecordRefusedError("panes of a later replica")
-        if min(block.panes_us) < EARLIEST_PANE_US:
-            raise RecordRefusedError("panes before the year 1900")
-        if max(block.panes_us) > received_us + self._future_us:
-            raise RecordRefusedError("panes from the far future")
-        _check_partials(window.fold, block.columns)
-
 
 def _check_keys(frame: VariableFrame, *, keyed: bool) -> None:
     if not keyed and (frame.shard, frame.keys or ("",)) != (0, ("",)):
         raise RecordRefusedError("keys of a variable that has no keys")
     if keyed and any(key_shard(key) != frame.shard for key in frame.keys):
         raise RecordRefusedError("a key of another shard")
-
-
-def _check_partials(fold: Fold, columns: Sequence[Sequence[Any]]) -> None:
-    if len(columns) != len(fold.columns):
-        raise RecordRefusedError("not the columns of its stream")
-    for column, values in zip(fold.columns, columns, strict=True):
-        if not column.binary:
-            _check_integers(column, values)
-    # Integers that stand alone were checked by column. What is packed, or stands beside another
-    # column, takes a look at each partial.
-    by_row = any(column.binary or column.by for column in fold.columns)
-    if by_row and not all(map(fold.within_limits, zip(*columns, strict=True))):
-        raise RecordRefusedError("partial not in its form")
-
-
-def _check_integers(column: Column, values: Sequence[Any]) -> None:
-    known = values
-    if None in values:
-        if column.op is Op.SUM:
-            raise RecordRefusedError("a total is missing")
-        known = [value for value in values if value is not None]
-    if not {int}.issuperset(map(type, known)):
-        raise RecordRefusedError("not integers")
-    if known and not (-column.limit < min(known) and max(known) < column.limit):
-        raise RecordRefusedError("partial out of range")

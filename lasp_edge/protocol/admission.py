@@ -10,7 +10,6 @@ as the streams of its program, is in `lasp_edge.protocol.acceptance`.
     'control too far ahead'
 """
 
-from itertools import compress
 from typing import Final, NamedTuple
 
 from crdts import Membership
@@ -78,21 +77,13 @@ def command_refusal(frame: Frame, known: Known) -> str | None:
     return None
 
 
-def counting_entries(block: PaneEntries, device: str, membership: Membership) -> PaneEntries:
-    """Return the pane entries of a block that count for ever.
+def counts(block: PaneEntries, device: str, membership: Membership) -> list[bool]:
+    """Return which pane entries of a block count for ever.
 
     All entries of a device count, and of one that is retired those up to its version. This is
-    `Membership.admits` by column; the block itself is returned where all of it counts.
+    `Membership.admits` by column.
     """
     member = membership.entries.get(device)
     if member is None or not member.retired:
-        return block
-    counts = [(block.incarnation, block.nonce, seq) <= member.version for seq in block.seqs]
-    if all(counts):
-        return block
-    return block._replace(
-        columns=tuple(tuple(compress(column, counts)) for column in block.columns),
-        keys=tuple(compress(block.keys, counts)),
-        panes_us=tuple(compress(block.panes_us, counts)),
-        seqs=tuple(compress(block.seqs, counts)),
-    )
+        return [True] * len(block.seqs)
+    return [(block.incarnation, block.nonce, seq) <= member.version for seq in block.seqs]

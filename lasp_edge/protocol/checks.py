@@ -14,6 +14,7 @@ from typing import Any
 
 from crdts import Replica
 from lasp_edge.folds.packed import MAX_BINARY_BYTES
+from lasp_edge.protocol.limits import LATEST_CLOCK_S
 
 _INT64 = 2**63
 
@@ -47,6 +48,11 @@ def integers(values: Any, least: int = -_INT64, below: int = _INT64) -> tuple[in
     if values and not (least <= min(values) and max(values) < below):
         raise FrameError("integer out of range")
     return tuple(values)
+
+
+def clock_s(value: Any) -> int | None:
+    """Return a clock in seconds since the epoch; None where none is told."""
+    return None if value is None else integer(value, 0, LATEST_CLOCK_S)
 
 
 def part_column(values: Any) -> tuple[int | bytes | None, ...]:

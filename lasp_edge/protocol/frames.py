@@ -5,9 +5,9 @@ it when it is decoded. `lasp_edge.protocol.kinds` says on which topic each kind 
 reads it.
 
     >>> me = Replica(1, 7, "pi-1")
-    >>> frame = BeatFrame(me, 1, low_us=120, done=False, reports=(), seq=9)
+    >>> frame = BeatFrame(me, 1, (SinkLow("lake", 0, 120),), done=False, reports=(), seq=9)
     >>> (frame.about, len(frame.encode()))
-    ('pi-1', 19)
+    ('pi-1', 23)
 """
 
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ from lasp_edge.protocol.blocks import PaneEntries, PartColumn
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.fencing import SourceHigh, source_highs
-from lasp_edge.protocol.limits import LATEST_CLOCK_S, TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
+from lasp_edge.protocol.sinks import SinkLow, low_rows
 
 LONGEST_DIGEST = 32
 """Bytes of a program's digest or a release, at most: both are kept of every device."""
@@ -32,7 +32,7 @@ LONGEST_DIGEST = 32
 
 @dataclass(frozen=True, slots=True)
 class PaneFrame(Frame):
-    """Pane entries that a device sends to the lander, which acknowledges them by `number`.
+    """Pane entries that a device sends to all sinks, which acknowledge them by replica and seq.
 
     Attributes:
         highs: how far its sources have come whose readings carry their own time.
@@ -127,15 +127,15 @@ class BeatFrame(Frame):
     """Sent periodically by each device: what it holds, and up to when it is complete.
 
     Attributes:
-        low_us: its promise, the low watermark; None where it cannot promise anything.
-        done: its sources are finished and nothing is dirty.
+        lows: its promises, one to each sink that it knows.
+        done: its sources are finished and nothing is dirty for any sink.
         reports: one for each variable it holds.
         seq: the newest of the replica's durable pane entries; 0 before the first.
         clock_s: its own clock, seconds since the epoch; None where it does not trust it.
         highs: how far its sources have come whose readings carry their own time.
     """
 
-    low_us: int | None
+    lows: tuple[SinkLow, ...]
     done: bool
     reports: tuple[VariableReport, ...]
     seq: int = 0
@@ -144,19 +144,24 @@ class BeatFrame(Frame):
 
     kind = 3
 
+    def low_of(self, sink: str, store: str) -> SinkLow | None:
+        """Return what it promises to a sink with this store; None where it names no such one."""
+        return next((low for low in self.lows if low.is_of(sink, store)), None)
+
     def body(self) -> list[Any]:
+        lows = [low.packed() for low in self.lows]
         highs = list(map(list, self.highs))
-        return [self.low_us, self.done, self.reports, self.seq, self.clock_s, highs]
+        return [lows, self.done, self.reports, self.seq, self.clock_s, highs]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        low_us, done, reports, seq, clock_s, highs = envelope.body
-        if low_us is not None:
-            checks.integer(low_us, -TIME_LIMIT_US, TIME_LIMIT_US)
+        lows, done, reports, seq, clock_s, highs = envelope.body
+        rows = low_rows(lows)
         known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
         checks.integer(seq, 0, SEQS)
-        told = (checks.flag(done), known, seq, _clock(clock_s), source_highs(highs))
-        return cls(envelope.sender, envelope.number, low_us, *told)
+        clock = checks.clock_s(clock_s)
+        told = (checks.flag(done), known, seq, clock, source_highs(highs))
+        return cls(envelope.sender, envelope.number, rows, *told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,40 +191,6 @@ class PresenceFrame(Frame):
         online, program, release = envelope.body
         runs = checks.text(program, LONGEST_DIGEST), checks.text(release, LONGEST_DIGEST)
         return cls(envelope.sender, envelope.number, checks.flag(online), *runs)
-
-
-@dataclass(frozen=True, slots=True)
-class AckFrame(Frame):
-    """A lander tells a replica which of its pane frames have landed.
-
-    Attributes:
-        addressee: the replica that sent the pane frames.
-        lake: id of the lake; a device that is told another one sends everything again.
-        numbers: of the pane frames.
-        clock_s: the lander's clock, seconds since the epoch; None where it does not say.
-    """
-
-    addressee: Replica
-    lake: str
-    numbers: tuple[int, ...]
-    clock_s: int | None = None
-
-    kind = 5
-
-    @property
-    def about(self) -> str:
-        return self.addressee.device
-
-    def body(self) -> list[Any]:
-        incarnation, nonce, _ = self.addressee
-        return [incarnation, nonce, self.lake, self.numbers, self.clock_s]
-
-    @classmethod
-    def from_envelope(cls, envelope: Envelope) -> Self:
-        incarnation, nonce, lake, numbers, clock_s = envelope.body
-        addressee = checks.replica(incarnation, nonce, envelope.about)
-        landed = (checks.text(lake), checks.integers(numbers, 0, SEQS), _clock(clock_s))
-        return cls(envelope.sender, envelope.number, addressee, *landed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,10 +272,6 @@ def _states(plain: Any) -> tuple[PartColumn, ...]:
         if any(type(state) is not bytes for state in checks.array(column)):
             raise FrameError("not an encoded state")
     return tuple([tuple(column) for column in plain])
-
-
-def _clock(clock_s: Any) -> int | None:
-    return None if clock_s is None else checks.integer(clock_s, 0, LATEST_CLOCK_S)
 
 
 def _report(variable: Any, seq: Any, digest: Any, own: Any) -> VariableReport:

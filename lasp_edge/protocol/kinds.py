@@ -19,6 +19,7 @@ from collections.abc import Callable
 from enum import Flag, auto
 from typing import Final, NamedTuple
 
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.admission import (
     Known,
     command_refusal,
@@ -29,7 +30,6 @@ from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Frame, unpack
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
-    AckFrame,
     AskFrame,
     BeatFrame,
     MemberFrame,

@@ -9,6 +9,9 @@ from lasp_edge.folds.fold import MAX_COLUMNS
 MAX_FRAME_BYTES = 65_536
 """A frame's greatest length in bytes; a reader refuses a longer one before it decodes it."""
 
+SIGNATURE_BYTES = 77
+"""What a signature adds to a frame's length (`lasp_edge.security.signatures`)."""
+
 FRAME_OVERHEAD_BYTES = 512
 """An upper bound for a pane frame's bytes beside its blocks: the envelope and one device name."""
 

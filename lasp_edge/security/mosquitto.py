@@ -7,18 +7,14 @@ from typing import NamedTuple
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role, Rule, rules
+from lasp_edge.security.participants import Participant
 
 MESSAGE_BYTES = MAX_FRAME_BYTES + 4_096
 """The longest message that the broker takes: a frame, and what a signature adds to it."""
+WRITTEN_BY = "# Written by `lasp-edge broker config`"
+"""How the broker's files begin."""
 SENSORS = "sensors"
 """The user that publishes what the source `mqtt:TOPIC` of the devices reads."""
-
-
-class Participant(NamedTuple):
-    """A user of the broker; a device's is called like the device."""
-
-    role: Role
-    name: str
 
 
 class Hardening(NamedTuple):
@@ -27,7 +23,7 @@ class Hardening(NamedTuple):
     Attributes:
         directory: where the files are when the broker runs.
         port: the broker listens there.
-        participants: who may log in.
+        participants: who may log in; a device's user is called like the device.
         certificates: each shows a certificate with its name; else it gives a password.
         tls: the broker has a certificate; without it passwords travel readably.
         sensors: topic filters from which devices read.
@@ -49,7 +45,7 @@ def configuration(asked: Hardening) -> str:
     """Return the text of mosquitto.conf."""
     at = asked.directory
     lines = [
-        "# Written by `lasp-edge broker config`; it is written anew when a device is added.",
+        f"{WRITTEN_BY}; it is written anew when a device is added.",
         f"listener {asked.port}",
     ]
     if asked.tls:
@@ -73,8 +69,8 @@ def configuration(asked: Hardening) -> str:
 
 def access_file(asked: Hardening, topics: Topics) -> str:
     """Return the text of the ACL file."""
-    lines = ["# Written by `lasp-edge broker config`. What is not allowed here is refused."]
-    for role, name in asked.participants:
+    lines = [f"{WRITTEN_BY}. What is not allowed here is refused."]
+    for role, name, _ in asked.participants:
         lines += ["", f"# {role.value}", f"user {name}"]
         lines += [str(rule) for rule in rules(role, name, topics)]
         if role is Role.DEVICE:

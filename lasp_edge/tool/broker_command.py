@@ -6,7 +6,7 @@ DIR/acl, and prints what to type for passwords and certificates. Run it again to
 then: systemctl reload mosquitto
 
   lasp-edge broker config greenhouse:program --device kitchen --device attic \
-      --host broker.example --dir /etc/mosquitto/conf.d
+      --host broker.example --dir /etc/mosquitto
 """
 
 import argparse
@@ -16,12 +16,14 @@ from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 from lasp_edge.security.mosquitto import (
+    WRITTEN_BY,
     Hardening,
-    Participant,
     access_file,
     configuration,
     users,
 )
+from lasp_edge.security.participants import Participant
+from lasp_edge.tool.broker_options import participants_of
 from lasp_edge.tool.loading import load_plan
 
 
@@ -36,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default = [role.value] if role in {Role.LANDER, Role.OPERATOR} else []
         text += f" (default: {role.value})" if default else ""
         add(f"--{role.value}", action="append", default=[], metavar="NAME", help=text)
+    add("--trust", type=Path, metavar="FILE", help="a roster of `lasp-edge keys`: all in it")
     add("--dir", type=Path, required=True, help="where the broker's files are, an absolute path")
     add("--host", default="localhost", help="the broker's name, as the devices call it")
     add("--port", type=int, help="where it listens (default: 8883; 1883 with --without-tls)")
@@ -51,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     topics, asked = _topics(arguments), _hardening(arguments)
     try:
         asked.directory.mkdir(parents=True, exist_ok=True)
+        kept = _keep_anothers(asked.directory / "mosquitto.conf")
         (asked.directory / "mosquitto.conf").write_text(configuration(asked), encoding="utf-8")
         rights = asked.directory / "acl"
         rights.write_text(access_file(asked, topics), encoding="utf-8")
@@ -60,8 +64,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise EnvironmentLacks(
             what, f"sudo lasp-edge broker config --dir {asked.directory} ..."
         ) from None
-    print("\n".join(_instructions(asked, arguments.host)))  # noqa: T201
+    print("\n".join([*kept, *_instructions(asked, arguments.host)]))  # noqa: T201
     return Exit.FINE
+
+
+def _keep_anothers(path: Path) -> list[str]:
+    """Rename a file that this command did not write; return a line that says so."""
+    if not path.exists() or path.read_text(encoding="utf-8").startswith(WRITTEN_BY):
+        return []
+    kept = path.with_suffix(".conf.before")
+    path.rename(kept)
+    return [f"# What was in {path} is kept as {kept}."]
 
 
 def _topics(arguments: argparse.Namespace) -> Topics:
@@ -71,15 +84,15 @@ def _topics(arguments: argparse.Namespace) -> Topics:
 
 
 def _hardening(arguments: argparse.Namespace) -> Hardening:
-    named = {role: getattr(arguments, role.value) for role in Role}
-    for role in (Role.LANDER, Role.OPERATOR):
-        named[role] = named[role] or [role.value]
-    participants = [Participant(role, name) for role, names in named.items() for name in names]
+    participants = _participants(arguments)
     names = [each.name for each in participants]
     for name in names:
-        if not name.isprintable() or name != name.strip() or not name or names.count(name) > 1:
-            raise UsageError(f"each name is given once, as one line of letters, not {name!r}")
-    if not named[Role.DEVICE]:
+        plain = name.isprintable() and name == name.strip() and not set(name) & set("'\\/+#")
+        if not plain or not name or names.count(name) > 1:
+            raise UsageError(f"each name is given once, without / + # or quotes, not {name!r}")
+        if ":" in name and not arguments.certificates:
+            raise UsageError(f"no password file can have {name!r}; use --certificates")
+    if participants[0].role is not Role.DEVICE:
         raise UsageError("name the devices that may write: --device kitchen --device attic")
     if not arguments.dir.is_absolute():
         raise UsageError(
@@ -97,6 +110,16 @@ def _hardening(arguments: argparse.Namespace) -> Hardening:
         data=arguments.data,
         account=arguments.account,
     )
+
+
+def _participants(arguments: argparse.Namespace) -> list[Participant]:
+    """Return all that were named, devices first."""
+    found = participants_of(arguments.trust) or []
+    found += [Participant(role, name) for role in Role for name in getattr(arguments, role.value)]
+    for role in (Role.LANDER, Role.OPERATOR):
+        if all(each.role is not role for each in found):
+            found.append(Participant(role, role.value))
+    return sorted(found, key=lambda each: list(Role).index(each.role))
 
 
 def _instructions(asked: Hardening, host: str) -> list[str]:

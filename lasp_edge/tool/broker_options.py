@@ -11,16 +11,22 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lasp_edge.errors import UsageError
 from lasp_edge.link import BrokerUrl, TlsFiles
+from lasp_edge.protocol.topics import Topics
+
+if TYPE_CHECKING:  # most agents sign nothing, and do without these modules
+    from lasp_edge.security.access import Role
+    from lasp_edge.security.participants import Participant
+    from lasp_edge.security.signatures import Signatures
 
 log = logging.getLogger(__name__)
 
 USER: Final = "LASP_EDGE_USER"
 PASSWORD: Final = "LASP_EDGE_PASSWORD"  # noqa: S105 - the name of a variable
-_FILES: Final = ("login", "ca_file", "certificate", "key", "sign", "roster_file")
+_FILES: Final = ("login", "ca_file", "certificate", "key", "sign", "trust")
 
 
 def add_broker_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -40,6 +46,8 @@ def add_broker_arguments(parser: argparse.ArgumentParser, *, required: bool = Tr
     add("--ca-file", type=Path, metavar="FILE", help="the authority that signed the broker's name")
     add("--certificate", type=Path, metavar="FILE", help="this device's certificate for TLS")
     add("--key", type=Path, metavar="FILE", help="the key of --certificate")
+    add("--sign", type=Path, metavar="FILE", help="sign messages by this key of `lasp-edge keys`")
+    add("--trust", type=Path, metavar="FILE", help="the roster: hear only whom it lists")
 
 
 def broker_of(
@@ -69,6 +77,60 @@ def broker_of(
         password=password or broker.password or environment.get(PASSWORD),
         files=files,
     )
+
+
+def seal_of(
+    arguments: argparse.Namespace, topics: Topics, role: "Role", name: str | None = None
+) -> "Signatures | None":
+    """Return what signs and checks messages; None where the arguments ask for neither.
+
+    Args:
+        arguments: of `add_broker_arguments`.
+        topics: of the fleet.
+        role: of this program.
+        name: of this program; None where any name will do.
+
+    Raises:
+        UsageError: a file cannot be used, or the roster knows the key as somebody else's.
+    """
+    if arguments.sign is None and arguments.trust is None:
+        return None
+    from lasp_edge.security.signatures import Signatures, signing_key  # noqa: PLC0415
+
+    listed = participants_of(arguments.trust)
+    key = None
+    if arguments.sign is not None:
+        _readable(arguments.sign)
+        warn_if_others_can_read(arguments.sign)
+        try:
+            key = signing_key(arguments.sign)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    seal = Signatures(topics, key, listed)
+    author = seal.author()
+    if key is not None and listed is not None:
+        me = f"{role.value} {name or ''}".strip()
+        if author is None or author.role is not role or name not in {None, author.name}:
+            what = f"{arguments.trust} does not know the key in {arguments.sign} as that of {me}"
+            raise UsageError(f"{what}; see: lasp-edge keys show {arguments.sign} --name NAME")
+    return seal
+
+
+def participants_of(path: Path | None) -> "list[Participant] | None":
+    """Return whom a roster lists; None for no roster.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if path is None:
+        return None
+    from lasp_edge.security import participants  # noqa: PLC0415
+
+    _readable(path)
+    try:
+        return participants.read(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def words_for_child(

@@ -23,6 +23,7 @@ ORDER = (
     "retire",
     "admit",
     "broker",
+    "keys",
     "readings",
     "cloud",
     "lander",
@@ -31,7 +32,7 @@ ORDER = (
 )
 
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
-EXTRAS = {"amqtt": "demo"}
+EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
 
 SUMMARY = {
@@ -43,6 +44,7 @@ SUMMARY = {
     "retire": "count a device no more: it is broken, sold or cloned",
     "admit": "count a retired device again",
     "broker": "write the configuration of a broker with rights for each device",
+    "keys": "make a key that signs a device's messages",
     "readings": "the readings that an agent kept, as JSON lines",
     "cloud": "merge a fleet into Delta tables and keep its windows, in Spark",
     "lander": "only take the fleet's messages into the lake, without Spark",

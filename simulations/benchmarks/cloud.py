@@ -135,7 +135,9 @@ def measure_landing(made: Plan, lake: Lake, rows: int, devices: int) -> None:
         records.append(
             Record(2 * BEGIN_US, topics.of("pane", replica.device), retained=False, payload=payload)
         )
-    acceptance = Acceptance(made.windows.values(), made.published_folds.values(), topics)
+    acceptance = Acceptance(
+        made.windows.values(), made.published_folds.values(), topics, ("lake", "benchmark")
+    )
     columns, landing = LandedColumns(made), Landing(lake, "benchmark")
     with measured(time.process_time) as figures, collector_off():
         accepted = acceptance.take(records)

@@ -80,6 +80,7 @@ class Stage:
             await self._closing.aclose()
             raise
         words = [*self.cast.command, "agent", self.cast.spec, *self.cast.words, "--keep-readings"]
+        words += ["--interval", "1"]  # a demo is looked at
         for number, name in enumerate(self.cast.devices, 1):
             place = self.children.folder / f"device-{number}"
             self.devices[name] = Device(name, words, self.children, self.broker, place)

@@ -3,11 +3,13 @@
 from collections.abc import Collection
 
 from crdts import Frontier, Membership, Replica
+from device_agent.settings import SECOND_US
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
-from lasp_edge.protocol.frames import AckFrame, BeatFrame
-from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.acks import AckFrame, Answer
+from lasp_edge.protocol.greetings import Greetings
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
 LANDER = Replica(1, 1, "lander")
@@ -23,6 +25,7 @@ class SimulatedLander:
     Args:
         lake: the lake's id; devices send everything to another one anew.
         membership: the commands that the lake knows already.
+        sink: under which name devices deliver to it.
 
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
@@ -30,8 +33,13 @@ class SimulatedLander:
         refused: what was not taken, by topic and reason.
     """
 
-    def __init__(self, lake: str, plan: Plan, membership: Membership | None = None) -> None:
-        self.lake = lake
+    def __init__(
+        self,
+        lake: str,
+        plan: Plan,
+        membership: Membership | None = None,
+        sink: str = DEFAULT_SINK,
+    ) -> None:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
@@ -39,10 +47,16 @@ class SimulatedLander:
             plan.windows.values(),
             plan.published_folds.values(),
             Topics(plan.name),
+            (sink, lake),
             membership=membership,
         )
-        self._devices: set[str] = set()
+        self._greetings = Greetings()
         self._acks_sent = 0
+
+    @property
+    def lake(self) -> str:
+        """The lake's id."""
+        return self._acceptance.sink[1]
 
     @property
     def membership(self) -> Membership:
@@ -52,7 +66,7 @@ class SimulatedLander:
     def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | None:
         """Take a message; return what its sender is told of it.
 
-        A device of which nothing has landed is told the lake's id: it may know another one.
+        A device is told of this store where its beats do not name it, and else now and then.
         """
         accepted = self._acceptance.take([Record(now_us, topic, False, payload)])  # noqa: FBT003
         self.promises |= accepted.promises
@@ -60,21 +74,21 @@ class SimulatedLander:
         for rows in accepted.rows:
             if isinstance(rows, PaneRows):
                 self._join(rows)
-        for replica, numbers in accepted.frames.items():
-            return self._acknowledgement(replica, *numbers)
-        if not accepted.promises.entries:
-            return None
-        beat = decode(payload)
-        assert isinstance(beat, BeatFrame)
-        return None if beat.about in self._devices else self._acknowledgement(beat.sender)
+        for device, answer in accepted.answers.items():
+            return self._acknowledgement(device, answer, now_us)
+        for device, is_ours in accepted.heard.items():
+            if self._greetings.is_due(device, is_ours, now_us):
+                return self._acknowledgement(device, Answer(), now_us)
+        return None
 
-    def _acknowledgement(self, replica: Replica, *numbers: int) -> AckFrame:
+    def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
-        return AckFrame(LANDER, self._acks_sent, replica, self.lake, numbers)
+        said = (LANDER, self._acks_sent, device, self._acceptance.sink)
+        (frame,) = answer.frames(*said, now_us // SECOND_US)
+        return frame
 
     def _join(self, rows: PaneRows) -> None:
         device, block = rows.device, rows.block
-        self._devices.add(device)
         partials = zip(*block.columns, strict=True)
         for key, pane_us, seq, partial in zip(
             block.keys, block.panes_us, block.seqs, partials, strict=True

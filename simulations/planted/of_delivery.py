@@ -5,32 +5,32 @@ from dataclasses import replace
 from typing import Any
 
 from device_agent.changes import Changes, PaneId
-from device_agent.fleet.beats import Beats
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.delivery import PaneDelivery
-from device_agent.panes.flights import Flights
 from device_agent.panes.panes import Panes
-from lasp_edge.protocol.acceptance import Acceptance, PaneRows, RecordRefusedError
+from device_agent.panes.sender import PaneSender
+from device_agent.panes.sinks import Sinks
+from lasp_edge.protocol.acceptance import Acceptance, PaneRows
 from simulations.fleet.lander import SimulatedLander
 from simulations.planted.bug import planted, replaced
-from simulations.world.landing import LanderProcess
+from simulations.world.landing import VirtualLander
 
 
 @planted
 def the_lander_acknowledges_before_its_commit() -> Iterator[None]:
     """The lander crashes after its answer: a device forgets what nobody holds."""
-    right_commit, right_crash = LanderProcess.commit, LanderProcess.crash
+    right_commit, right_crash = VirtualLander.commit, VirtualLander.crash
     before: dict[int, Any] = {}
 
-    def commit(self: LanderProcess, step: int, now_us: int) -> Iterator[Any]:
+    def commit(self: VirtualLander, step: int, now_us: int) -> Iterator[Any]:
         before[id(self)] = dict(self.lander.panes)
         yield from right_commit(self, step, now_us)
 
-    def crash(self: LanderProcess, until: int) -> int:
+    def crash(self: VirtualLander, until: int) -> int:
         self.lander.panes = before.get(id(self), {})
         return right_crash(self, until)
 
-    with replaced(LanderProcess, "commit", commit), replaced(LanderProcess, "crash", crash):
+    with replaced(VirtualLander, "commit", commit), replaced(VirtualLander, "crash", crash):
         yield
 
 
@@ -94,14 +94,13 @@ def the_lander_adds_what_comes_twice() -> Iterator[None]:
 @planted
 def the_lander_refuses_what_former_lives_sent() -> Iterator[None]:
     """An agent restarts with panes that have not landed: nobody takes them under their name."""
-    right = Acceptance._check_block  # noqa: SLF001
+    right = Acceptance.take_panes
 
-    def check(self: Acceptance, block: Any, sender: Any, received_us: int) -> Any:
-        if (block.incarnation, block.nonce) != sender[:2]:
-            raise RecordRefusedError("panes of an earlier replica")
-        return right(self, block, sender, received_us)
+    def take_panes(self: Acceptance, frame: Any, record: Any, accepted: Any) -> None:
+        mine = [block for block in frame.blocks if block[2:4] == frame.sender[:2]]
+        right(self, replace(frame, blocks=tuple(mine)), record, accepted)
 
-    with replaced(Acceptance, "_check_block", check):
+    with replaced(Acceptance, "take_panes", take_panes):
         yield
 
 
@@ -140,54 +139,39 @@ def nothing_is_sent_again_at_a_new_connection() -> Iterator[None]:
 
 
 @planted
-def a_time_out_counts_as_an_acknowledgement() -> Iterator[None]:
+def an_entry_is_sent_once_only() -> Iterator[None]:
     """The lander is away for a minute: what was sent to it is never sent again."""
-    right = Panes.due
 
-    def due(self: Panes, now_us: int, *, everything: bool) -> list[PaneId]:
-        found = right(self, now_us, everything=everything)
-        fresh = [pane for pane in found if (pane, self.entries[pane].seq) not in sent]
-        sent.update((pane, self.entries[pane].seq) for pane in fresh)
-        return fresh
+    def due(self: PaneSender, _now_us: int, *, everything: bool) -> list[PaneId]:
+        del everything
+        panes = self._panes
+        return sorted(pane for pane in panes.dirty if not panes.entries[pane].tries)
 
-    sent: set[Any] = set()
-    with replaced(Panes, "due", due):
+    with replaced(PaneSender, "_due", due):
         yield
 
 
 @planted
 def an_old_acknowledgement_cleans_a_newer_entry() -> Iterator[None]:
     """A pane changes while its frame is acknowledged: the change never lands."""
-    right = Flights.acknowledge
 
-    def acknowledge(self: Flights, numbers: Any) -> Any:
-        return [(pane, _Any()) for pane, _ in right(self, numbers)]
+    def named(self: Panes, seqs: Any) -> list[PaneId]:
+        of = (seqs.incarnation, seqs.nonce)
+        return [pane for pane in self.dirty if pane[3:] == of]
 
-    with replaced(Flights, "acknowledge", acknowledge):
+    with replaced(Panes, "named", named):
         yield
-
-
-class _Any:
-    """Equals everything."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 @planted
 def acknowledgements_of_a_former_life_count() -> Iterator[None]:
-    """An agent restarts and counts its frames from 1: a late answer is taken for another frame."""
-    right = PaneDelivery.acknowledged
+    """An agent restarts and counts its entries from 1: a late answer is taken for other ones."""
 
-    def acknowledged(self: PaneDelivery, frame: Any, now_us: int) -> None:
-        me = self._agent.replica
-        if frame.about == me.device:
-            frame = replace(frame, addressee=me)
-        right(self, frame, now_us)
+    def named(self: Panes, seqs: Any) -> list[PaneId]:
+        entries = self.entries
+        return [pane for pane in self.dirty if entries[pane].seq in seqs]
 
-    with replaced(PaneDelivery, "acknowledged", acknowledged):
+    with replaced(Panes, "named", named):
         yield
 
 
@@ -195,10 +179,10 @@ def acknowledgements_of_a_former_life_count() -> Iterator[None]:
 def another_lake_is_not_noticed() -> Iterator[None]:
     """The lake is lost: what the former one had is never sent to the new one."""
 
-    def send_all_again(self: PaneDelivery) -> None:
+    def make_dirty(self: Sinks, _sink: Any) -> None:
         del self
 
-    with replaced(PaneDelivery, "_send_all_again", send_all_again):
+    with replaced(Sinks, "_make_dirty", make_dirty):
         yield
 
 
@@ -206,10 +190,10 @@ def another_lake_is_not_noticed() -> Iterator[None]:
 def another_lake_gets_only_what_is_in_memory() -> Iterator[None]:
     """The lake is lost after a restart: clean entries of the store are not sent to the new one."""
 
-    def make_all_dirty(self: Changes) -> None:
+    def make_dirty(self: Changes, _bit: int) -> None:
         del self
 
-    with replaced(Changes, "make_all_dirty", make_all_dirty):
+    with replaced(Changes, "make_dirty", make_dirty):
         yield
 
 
@@ -264,14 +248,11 @@ def an_evicted_dirty_entry_is_forgotten() -> Iterator[None]:
     """Memory is full: dirty entries leave it, and nobody remembers that the store has them."""
     from device_agent.panes import cache  # noqa: PLC0415
 
-    def evict(self: Panes, panes: Any) -> set[PaneId]:
-        for pane in panes:
-            del self.entries[pane]
-        self.dirty.difference_update(panes)
-        return set()
+    def note_evicted(self: cache.PaneCache, panes: Any) -> None:
+        del self, panes
 
     small = replaced(cache, "KEPT_ENTRIES", 3), replaced(cache, "PAGE", 2)
-    with small[0], small[1], replaced(Panes, "evict", evict):
+    with small[0], small[1], replaced(cache.PaneCache, "_note_evicted", note_evicted):
         yield
 
 
@@ -279,21 +260,32 @@ def an_evicted_dirty_entry_is_forgotten() -> Iterator[None]:
 def what_the_link_did_not_take_counts_as_landed() -> Iterator[None]:
     """The link is full: a frame that never left is taken for acknowledged."""
 
-    def unsent(self: PaneDelivery, publication: Any) -> None:
-        for pane, seq in self.flights.acknowledge([publication.pane_frame]):
-            self.memory.landed(pane, seq)
+    def take_back(self: PaneSender, _number: int) -> None:
+        for sink in self._sinks:
+            self._panes.landed([pane for pane in self._sent if pane in self._panes.dirty], sink.bit)
 
-    with replaced(PaneDelivery, "unsent", unsent):
+    with replaced(PaneSender, "take_back", take_back):
         yield
 
 
 @planted
-def a_promise_is_made_of_the_clock_alone() -> Iterator[None]:
-    """A device promises now, whatever its sources and panes are at."""
+def a_promise_is_made_of_the_sources_alone() -> Iterator[None]:
+    """A device promises what its sources are at, whatever has landed."""
+    right = PaneDelivery.lows
 
-    def low_us(self: Beats, now_us: int) -> int:
-        del self
-        return now_us
+    def lows(self: PaneDelivery, source_us: int | None) -> Any:
+        return tuple([low._replace(low_us=source_us) for low in right(self, source_us)])
 
-    with replaced(Beats, "low_us", low_us):
+    with replaced(PaneDelivery, "lows", lows):
+        yield
+
+
+@planted
+def what_a_sink_refuses_counts_as_landed() -> Iterator[None]:
+    """A lander of an older program says what it cannot take: the device forgets it."""
+
+    def not_taken(self: PaneDelivery, sink: Any, _reason: int, seqs: Any, _now_us: int) -> None:
+        self.memory.landed(self.memory.named(seqs), sink.bit)
+
+    with replaced(PaneDelivery, "_not_taken", not_taken):
         yield

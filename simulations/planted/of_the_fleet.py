@@ -82,7 +82,7 @@ def nobody_answers_who_asks() -> Iterator[None]:
         del self
 
     def connected(self: Exchange, _now_us: int) -> None:
-        self._restart()
+        self._allowance.restart()
 
     with replaced(Exchange, "_answer", answer), replaced(Exchange, "connected", connected):
         yield
@@ -97,7 +97,7 @@ def nobody_asks_for_what_is_missing() -> Iterator[None]:
         return iter(())
 
     def connected(self: Exchange, _now_us: int) -> None:
-        self._restart()
+        self._allowance.restart()
 
     silent = replaced(Agreements, "publications", publications)
     with silent, replaced(Exchange, "connected", connected):

@@ -8,8 +8,8 @@ from typing import Any
 from device_agent import durable
 from device_agent.changes import Changes
 from device_agent.durable import Durable
-from device_agent.intake.identities import Identities
-from device_agent.intake.intake import NOTHING, Intake
+from device_agent.intake.identities import Block, Identities
+from device_agent.intake.intake import Intake
 from device_agent.panes import cache
 from device_agent.panes.panes import Panes
 from device_agent.state.store import Store
@@ -90,25 +90,22 @@ def identities_are_not_stored() -> Iterator[None]:
 def identities_are_not_recalled() -> Iterator[None]:
     """An agent restarts, and does not ask the store which readings of a block it knows."""
 
-    def wanted(self: Intake, _batch: Any, _now_us: int) -> Any:
+    def identities(self: Store, _block: Any) -> None:
         del self
-        return NOTHING
 
-    with replaced(Intake, "wanted", wanted):
+    with replaced(Store, "identities", identities):
         yield
 
 
 @planted
 def readings_are_never_known() -> Iterator[None]:
     """A file holds a line twice, and it counts twice."""
-    right = Identities.at
 
-    def at(self: Identities, event: str, tags: str, time_us: int) -> Any:
-        block = right(self, event, tags, time_us)
-        block.last_us = -(2**62)
-        return block
+    def holds(self: Block, _time_us: int, _quantised: int) -> bool:
+        del self
+        return False
 
-    with replaced(Identities, "at", at):
+    with replaced(Block, "holds", holds):
         yield
 
 
@@ -159,11 +156,10 @@ def dirty_panes_are_pruned() -> Iterator[None]:
 def dirty_panes_are_not_read_back() -> Iterator[None]:
     """An agent restarts with panes that have not landed, and never asks its store for them."""
 
-    def wants_page(self: cache.PaneCache, *_: Any) -> bool:
-        self._stored_us = None if hasattr(self, "_stored_us") else 0
-        return False
+    def add_answer(self: cache.PaneCache, _stored: Any) -> None:
+        self._stored, self._alone = (), 0
 
-    with replaced(cache.PaneCache, "wants_page", wants_page):
+    with replaced(cache.PaneCache, "add_answer", add_answer):
         yield
 
 
@@ -173,6 +169,8 @@ def what_is_published_is_committed_later() -> Iterator[None]:
 
     def tick(self: Durable, now_us: int) -> Iterator[Any]:
         core = self.core
+        self._take_in_held(now_us)
+        self._taken.clear()
         core.handle_tick(now_us)
         changes = core.prepare_commit()
         core._uncommitted = Changes()  # noqa: SLF001 - so that the core lets it pass

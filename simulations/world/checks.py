@@ -15,8 +15,10 @@ from typing import Any
 from crdts import Replica
 from device_agent.panes.flights import IN_FLIGHT
 from device_agent.parts import Publication
+from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet.lander import SimulatedLander
 from simulations.world.device import VirtualDevice
 from simulations.world.programs import BOUND, STAMPED, TIMED
@@ -59,8 +61,9 @@ class Checks:
         elif isinstance(frame, BeatFrame):
             for report in frame.reports:
                 self._digests[device.name, report.variable].add(report.digest)
-            if frame.low_us is not None:
-                self._promise(world, device, frame.low_us)
+            low = frame.low_of(DEFAULT_SINK, world.sink.lander.lake)
+            if low is not None and low.low_us is not None:
+                self._promise(world, device, low.low_us)
         if self.quiet and isinstance(frame, PaneFrame | VariableFrame | AskFrame):
             world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
 
@@ -91,7 +94,7 @@ class Checks:
         """Hold a promise against what has landed in any lake of the sink."""
         if device.clock.wrong or device.name in world.operator.membership.entries:
             return
-        lines = device.recording[device.sure_from : device.position]
+        lines = device.recording[device.sure_from : device.acknowledged]
         spoken = [line for line in lines if line.time_us < low_us]
         if not spoken:
             return
@@ -155,7 +158,8 @@ class Checks:
 
     def _bounded(self, world: World, device: VirtualDevice) -> None:
         core = device.core
-        if core.panes.flights.count > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
+        flights = [sink.flights.count for sink in core.panes.sinks]
+        if max(flights) > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
             world.trouble.append(f"{device.name}: a queue is not bounded")
 
     def at_the_end(self, world: World) -> None:
@@ -182,6 +186,11 @@ class Checks:
         plan = world.plans[-1]
         landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
         sure = set(device.recording[device.sure_from :])
+        if world.sink.former:
+            # What is older than the retention has left the device once a lake had it.
+            newest_us = max([line.time_us for line in device.recording], default=0)
+            oldest_us = newest_us - (world.scenario.retain_s - 20) * SECOND_US
+            sure = {line for line in sure if line.time_us >= oldest_us}
         missing = 0
         for line in set(device.recording):
             times = landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4

@@ -24,6 +24,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from device_agent.changes import Changes
+from device_agent.state.pane_table import PaneTable
 from device_agent.state.store import FILE_NAME, Store
 
 IMAGES = 4
@@ -40,6 +41,7 @@ class MemoryStore(Store):
         self.news = ""
         self._lock = None
         self._db = db
+        self._panes = PaneTable(db)
 
     def close(self) -> None:
         """End an open transaction: the process is gone, the disk is not."""

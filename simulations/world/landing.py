@@ -12,7 +12,7 @@ from lasp_edge.protocol.envelope import Frame
 from simulations.fleet.lander import SimulatedLander
 
 
-class LanderProcess:
+class VirtualLander:
     """One lander with its lake.
 
     Args:

@@ -19,9 +19,9 @@ from simulations.world.world import World
 SETTLE_STEPS = 900
 """Steps after which a healed world is said not to settle: some time-outs of two minutes."""
 ROUNDS = 4
-"""Rounds of beats in which a healed world is at its fixed point: the diameter of a star, and two.
+"""Rounds of idle beats in which a healed world is at its fixed point: the diameter of a star, and two.
 Where devices do not connect anew, what was lost is asked for and sent again after time-outs."""
-ROUND_STEPS = Settings().beat_us // STEP_US
+ROUND_STEPS = Settings().keep_alive_us // STEP_US
 QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""
 
@@ -100,8 +100,11 @@ def at_rest(world: World) -> bool:
         return False
     if any(device.position < len(device.recording) for device in devices):
         return False
+    lake = world.sink.lander.lake
     for device in devices:
         device.core.handle_end()
+        if all(sink.store != lake for sink in device.core.panes.sinks):
+            return False  # it was not told of the lake yet
     first = devices[0].digests()
     membership = world.operator.membership
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)

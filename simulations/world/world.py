@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
 from device_agent.parts import Publication
-from device_agent.settings import Settings
+from device_agent.settings import SECOND_US, Settings
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.kinds import topic_of
@@ -30,7 +30,7 @@ from simulations.world.broker import SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
-from simulations.world.landing import LanderProcess
+from simulations.world.landing import VirtualLander
 from simulations.world.links import TO_BROKER, TO_LANDER, LegMessage, Links
 from simulations.world.programs import trial
 from simulations.world.scenario import Scenario
@@ -90,7 +90,7 @@ class World:
         self.topics = Topics(self.plans[0].name)
         self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
         self.operator = SimulatedOperator(self.topics)
-        self.sink = LanderProcess(self.plans[1])
+        self.sink = VirtualLander(self.plans[1])
         self.observer = observer
         self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
@@ -106,7 +106,11 @@ class World:
         disk: Disk = MemoryDisk()
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
-        settings = Settings(results_us=0, retain_us=self.scenario.retain_s * STEP_US)
+        settings = Settings(
+            results_us=0,
+            retain_us=self.scenario.retain_s * SECOND_US,
+            commit_every_us=self.scenario.commit_s * SECOND_US,
+        )
         device = self.devices[key] = VirtualDevice(name, disk, self.plans[0], settings)
         return device
 
@@ -178,7 +182,7 @@ class World:
             return
         try:
             if device.durable is None:
-                device.start(self.random.getrandbits(32))
+                device.begin(self.random.getrandbits(32), self.now_us)
             if not device.connected and step >= device.connect_step:
                 self.connect(key, device)
             self._work(device, reading=reading)
@@ -219,7 +223,7 @@ class World:
                 self.disconnect(other, steps=self.random.randint(1, 2 * RECONNECT_STEPS))
         device.connected = True
         goodbye = device.core.beats.presence(online=False)
-        device.core.handle_connected(self.now_us)
+        device.core.handle_connected(device.now_us(self.now_us))
         will = LastWill(goodbye.topic, goodbye.payload, goodbye.retain)
         for topic, payload in self.broker.connect(device.name, will):
             self.send(LegMessage((key,), topic, payload))

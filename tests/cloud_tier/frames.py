@@ -3,9 +3,8 @@
 from collections import deque
 from typing import Any
 
-from crdts import Replica
 from lasp_edge.link import Event, Message
-from lasp_edge.protocol.frames import AckFrame
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.kinds import decode, topic_of
 from tests.lasp_edge.protocol.support_frames import LANDER, TOPICS
 
@@ -35,12 +34,28 @@ class FakeLink:
     def acknowledge(self, message: Message) -> None:
         self.acknowledged.append(message)
 
-    def acks(self) -> dict[Replica, list[int]]:
-        """Return the frame numbers that devices were told have landed."""
-        told: dict[Replica, list[int]] = {}
+    def acks(self) -> dict[str, dict[tuple[int, int], list[int]]]:
+        """Return by device which entries it was told have landed: seqs by replica."""
+        told: dict[str, dict[tuple[int, int], list[int]]] = {}
+        for frame in self.ack_frames():
+            of_device = told.setdefault(frame.about, {})
+            for incarnation, nonce, runs in frame.taken:
+                seqs = [seq for first, last in runs for seq in range(first, last + 1)]
+                of_device.setdefault((incarnation, nonce), []).extend(seqs)
+        return told
+
+    def not_taken(self) -> list[tuple[str, int]]:
+        """Return (device, reason) of all that devices were told was not taken."""
+        return [
+            (frame.about, reason) for frame in self.ack_frames() for reason, _ in frame.not_taken
+        ]
+
+    def ack_frames(self) -> list[AckFrame]:
+        """Return all acknowledgements that were published."""
+        frames = []
         for topic, payload in self.published:
             frame = decode(payload)
             assert isinstance(frame, AckFrame)
             assert (frame.sender, topic) == (LANDER, topic_of(frame, TOPICS))
-            told.setdefault(frame.addressee, []).extend(frame.numbers)
-        return told
+            frames.append(frame)
+        return frames

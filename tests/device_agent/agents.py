@@ -11,12 +11,15 @@ from device_agent.durable import Durable
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
-from device_agent.state.store import Store, pane_of
+from device_agent.state.pane_table import pane_of
+from device_agent.state.store import Store
 from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet import LANDER, SimulatedLander
 
 NOW_US = 1_700_000_000 * SECOND_US
@@ -84,6 +87,21 @@ def partial_of(frame: VariableFrame) -> Partial:
     """Return the partial in an entry of a variable without keys."""
     assert frame.keys == ("",)
     return tuple(column[0] for column in frame.columns)
+
+
+def ack_of(
+    device: str, *frames: PaneFrame, sink: tuple[str, str] = (DEFAULT_SINK, LAKE), reason: int = 0
+) -> AckFrame:
+    """Return what a sink says of all entries of frames: they have landed, or were not taken."""
+    answer = Answer()
+    for frame in frames:
+        for block in frame.blocks:
+            if reason:
+                answer.refuse(reason, block.incarnation, block.nonce, block.seqs)
+            else:
+                answer.take(block.incarnation, block.nonce, block.seqs)
+    (ack,) = answer.frames(LANDER, 1, device, sink)
+    return ack
 
 
 class Device:
@@ -177,10 +195,11 @@ class Device:
         """Return the topic a frame belongs on."""
         return topic_of(frame, self.core.agent.topics)
 
-    def acknowledge(self, *frames: PaneFrame, lake: str = LAKE) -> None:
-        """Let the lander say that frames have landed."""
-        replica = frames[0].sender if frames else self.core.replica
-        self.hear(AckFrame(LANDER, 1, replica, lake, tuple(frame.number for frame in frames)))
+    def acknowledge(
+        self, *frames: PaneFrame, lake: str = LAKE, sink: str = DEFAULT_SINK, reason: int = 0
+    ) -> None:
+        """Let a sink say that all entries of frames have landed, or were not taken."""
+        self.hear(ack_of(self.name, *frames, sink=(sink, lake), reason=reason))
 
     def land(self, seconds: float = 1.0) -> list[PaneFrame]:
         """Let time pass with a lander that takes and acknowledges everything."""
@@ -207,7 +226,11 @@ class Device:
     @property
     def low_us(self) -> int | None:
         """What the newest beat promises."""
-        return self.frames(BeatFrame)[-1].low_us
+        return self.low_of()
+
+    def low_of(self, sink: str = DEFAULT_SINK) -> int | None:
+        """What the newest beat promises to a sink."""
+        return next(low.low_us for low in self.frames(BeatFrame)[-1].lows if low.sink == sink)
 
     @property
     def counted(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pytest
 from crdts import Replica
 from device_agent import core, durable
 from device_agent.intake import identities
-from device_agent.panes import cache, delivery, flights
+from device_agent.panes import cache, flights, sender
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 from simulations.fleet import SimulatedLander
@@ -30,8 +30,7 @@ def hardly_any_memory(monkeypatch):
     monkeypatch.setattr(cache, "PAGE", 4)
     monkeypatch.setattr(durable, "PAGE", 4)
     monkeypatch.setattr(flights, "IN_FLIGHT", 2)
-    monkeypatch.setattr(flights, "KEPT_ABANDONED", 3)
-    monkeypatch.setattr(delivery, "FRAME_BYTES", 1_200)
+    monkeypatch.setattr(sender, "FRAME_BYTES", 1_200)
     monkeypatch.setattr(identities, "KEPT_IDENTITIES", 30)
     monkeypatch.setattr(durable, "PRUNE_US", 60 * SECOND_US)
     monkeypatch.setattr(core, "NOTES_US", 3 * SECOND_US)
@@ -132,7 +131,7 @@ class History:
     def promises_hold(self):
         beats = self.device.frames(BeatFrame)
         self.device.sent.clear()
-        if not beats or beats[-1].low_us is None:
+        if not beats or beats[-1].lows[0].low_us is None:
             return
         landed: dict = {}
         window = self.device.program.windows["by_room"]
@@ -141,7 +140,7 @@ class History:
             landed[key, pane_us] = window.fold.combine(before, partial)
         for (key, pane_us), partial in self.device.stored_panes().items():
             pruned = pane_us + window.span_us <= self.device.core.intake.progress.floor_us
-            if pane_us < beats[-1].low_us and not pruned:
+            if pane_us < beats[-1].lows[0].low_us and not pruned:
                 assert landed.get((key, pane_us)) == partial
 
     def settle(self):

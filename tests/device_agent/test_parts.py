@@ -13,9 +13,9 @@ from lasp_edge import Program, folds
 from lasp_edge.dataflow import at_least
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import (
-    AckFrame,
     AskFrame,
     BeatFrame,
     MemberFrame,
@@ -24,8 +24,7 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
     VariableReport,
 )
-from simulations.fleet import LANDER
-from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of
+from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
 
 PEER = Replica(3, 33, "pi-2")
 TARGET = "local_average"
@@ -87,12 +86,11 @@ def progress(device: Device) -> Any:
 
 def panes(device: Device) -> Any:
     rows = sorted((pane, row.partial, row.dirty) for pane, row in device.rows())
-    return rows, device.core.panes.lake
+    return rows, [sink.store for sink in device.core.panes.sinks]
 
 
 def landed(device: Device) -> list[Frame]:
-    numbers = tuple(frame.number for frame in device.frames(PaneFrame))
-    return [AckFrame(LANDER, 1, device.core.replica, LAKE, numbers)]
+    return [ack_of(device.name, *device.frames(PaneFrame))]
 
 
 def entries(device: Device) -> list[Frame]:
@@ -109,7 +107,7 @@ def beats(device: Device) -> list[Frame]:
     digest = device.core.exchange.reports()[0].digest
     return [
         PresenceFrame(PEER, 1, online=True),
-        BeatFrame(PEER, 1, None, False, (VariableReport(TARGET, 1, digest),)),  # noqa: FBT003
+        BeatFrame(PEER, 1, (), False, (VariableReport(TARGET, 1, digest),)),  # noqa: FBT003
     ]
 
 
@@ -119,6 +117,8 @@ PARTS = {
         lambda device: device.core.replica.incarnation >= 8,
         lambda _device: [PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False)],
     ),
+    "clock": Case(lambda device: device.core.timing.state, nothing, beats),
+    "waiting": Case(nothing, nothing),
     "intake": Case(progress, progress),
     "variables": Case(shared, shared, entries),
     "reactions": Case(shared, shared),
@@ -177,7 +177,7 @@ def test_every_part_is_in_the_table(tmp_path):
     assert taken == {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
     for part in device.core.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
-        if part.name != "succession":  # it looks at what the other parts' rows bring, too
+        if part.name not in {"succession", "clock"}:  # they take what other rows bring
             assert tried >= set(part.handlers), part.name
     device.kill()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from device_agent.runtime import now_us
+from device_agent.timing.system_clock import wall_us as now_us
 from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl, Connected, Link, Message
 from lasp_edge.protocol.frames import PresenceFrame, VariableFrame

@@ -1,4 +1,4 @@
-"""A fleet behind the broker that `lasp-edge broker config` configures, with its real processes."""
+"""Fleets of real processes: at an open broker, and at one that the command configures."""
 
 import argparse
 import contextlib
@@ -14,7 +14,8 @@ from random import Random
 from lasp_edge.link import BrokerUrl, Link, TlsFiles
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool import broker_command
-from tests.brokers import Mosquitto, free_port, until_true
+from simulations.demo.broker import PrivateBroker
+from tests.brokers import Mosquitto, broker_program, free_port, until_true
 from tests.device_agent.test_runtime import MAIN, NAME, PROGRAM
 from tests.support_missing import lacks
 
@@ -22,85 +23,34 @@ DEVICES = ("kitchen", "attic")
 START_S = 1_600_000_000
 
 
-class SecuredFleet:
-    """A directory with a program, a hardened broker, and processes that log in.
+class Processes:
+    """A directory with a program, the processes of a fleet, and links that tests use.
 
     Args:
         directory: receives everything.
-        certificates: participants show certificates; else they give passwords.
-        more: further options of `lasp-edge broker config`.
     """
 
-    def __init__(self, directory: Path, *more: str, certificates: bool = False) -> None:
-        for command in ("openssl", "mosquitto_passwd"):
-            if not shutil.which(command):
-                lacks(f"{command} is not installed")
-        self.directory, self.certificates = directory, certificates
-        self.files = directory / "broker"
-        self.port = free_port()
+    broker: PrivateBroker
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         (directory / f"{NAME}.py").write_text(PROGRAM.format(name=NAME))
         self.topics = Topics(NAME)
-        self.printed = self._configure(*more, *(["--certificates"] if certificates else []))
-        self._set_up()
-        text = (self.files / "mosquitto.conf").read_text()
-        self.broker = Mosquitto(directory / "run", text, self.port).start()
         self._processes: list[subprocess.Popen[bytes]] = []
         self._links: list[Link] = []
 
-    def _configure(self, *more: str) -> list[str]:
-        parser = argparse.ArgumentParser()
-        broker_command.add_arguments(parser)
-        words = ["config", "--fleet", NAME, "--dir", str(self.files), "--port", str(self.port)]
-        words += [word for device in DEVICES for word in ("--device", device)]
-        words += ["--viewer", "screen", "--data", str(self.directory / "data")]
-        words += ["--account", pwd.getpwuid(os.geteuid()).pw_name]
-        printed = self.directory / "printed"
-        (self.directory / "data").mkdir()
-        with printed.open("w") as file, contextlib.redirect_stdout(file):
-            assert broker_command.run(parser.parse_args([*words, *more])) == 0
-        return printed.read_text().splitlines()
-
-    def _set_up(self) -> None:
-        """Type what the command printed; passwords, which it would ask for, are given along."""
-        lines = []
-        for line in self.printed:
-            asks = line.startswith("mosquitto_passwd ")
-            name = line.split("'")[1] if asks else ""
-            lines.append(
-                f"mosquitto_passwd -b passwords '{name}' '{password(name)}'" if asks else line
-            )
-        script = "\n".join(["set -e", *lines])
-        subprocess.run(["sh", "-c", script], check=True, capture_output=True, cwd=self.directory)
-
     def login(self, user: str) -> list[str]:
-        """Return the options with which a program logs in as a user."""
-        words = [
-            "--broker",
-            f"mqtts://localhost:{self.port}",
-            "--ca-file",
-            str(self.files / "ca.pem"),
-        ]
-        if self.certificates:
-            mine = (self.files / f"{user}.pem", self.files / f"{user}.key")
-            return [*words, "--certificate", str(mine[0]), "--key", str(mine[1])]
-        file = self.directory / f"{user}.login"
-        file.write_text(f"{user}\n{password(user)}\n")
-        file.chmod(0o600)
-        return [*words, "--login", str(file)]
+        """Return the options with which a program reaches the broker as a user."""
+        raise NotImplementedError
+
+    def url(self, user: str | None) -> BrokerUrl:
+        """Return the broker's address for a user; None for nobody."""
+        raise NotImplementedError
 
     def link(self, user: str | None, client_id: str = "", **options: object) -> Link:
-        """Start a link that logs in as a user; None for no login."""
-        files = TlsFiles(str(self.files / "ca.pem"))
-        if user is not None and self.certificates:
-            files = TlsFiles(
-                files.authority, *[str(self.files / f"{user}.{e}") for e in ("pem", "key")]
-            )
-        by_password = user is not None and not self.certificates
-        broker = BrokerUrl("localhost", self.port, tls=True, files=files)
-        if by_password:
-            broker = broker._replace(user=user, password=password(user))
+        """Start a link as a user; None for nobody."""
         options.setdefault("jitter", Random(1))
-        link = Link(broker, client_id=client_id or f"test-{user}", **options)
+        link = Link(self.url(user), client_id=client_id or f"test-{user}", **options)
         link.start()
         self._links.append(link)
         return link
@@ -186,6 +136,94 @@ class SecuredFleet:
         self.broker.stop()
 
 
+class OpenFleet(Processes):
+    """A fleet at a broker that lets in everybody."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.broker = PrivateBroker(directory / "run", broker_program("mosquitto")).start()
+
+    def login(self, user: str) -> list[str]:
+        return ["--broker", self.broker.url]
+
+    def url(self, user: str | None) -> BrokerUrl:
+        return BrokerUrl.parse(self.broker.url)
+
+
+class SecuredFleet(Processes):
+    """A fleet at a hardened broker, to which everybody logs in.
+
+    Args:
+        directory: receives everything.
+        certificates: participants show certificates; else they give passwords.
+        more: further options of `lasp-edge broker config`.
+    """
+
+    def __init__(self, directory: Path, *more: str, certificates: bool = False) -> None:
+        for command in ("openssl", "mosquitto_passwd"):
+            if not shutil.which(command):
+                lacks(f"{command} is not installed")
+        super().__init__(directory)
+        self.certificates = certificates
+        self.files = directory / "broker"
+        self.port = free_port()
+        self.printed = self._configure(*more, *(["--certificates"] if certificates else []))
+        set_up(self.printed, directory)
+        text = (self.files / "mosquitto.conf").read_text()
+        self.broker = Mosquitto(directory / "run", text, self.port).start()
+
+    def _configure(self, *more: str) -> list[str]:
+        parser = argparse.ArgumentParser()
+        broker_command.add_arguments(parser)
+        words = ["config", "--fleet", NAME, "--dir", str(self.files), "--port", str(self.port)]
+        words += [word for device in DEVICES for word in ("--device", device)]
+        words += ["--viewer", "screen", "--data", str(self.directory / "data")]
+        words += ["--account", pwd.getpwuid(os.geteuid()).pw_name]
+        printed = self.directory / "printed"
+        (self.directory / "data").mkdir()
+        with printed.open("w") as file, contextlib.redirect_stdout(file):
+            assert broker_command.run(parser.parse_args([*words, *more])) == 0
+        return printed.read_text().splitlines()
+
+    def login(self, user: str) -> list[str]:
+        """Return the options with which a program logs in as a user."""
+        words = [
+            "--broker",
+            f"mqtts://localhost:{self.port}",
+            "--ca-file",
+            str(self.files / "ca.pem"),
+        ]
+        if self.certificates:
+            mine = (self.files / f"{user}.pem", self.files / f"{user}.key")
+            return [*words, "--certificate", str(mine[0]), "--key", str(mine[1])]
+        file = self.directory / f"{user}.login"
+        file.write_text(f"{user}\n{password(user)}\n")
+        file.chmod(0o600)
+        return [*words, "--login", str(file)]
+
+    def url(self, user: str | None) -> BrokerUrl:
+        files = TlsFiles(str(self.files / "ca.pem"))
+        broker = BrokerUrl("localhost", self.port, tls=True, files=files)
+        if user is None:
+            return broker
+        if self.certificates:
+            mine = [str(self.files / f"{user}.{end}") for end in ("pem", "key")]
+            return broker._replace(files=TlsFiles(files.authority, *mine))
+        return broker._replace(user=user, password=password(user))
+
+
 def password(user: str) -> str:
     """Return a user's password."""
     return f"secret of {user}"
+
+
+def set_up(printed: list[str], directory: Path) -> None:
+    """Type what `lasp-edge broker config` printed, and the passwords that it asks for."""
+    lines = []
+    for line in printed:
+        if line.startswith("mosquitto_passwd "):
+            name = line.split("'")[1]
+            line = f"mosquitto_passwd -b passwords '{name}' '{password(name)}'"  # noqa: PLW2901
+        lines.append(line)
+    script = "\n".join(["set -e", *lines])
+    subprocess.run(["sh", "-c", script], check=True, capture_output=True, cwd=directory)

@@ -14,10 +14,10 @@ from crdts import Replica
 from crdts.membership import NEVER
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link
+from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import FORMAT, Frame
 from lasp_edge.protocol.frames import (
-    AckFrame,
     AskFrame,
     BeatFrame,
     MemberFrame,
@@ -27,6 +27,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from lasp_edge.protocol.topics import Topics
 
@@ -135,9 +136,16 @@ def _frames(program: Plan, replica: Replica, now_us: int) -> Iterator[Any]:
     yield PaneFrame(replica, 1, (entries,))
     parts = ((7,),) * len(fold.fold.columns)
     yield VariableFrame(replica, 1, fold.name, fold.stream, 0, ("",), (1,), parts)
-    yield BeatFrame(replica, 1, now_us, done=True, reports=(VariableReport(fold.name, 1, 1),))
+    yield BeatFrame(
+        replica,
+        1,
+        (SinkLow("lake", 0, now_us),),
+        done=True,
+        reports=(VariableReport(fold.name, 1, 1),),
+    )
     yield PresenceFrame(replica, 1, online=False)
-    yield AckFrame(replica, 1, replica, "no such lake", tuple(range(1, 1_000)))
+    every = Seqs(replica.incarnation, NONCE, ((0, 10_000),))
+    yield AckFrame(replica, 1, replica.device, "no such sink", "no such lake", (every,))
     yield AskFrame(replica, 1, replica.device, fold.name)
     yield MemberFrame(replica, 1, replica.device, 1, retired=True, version=NEVER)
 
@@ -151,7 +159,7 @@ def _far_frames(program: Plan, device: str, now_us: int) -> Iterator[Any]:
         yield PresenceFrame(replica, 1, online=True)
     near = Replica(1, NONCE, device)
     yield next(_frames(program, near, far_us))
-    yield BeatFrame(near, 1, far_us, done=False, reports=())
+    yield BeatFrame(near, 1, (SinkLow("lake", 0, far_us),), done=False, reports=())
     stream = next(_frames(program, near, now_us)).blocks[0]._replace(stream=12_345)
     yield PaneFrame(near, 1, (stream,))
 

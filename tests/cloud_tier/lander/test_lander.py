@@ -1,5 +1,7 @@
 """The lander on a fake link and a clock that stands still: kills, repeats, acknowledgements."""
 
+from dataclasses import replace
+
 import pytest
 from deltalake import DeltaTable
 
@@ -11,11 +13,14 @@ from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected
+from lasp_edge.protocol.acks import RUNS_IN_AN_ACK, NotTaken
+from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
 from tests.lasp_edge.protocol.support_frames import LANDER, ME, TOPICS, acceptance, beat, panes
 
 PROGRAM = rooms()
+LIFE = (ME.incarnation, ME.nonce)
 CONNECTED = Connected("5", session_present=False)
 
 
@@ -46,7 +51,11 @@ class Station:
             link=self.link,
             log_=self.log,
             landing=self.landing,
-            acceptance=acceptance(PROGRAM, incarnations=self.landing.incarnations()),
+            acceptance=acceptance(
+                PROGRAM,
+                sink=("lake", self.landing.lake_id),
+                incarnations=self.landing.incarnations(),
+            ),
             columns=LandedColumns(PROGRAM),
             sender=LANDER,
             now_us=lambda: self.now_us,
@@ -83,7 +92,7 @@ def test_message_lands_and_is_acknowledged_to_broker_and_device(station):
     assert station.link.acks() == {}
     station.turn(after_s=1)
     assert len(station.rows()) == 4
-    assert station.link.acks() == {ME: [4, 5]}
+    assert station.link.acks() == {"pi-0": {LIFE: [1, 2, 3, 4]}}
     assert station.landing.lake_id == station.lake.lake_id()
 
 
@@ -95,17 +104,32 @@ def test_data_promises_and_tick_are_one_commit(station):
     assert [len(station.rows(kind)) for kind in ("pane", "promise", "tick")] == [2, 1, 1]
 
 
-def test_a_device_that_only_promises_hears_now_and_then_which_lake_it_is(station):
-    station.turn(CONNECTED, message(beat(1, 10)))
+def test_a_device_that_only_promises_hears_now_and_then_that_the_lake_is_there(station):
+    lake = station.landing.lake_id
+    station.turn(CONNECTED, message(beat(1, 10, store=lake)))
     station.turn(after_s=3)
-    assert station.link.acks() == {ME: []}
+    (greeting,) = station.link.ack_frames()
+    assert (greeting.about, greeting.sink, greeting.store) == ("pi-0", "lake", lake)
+    assert (greeting.taken, greeting.not_taken) == ((), ())
     station.link.published.clear()
-    station.turn(message(beat(2, 11)))
+    station.turn(message(beat(2, 11, store=lake)), after_s=100)
     station.turn(after_s=3)
     assert station.link.acks() == {}, "it was told just now"
-    station.turn(message(beat(3, 12)), after_s=60)
+    station.turn(message(beat(3, 12, store=lake)), after_s=150)
     station.turn(after_s=3)
-    assert station.link.acks() == {ME: []}
+    assert station.link.acks() == {"pi-0": {}}
+
+
+def test_a_device_that_delivers_to_another_lake_is_told_of_this_one_and_its_promise_is_not_taken(
+    station,
+):
+    station.turn(CONNECTED, message(beat(1, 10, store=station.landing.lake_id)))
+    station.turn(after_s=3)
+    station.link.published.clear()
+    station.turn(message(beat(2, 99, store="another lake")))
+    station.turn(after_s=3)
+    assert station.link.acks() == {"pi-0": {}}
+    assert [row["low_us"] for row in station.rows("promise")] == [10]
 
 
 def test_kill_before_the_sync_leaves_the_message_with_the_broker(station, monkeypatch):
@@ -121,7 +145,7 @@ def test_kill_after_the_sync_lands_at_the_next_start(station):
     station.start()
     assert len(station.rows()) == 2
     station.turn(CONNECTED)
-    assert station.link.acks() == {ME: [4]}
+    assert station.link.acks() == {"pi-0": {LIFE: [1, 2]}}
     station.start()
     assert len(station.rows()) == 2
 
@@ -145,7 +169,7 @@ def test_kill_after_the_commit_does_not_land_again(station, monkeypatch):
     assert len(station.rows()) == 2
     station.turn(CONNECTED, message(panes(PROGRAM, 4)))
     station.turn(after_s=1)
-    assert station.link.acks() == {ME: [4]}, "the device sent again, and hears it now"
+    assert station.link.acks() == {"pi-0": {LIFE: [1, 2]}}, "it sent again, and hears it now"
     assert len(station.rows()) == 4, "a repeat is harmless, for the lattice joins it"
 
 
@@ -169,12 +193,15 @@ def test_kill_between_rejects_and_landing_counts_the_reject_once(station, monkey
     assert len(station.rows("tick")) == 1
 
 
-def test_frame_of_an_unknown_stream_is_not_acknowledged_to_the_device(station):
-    station.turn(CONNECTED, message(panes(PROGRAM, 4, stream=1)))
+def test_panes_of_an_unknown_stream_are_not_taken_and_hold_no_others(station):
+    unknown, known = panes(PROGRAM, 4, stream=1).blocks[0], panes(PROGRAM, 4, first_seq=3)
+    mixed = replace(known, blocks=(unknown, *known.blocks))
+    station.turn(CONNECTED, message(mixed))
     station.turn(after_s=1)
     assert station.link.acknowledged
-    assert station.link.acks() == {}
-    assert station.rows() == []
+    assert station.link.acks() == {"pi-0": {LIFE: [3, 4]}}
+    assert station.link.not_taken() == [("pi-0", NotTaken.UNKNOWN_STREAM)]
+    assert [row["seq"] for row in station.rows()] == [3, 4]
 
 
 def test_acknowledgements_wait_for_the_broker(station):
@@ -184,17 +211,25 @@ def test_acknowledgements_wait_for_the_broker(station):
     assert station.link.acks() == {}
     station.link.connected = True
     station.turn()
-    assert station.link.acks() == {ME: [4]}
+    assert station.link.acks() == {"pi-0": {LIFE: [1, 2]}}
 
 
-def test_many_numbers_go_in_frames_of_bounded_size(station):
-    frames = [message(panes(PROGRAM, n)) for n in range(1, 2_502)]
+def test_many_entries_without_neighbours_go_in_frames_of_bounded_size(station):
+    seqs = [3 * n for n in range(1, 3 * RUNS_IN_AN_ACK // 2)]
+    frames = [panes(PROGRAM, n, seqs=(seq, seq)) for n, seq in enumerate(seqs, 1)]
+    station.turn(CONNECTED, *map(message, frames))
+    station.turn(after_s=1)
+    assert station.link.acks() == {"pi-0": {LIFE: seqs}}
+    assert len(station.link.published) == 2
+    assert max(len(payload) for _, payload in station.link.published) < MAX_FRAME_BYTES
+
+
+def test_the_acknowledgement_of_many_neighbours_is_short(station):
+    frames = [message(panes(PROGRAM, n, first_seq=2 * n)) for n in range(1, 2_502)]
     station.turn(CONNECTED, *frames)
     station.turn(after_s=1)
-    while len(station.link.acks().get(ME, [])) < len(frames):
-        station.turn()
-    assert station.link.acks() == {ME: list(range(1, 2_502))}
-    assert len(station.link.published) == 2
+    assert station.link.acks() == {"pi-0": {LIFE: list(range(2, 5_004))}}
+    assert len(station.link.published[0][1]) < 100
 
 
 def test_promises_alone_land_later_than_data(station):
@@ -260,4 +295,4 @@ def test_stop_lands_what_is_logged(station):
     station.turn(CONNECTED, message(panes(PROGRAM, 4)))
     station.lander.stop()
     assert len(station.rows()) == 2
-    assert station.link.acks() == {ME: [4]}
+    assert station.link.acks() == {"pi-0": {LIFE: [1, 2]}}

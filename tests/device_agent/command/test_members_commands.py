@@ -50,7 +50,7 @@ class Fleet:
         self.say(TOPICS.of("presence", replica.device), PresenceFrame(replica, 1, online))
 
     def beat(self, replica, seq):
-        frame = BeatFrame(replica, 1, None, done=False, reports=(), seq=seq)
+        frame = BeatFrame(replica, 1, (), done=False, reports=(), seq=seq)
         self.say(TOPICS.of("beat", replica.device), frame, retain=False)
 
     def words(self, count):

@@ -125,7 +125,7 @@ def test_nobody_waits_for_a_retired_device(device):
     digest = device.core.exchange.reports()[0].digest
     for replica in (PEER, OTHER):
         report = VariableReport("local_average", 1, digest)
-        device.hear(BeatFrame(replica, 1, None, done=False, reports=(report,)))
+        device.hear(BeatFrame(replica, 1, (), done=False, reports=(report,)))
     assert fleet(device).settled
     device.read([21.0])
     device.tick()

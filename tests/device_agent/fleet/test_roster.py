@@ -18,7 +18,7 @@ FIRST, SECOND = Replica(1, 7, "attic"), Replica(2, 3, "attic")
 
 def beat(replica, seq, number=1):
     return TOPICS.of("beat", replica.device), BeatFrame(
-        replica, number, None, done=False, reports=(), seq=seq
+        replica, number, (), done=False, reports=(), seq=seq
     ).encode()
 
 

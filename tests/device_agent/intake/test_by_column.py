@@ -50,7 +50,7 @@ def everything(device):
     times = {name: getattr(progress, name) for name in progress.__slots__}
     core.samples.refold()
     states = core.results.local()
-    report = core.report() | {"low_us": core.beats.low_us(device.now_us)}
+    report = core.report() | {"lows": core.beats.lows(device.now_us)}
     return tables, times, states, report
 
 

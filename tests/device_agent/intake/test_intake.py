@@ -311,14 +311,14 @@ def test_a_reading_of_1970_does_not_stay_the_floor(tmp_path):
     device.kill()
 
 
-def test_a_clock_that_is_set_back_does_not_stamp_below_what_was_stamped(tmp_path):
+def test_a_clock_that_is_set_back_stamps_by_its_new_time(tmp_path):
     device = Device(tmp_path)
     device.read([20.0])
     device.now_us -= 30 * DAY_US
     device.restart()
     device.read([21.0, 22.0])
     stamps = [reading["accepted_us"] for reading in device.store.readings()]
-    assert stamps == [NOW_US, NOW_US + 1, NOW_US + 2]
+    assert stamps == [NOW_US, NOW_US - 30 * DAY_US, NOW_US - 30 * DAY_US + 1]
     device.kill()
 
 

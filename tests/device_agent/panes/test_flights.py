@@ -1,89 +1,92 @@
-"""Frames in flight: acknowledged, abandoned, or acknowledged late; an entry is free or in one."""
-
-from random import Random
+"""Frames in flight to one sink: answered or given up, and few at a time."""
 
 import pytest
 
-from device_agent.changes import PaneId
-from device_agent.panes.flights import (
-    FIRST_TIMEOUT_US,
-    IN_FLIGHT,
-    KEPT_ABANDONED,
-    LAST_TIMEOUT_US,
-    Flights,
-)
+from device_agent.changes import EntryKey
+from device_agent.panes.flights import FIRST_TIMEOUT_US, IN_FLIGHT, LAST_TIMEOUT_US, Flights
 from device_agent.settings import SECOND_US
+from lasp_edge.protocol.acks import Seqs
 
 NOW_US = 1_700_000_000 * SECOND_US
-ONE, TWO = (PaneId(pane_us, 7, "", 1, 99) for pane_us in (0, 10))
+ONE, TWO, OF_BEFORE = EntryKey(2, 99, 3), EntryKey(2, 99, 4), EntryKey(1, 77, 3)
 
 
 @pytest.fixture
 def flights():
-    return Flights(Random(1))
+    return Flights()
 
 
-def test_frames_are_numbered_from_1_and_few_are_in_flight(flights):
-    numbers = [flights.launch([(ONE, seq)], NOW_US) for seq in range(1, IN_FLIGHT + 1)]
-    assert numbers == list(range(1, IN_FLIGHT + 1))
+def named(*entries):
+    return [Seqs.of(entry.incarnation, entry.nonce, [entry.seq]) for entry in entries]
+
+
+def test_few_frames_are_in_flight_until_one_is_answered(flights):
+    for number in range(1, IN_FLIGHT + 1):
+        assert not flights.full
+        flights.launch(number, [EntryKey(2, 99, number)], NOW_US, 1)
     assert flights.full
-    flights.acknowledge([2])
-    assert not flights.full
+    flights.answer(named(EntryKey(2, 99, 2)))
+    assert (flights.count, flights.full) == (IN_FLIGHT - 1, False)
 
 
-def test_an_acknowledged_frame_returns_its_entries_once(flights):
-    number = flights.launch([(ONE, 3), (TWO, 4)], NOW_US)
-    assert (flights.seq_of(ONE), flights.seq_of(TWO)) == (3, 4)
-    assert flights.acknowledge([number, 77]) == [(ONE, 3), (TWO, 4)]
-    assert flights.acknowledge([number]) == []
-    assert flights.seq_of(ONE) is None
+def test_a_frame_is_in_flight_until_all_of_its_entries_are_answered(flights):
+    flights.launch(1, [ONE, TWO, OF_BEFORE], NOW_US, 1)
+    flights.answer(named(ONE, TWO))
+    assert (flights.holds(ONE), flights.holds(OF_BEFORE), flights.count) == (False, True, 1)
+    flights.answer(named(OF_BEFORE))
+    assert flights.count == 0
 
 
-def test_an_entry_that_left_again_is_not_freed_by_its_older_frame(flights):
-    older = flights.launch([(ONE, 3), (TWO, 4)], NOW_US)
-    flights.launch([(ONE, 5)], NOW_US)
-    assert flights.cancel(older) == [TWO]
-    assert flights.seq_of(ONE) == 5
+def test_an_answer_for_another_replica_counts_for_nothing(flights):
+    flights.launch(1, [ONE], NOW_US, 1)
+    flights.answer(named(ONE._replace(nonce=5), ONE._replace(incarnation=9)))
+    assert flights.holds(ONE)
 
 
-def test_an_abandoned_frame_frees_its_entries_and_still_counts(flights):
-    number = flights.launch([(ONE, 3)], NOW_US)
-    assert flights.abandon_late(NOW_US + FIRST_TIMEOUT_US // 2) == []
-    assert flights.abandon_late(NOW_US + 2 * FIRST_TIMEOUT_US) == [ONE]
-    assert (flights.count, flights.abandoned) == (0, 1)
-    assert flights.acknowledge([number]) == [(ONE, 3)]
+def test_a_frame_that_is_late_makes_room(flights):
+    flights.launch(1, [ONE], NOW_US, 1)
+    flights.abandon_late(NOW_US + FIRST_TIMEOUT_US - 1)
+    assert flights.holds(ONE)
+    flights.abandon_late(NOW_US + FIRST_TIMEOUT_US)
+    assert (flights.count, flights.holds(ONE)) == (0, False)
+    flights.answer(named(ONE))  # whose answer comes late: nothing of it is needed here
 
 
-def test_a_clock_that_was_set_back_abandons_what_was_sent_in_its_future(flights):
-    flights.launch([(ONE, 3)], NOW_US)
-    assert flights.abandon_late(NOW_US - 1) == [ONE]
+def test_a_clock_that_was_set_back_gives_up_what_was_sent_in_its_future(flights):
+    flights.launch(1, [ONE], NOW_US, 1)
+    flights.abandon_late(NOW_US - 1)
+    assert flights.count == 0
 
 
-def test_time_outs_double_up_to_a_bound_until_something_is_acknowledged(flights):
-    def waited():
-        number, at_us = flights.launch([(ONE, 1)], NOW_US), NOW_US
-        while not flights.abandon_late(at_us):
+def test_without_answers_time_outs_double_and_frames_become_fewer_up_to_a_bound(flights):
+    at_us, waits, together = NOW_US, [], []
+    for number in range(12):
+        flights.launch(number, [ONE], at_us, 1)
+        together.append(flights.full)
+        sent_us = at_us
+        while flights.count:
             at_us += SECOND_US
-        return number, at_us - NOW_US
-
-    waits = [waited()[1] for _ in range(12)]
-    assert waits[0] <= 1.25 * FIRST_TIMEOUT_US + SECOND_US
-    assert 0.75 * LAST_TIMEOUT_US <= waits[-1] <= 1.25 * LAST_TIMEOUT_US + SECOND_US
-    flights.acknowledge([12])
-    assert waited()[1] <= 1.25 * FIRST_TIMEOUT_US + SECOND_US
-
-
-def test_the_oldest_abandoned_frames_are_forgotten(flights):
-    for seq in range(2 * KEPT_ABANDONED):
-        flights.launch([(ONE, seq)], NOW_US)
-        assert flights.abandon_all() == [ONE]
-    assert flights.abandoned == KEPT_ABANDONED
-    assert flights.acknowledge([1]) == []
-    assert flights.acknowledge([2 * KEPT_ABANDONED]) == [(ONE, 2 * KEPT_ABANDONED - 1)]
+            flights.abandon_late(at_us)
+        waits.append(at_us - sent_us)
+    assert waits[:3] == [FIRST_TIMEOUT_US << n for n in range(3)]
+    assert waits[-1] == LAST_TIMEOUT_US
+    assert together == [False] * (IN_FLIGHT - 1) + [True] * (13 - IN_FLIGHT)
+    flights.answer(named(TWO))  # somebody is there
+    flights.launch(99, [ONE], at_us, 1)
+    assert not flights.full
+    flights.abandon_late(at_us + FIRST_TIMEOUT_US)
+    assert flights.count == 0
 
 
-def test_after_forgetting_no_acknowledgement_counts(flights):
-    numbers = [flights.launch([(pane, 1)], NOW_US) for pane in (ONE, TWO)]
-    flights.forget()
-    assert (flights.count, flights.abandoned, flights.seq_of(ONE)) == (0, 0, None)
-    assert flights.acknowledge(numbers) == []
+def test_after_a_reconnect_what_was_in_flight_is_named_and_free(flights):
+    flights.launch(1, [ONE, TWO], NOW_US, 1)
+    flights.answer(named(ONE))
+    assert flights.abandon_all() == {TWO}
+    assert flights.count == 0
+
+
+def test_a_frame_that_did_not_leave_is_not_in_flight(flights):
+    flights.launch(1, [ONE], NOW_US, 1)
+    flights.cancel(1)
+    flights.cancel(77)
+    assert flights.count == 0

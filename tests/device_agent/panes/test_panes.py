@@ -1,16 +1,17 @@
 """Pane entries reach the lake once, whatever is lost; a promise never speaks of what has not."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from device_agent.panes.cache import KEPT_ENTRIES, PAGE
-from device_agent.panes.delivery import FRAME_BYTES
-from device_agent.panes.flights import IN_FLIGHT, KEPT_ABANDONED, LAST_TIMEOUT_US
+from device_agent.panes.flights import IN_FLIGHT, LAST_TIMEOUT_US
+from device_agent.panes.sender import FRAME_BYTES
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
-from lasp_edge.protocol.frames import AckFrame, BeatFrame, PaneFrame
-from simulations.fleet import LANDER
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame
+from simulations.fleet import SimulatedLander
 from tests.device_agent.agents import NOW_US, Device, greenhouse, truth_of
 
 MINUTE_US = 60 * SECOND_US
@@ -184,14 +185,15 @@ def test_the_lake_is_remembered_over_restarts(device):
     assert len(entries(device.frames(PaneFrame, device.tick(1)))) == 1
 
 
-def test_acknowledgements_for_another_life_are_not_taken_for_this_one(device):
+def test_an_acknowledgement_of_another_replicas_seqs_is_not_taken_for_this_ones(device):
     device.read([20.0], [NOW_US])
-    device.tick(20)
-    device.restart()
-    device.tick(1)
-    other = device.core.replica._replace(nonce=5)
-    device.hear(AckFrame(LANDER, 1, other, "lake-1", (1, 2, 3)))
+    (frame,) = device.frames(PaneFrame, device.tick(20))
+    block = frame.blocks[0]
+    for other in (block._replace(nonce=5), block._replace(incarnation=9)):
+        device.acknowledge(replace(frame, blocks=(other,)))
     assert not device.core.panes.cache.all_landed
+    device.acknowledge(frame)
+    assert device.core.panes.cache.all_landed
 
 
 def fill(device, panes, rooms=1, start_us=NOW_US):
@@ -204,19 +206,18 @@ def fill(device, panes, rooms=1, start_us=NOW_US):
             device.read([20.0] * len(part), part, {"room": str(room)} if rooms > 1 else None)
 
 
+def flights_of(device):
+    """Return the flights to its only sink."""
+    (sink,) = device.core.panes.sinks
+    return sink.flights
+
+
 def test_frames_are_bounded_in_bytes_and_few_are_in_flight(device):
     fill(device, 5_000)
     published = [p for p in device.tick(1) if p.pane_frame]
-    assert len(published) == IN_FLIGHT == device.core.panes.flights.count
+    assert len(published) == IN_FLIGHT == flights_of(device).count
     assert max(len(p.payload) for p in published) <= FRAME_BYTES
     assert [p for p in device.tick(1) if p.pane_frame] == []
-
-
-def test_abandoned_frames_that_are_remembered_are_bounded(device):
-    device.read([20.0], [NOW_US])
-    for _ in range(3 * KEPT_ABANDONED):
-        device.tick(200)
-    assert device.core.panes.flights.abandoned == KEPT_ABANDONED
 
 
 @pytest.mark.slow
@@ -225,10 +226,11 @@ def test_a_week_offline_is_bounded_in_memory_and_promised_rightly(device):
     device.tick()
     fill(device, 60_480)
     assert len(device.core.panes.memory.entries) <= KEPT_ENTRIES
-    assert device.store.count_dirty() == {device.program.windows["by_room"].stream: 60_480}
-    assert device.core.beats.low_us(device.now_us) <= NOW_US
+    (waiting,) = device.store.undelivered()
+    assert (waiting.entries, waiting.oldest_us) == (60_480, NOW_US)
+    assert device.core.beats.lows(device.now_us)[0].low_us <= NOW_US
     device.restart()
-    assert device.core.beats.low_us(device.now_us) is None  # the store was not asked yet
+    assert device.core.beats.lows(device.now_us)[0].low_us is None  # the store was not asked yet
     device.tick()
     assert device.low_us == NOW_US
     device.settle()
@@ -252,14 +254,14 @@ def test_every_promise_waits_for_the_oldest_dirty_pane_in_the_store(device):
     for step in range(40):
         device.tick(0)
         (oldest,) = device.store._db.execute("SELECT min(pane_us) FROM pane WHERE dirty").fetchone()
-        low_us = device.core.beats.low_us(device.now_us)
+        low_us = device.core.beats.lows(device.now_us)[0].low_us
         assert oldest is None or low_us is None or low_us <= oldest
         device.land()
         if step % 10 == 5:
             device.restart()
         if step == 20:
             device.acknowledge(lake="lake-2")
-            device.landed.lake = "lake-2"
+            device.landed = SimulatedLander("lake-2", device.program)
 
 
 def test_an_evicted_pane_that_a_late_reading_hits_is_continued_and_not_replaced(device):
@@ -400,7 +402,7 @@ def test_a_finished_replay_promises_the_end_of_its_last_window_and_then_is_done(
     device.land(20)
     device.land(2)
     beat = device.frames(BeatFrame)[-1]
-    assert (beat.low_us, beat.done) == (NOW_US + 60 * SECOND_US, True)
+    assert (device.low_us, beat.done) == (NOW_US + 60 * SECOND_US, True)
 
 
 @pytest.mark.parametrize(("size_s", "slide_s"), [(50, 20), (60, 10), (7, 3), (0.5, 0.2)])

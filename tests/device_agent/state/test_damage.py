@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from device_agent.changes import Changes
+from device_agent.changes import BEFORE_ALL, Changes
 from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage
-from device_agent.state.sealed import dirty_becomes, sealed_pane, unsealed_pane
+from device_agent.state.sealed import masks_become, sealed_pane, unsealed_pane
 from device_agent.state.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import NotFound
 from tests.device_agent.agents import NOW_US, Device, greenhouse
@@ -196,7 +196,7 @@ def test_damage_that_shows_later_is_told_by_every_method(tmp_path, method):
             db.execute(f"UPDATE {table} SET {column} = 'x'")
     asked = {
         "restored": device.store.restored,
-        "dirty_panes": lambda: device.store.dirty_panes(device.core.panes.memory.streams, 9),
+        "dirty_panes": lambda: device.store.dirty_panes(BEFORE_ALL, 9, refused_too=True),
         "identities": lambda: device.store.identities(block),
         "commit": lambda: device.store.commit(Changes(counters={"x": 1})),
     }
@@ -232,8 +232,8 @@ def test_a_file_that_may_not_be_written_is_left_where_it_is(tmp_path, monkeypatc
 def test_many_masks_change_in_one_statement_and_every_seal_still_fits(tmp_path):
     device = Device(tmp_path)
     device.read([20.0, 21.0], [NOW_US, NOW_US + 90_000_000])
-    for mask in ("0", "dirty | 5", "dirty & ~1"):
-        device.store._db.execute(f"UPDATE pane SET {dirty_becomes(mask)}")
+    for masks in (("0",), ("dirty | 5", "refused | 260"), ("dirty & ~1", "refused & ~4")):
+        device.store._db.execute(f"UPDATE pane SET {masks_become(*masks)}")
         rows = device.store._db.execute("SELECT * FROM pane").fetchall()
         assert rows == [sealed_pane(unsealed_pane(row)) for row in rows]
     device.store._db.execute("UPDATE pane SET dirty = 5")

@@ -368,6 +368,6 @@ def test_the_lake_of_the_acknowledgement_is_stored_with_what_it_cleans(tmp_path)
     device.read([20.0], [NOW_US])
     device.land(20)
     device.tick()
-    assert device.store.restored().facts.lake == LAKE
-    assert device.store.count_dirty() == {}
+    assert [sink.store for sink in device.store.restored().facts.sinks] == [LAKE]
+    assert device.store.undelivered() == []
     device.kill()

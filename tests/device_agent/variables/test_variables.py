@@ -17,7 +17,6 @@ from device_agent.fleet.succession import MOST_SUCCESSIONS
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
-    AckFrame,
     AskFrame,
     BeatFrame,
     PaneFrame,
@@ -26,8 +25,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from simulations.fleet import LANDER
-from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse, partial_of
+from tests.device_agent.agents import NOW_US, Device, entry_of, greenhouse, partial_of
 
 PEER = Replica(3, 33, "pi-2")
 
@@ -158,7 +156,7 @@ DONE = False
 
 def beat(device, replica=PEER, number=1, seq=1, digest=None):
     digest = device.core.exchange.reports()[0].digest if digest is None else digest
-    return BeatFrame(replica, number, None, DONE, (VariableReport("local_average", seq, digest),))
+    return BeatFrame(replica, number, (), DONE, (VariableReport("local_average", seq, digest),))
 
 
 def test_settled_needs_every_connected_device_to_report_the_same(device):
@@ -402,13 +400,6 @@ def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_afte
     assert entry_of_8[1] == (1, 2100, 2100)
 
 
-def test_an_acknowledgement_of_a_later_life_says_that_there_was_one(device):
-    device.hear(AckFrame(LANDER, 1, Replica(7, 77, "pi-1"), LAKE, ()))
-    assert device.core.replica.incarnation == 8
-    device.hear(AckFrame(LANDER, 1, Replica(9, 77, "pi-1"), LAKE, ()))  # it answers: it is alive
-    assert device.counted["clone_alarms"] == 1
-
-
 def test_entries_of_several_lost_lives_are_all_overtaken(device):
     for incarnation, nonce in ((7, 77), (9, 99), (12, 12)):
         device.hear(entry(device, Replica(incarnation, nonce, "pi-1"), 4, (5, 500)))
@@ -465,7 +456,7 @@ def test_a_beat_of_an_earlier_life_that_comes_late_is_no_clone(device):
 
 def test_a_living_clone_of_the_same_incarnation_raises_the_alarm(device):
     other = device.core.replica._replace(nonce=5)
-    device.hear(BeatFrame(other, 3, None, DONE, ()))
+    device.hear(BeatFrame(other, 3, (), DONE, ()))
     device.tick(20)
     assert device.store.restored().counters["clone_alarms"] == 1
 

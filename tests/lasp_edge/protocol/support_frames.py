@@ -11,6 +11,7 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.sinks import DEFAULT_SINK, SinkLow, store_tag
 from lasp_edge.protocol.topics import Topics
 
 SECOND_US = 1_000_000
@@ -18,6 +19,7 @@ BEGIN_US = 1_699_999_980 * SECOND_US
 NOW_US = BEGIN_US + 100 * SECOND_US
 TOPICS = Topics("rooms")
 ME = Replica(3, 7, "pi-0")
+STORE = "lake-1"
 LANDER = Replica(1, 4, "lander-1")
 OPERATOR = Replica(1, 5, "operator")
 
@@ -49,10 +51,15 @@ def packed() -> Plan:
     return program.plan()
 
 
-def acceptance(plan: Plan, membership: Membership | None = None, **known: Any) -> Acceptance:
+def acceptance(
+    plan: Plan,
+    membership: Membership | None = None,
+    sink: tuple[str, str] = ("lake", STORE),
+    **known: Any,
+) -> Acceptance:
     """Return what a lander of this program accepts."""
     streams = (plan.windows.values(), plan.published_folds.values())
-    return Acceptance(*streams, TOPICS, membership=membership, **known)
+    return Acceptance(*streams, TOPICS, sink, membership=membership, **known)
 
 
 def record(frame: Frame, *, at_us: int = NOW_US, retained: bool = False, topic: str = "") -> Record:
@@ -107,10 +114,16 @@ def keys_of_shard(at: int, count: int) -> list[str]:
 
 
 def beat(
-    number: int, low_us: int | None, *, replica: Replica = ME, done: bool = False
+    number: int,
+    low_us: int | None,
+    *,
+    replica: Replica = ME,
+    done: bool = False,
+    sink: str = DEFAULT_SINK,
+    store: str = "",
 ) -> BeatFrame:
-    """Return a beat."""
-    return BeatFrame(replica, number, low_us, done, ())
+    """Return a beat, of a device that knows no store yet unless it is given."""
+    return BeatFrame(replica, number, (SinkLow(sink, store_tag(store), low_us),), done, ())
 
 
 def command(

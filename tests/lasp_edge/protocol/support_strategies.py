@@ -3,10 +3,10 @@
 from hypothesis import strategies as st
 
 from crdts import Replica, Version
+from lasp_edge.protocol.acks import AckFrame, Seqs, Untaken
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import (
-    AckFrame,
     AskFrame,
     BeatFrame,
     MemberFrame,
@@ -16,6 +16,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.sinks import SinkLow
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
 names = texts.filter(bool)
@@ -27,6 +28,13 @@ numbers = st.integers(1, 2**40 - 1)
 incarnations, nonces = st.integers(0, 2**30 - 1), st.integers(0, 2**32 - 1)
 replicas = st.builds(Replica, incarnations, nonces, names)
 versions = st.builds(Version, incarnations, nonces, seqs)
+sinks = st.sampled_from(["lake", "archive", "günstig"]) | st.text("abc", min_size=1, max_size=9)
+lows = st.builds(
+    SinkLow, sinks, st.integers(0, 2**32 - 1), st.none() | st.integers(-(2**58), 2**58 - 1)
+)
+entry_seqs = st.builds(
+    Seqs.of, incarnations, nonces, st.lists(seqs | st.integers(0, 30), max_size=9)
+)
 parts = st.none() | int64
 binaries = st.binary(max_size=40)
 
@@ -89,7 +97,7 @@ FRAMES = {
         BeatFrame,
         replicas,
         numbers,
-        st.none() | st.integers(-(2**58), 2**58 - 1),
+        st.lists(lows, max_size=8, unique_by=lambda low: low.sink).map(tuple),
         st.booleans(),
         st.lists(
             st.builds(VariableReport, texts, seqs, uint64, st.none() | uint64), max_size=4
@@ -100,7 +108,15 @@ FRAMES = {
     ),
     PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),
     AckFrame: st.builds(
-        AckFrame, replicas, numbers, replicas, texts, st.lists(seqs, max_size=5).map(tuple), clocks
+        AckFrame,
+        replicas,
+        numbers,
+        names,
+        sinks,
+        sinks,
+        st.lists(entry_seqs, max_size=3).map(tuple),
+        st.lists(st.builds(Untaken, st.integers(1, 15), entry_seqs), max_size=3).map(tuple),
+        clocks,
     ),
     AskFrame: st.builds(AskFrame, replicas, numbers, names, texts),
     MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),

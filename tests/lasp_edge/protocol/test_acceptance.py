@@ -1,4 +1,4 @@
-"""What a lander takes, what it refuses and why, and which frames it acknowledges."""
+"""What a lander takes, what it refuses and why, and what it tells of each entry."""
 
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from lasp_edge.protocol.acceptance import (
     Record,
     Refusal,
 )
+from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
 from lasp_edge.protocol.limits import CONTROLS_AHEAD, FUTURE_US, INCARNATIONS_AHEAD
@@ -25,6 +26,7 @@ from tests.lasp_edge.protocol.support_frames import (
     ME,
     NOW_US,
     SECOND_US,
+    STORE,
     TOPICS,
     acceptance,
     beat,
@@ -56,11 +58,22 @@ def test_a_lander_has_a_handler_for_each_kind_that_it_subscribes_to():
     assert all(callable(getattr(Acceptance, row.handler)) for row in rows)
 
 
-def test_pane_frames_stay_packed_and_are_to_be_acknowledged():
+def taken(found, device="pi-0"):
+    """Return the seqs that a device is told have landed, by replica."""
+    return {at: sorted(seqs) for at, seqs in found.answers[device].taken.items()}
+
+
+def not_taken(found, device="pi-0"):
+    """Return the seqs that a device is told have not, by reason."""
+    answer = found.answers[device].not_taken
+    return {NotTaken(reason): sorted(seqs) for (reason, *_), seqs in answer.items()}
+
+
+def test_pane_entries_stay_packed_and_are_to_be_acknowledged():
     first, second = panes(PLAN, 4), panes(PLAN, 6, first_seq=3)
     found = accepted(first, second)
     assert found.rows == [PaneRows("pi-0", frame.blocks[0], NOW_US) for frame in (first, second)]
-    assert found.frames == {ME: [4, 6]}
+    assert taken(found) == {(3, 7): [1, 2, 3, 4]}
     assert not found.refused
 
 
@@ -76,23 +89,87 @@ def test_a_retained_beat_is_no_sign_of_life():
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "text", "reason"),
     [
-        ({"stream": 1}, "unknown stream"),
-        ({"span_us": 5 * SECOND_US}, "panes of another length"),
-        ({"incarnation": 4}, "panes of a later replica"),
-        ({"columns": ((1, 2),)}, "not the columns of its stream"),
-        ({"columns": ((1, None), (1, 1))}, "a total is missing"),
-        ({"columns": ((1, 2**31), (1, 1))}, "partial out of range"),
-        ({"columns": ((b"x", b"y"), (1, 1))}, "not integers"),
-        ({"panes_us": (0, -(2**52) // 10**7 * 10**7)}, "panes before the year 1900"),
-        ({"panes_us": (0, NOW_US + FUTURE_US + 70 * SECOND_US)}, "panes from the far future"),
+        ({"stream": 1}, "unknown stream", NotTaken.UNKNOWN_STREAM),
+        ({"span_us": 5 * SECOND_US}, "panes of another length", NotTaken.OTHER_LENGTH),
+        ({"incarnation": 4}, "panes of a later replica", NotTaken.LATER_REPLICA),
+        ({"columns": ((1, 2),)}, "not the columns of its stream", NotTaken.NOT_IN_FORM),
+        ({"columns": ()}, "not the columns of its stream", NotTaken.NOT_IN_FORM),
+        ({"columns": ((b"x", b"y"), (1, 1))}, "not integers", NotTaken.NOT_IN_FORM),
     ],
 )
-def test_a_pane_frame_that_does_not_fit_is_refused_whole_and_not_acknowledged(changes, reason):
+def test_a_block_that_does_not_fit_is_not_taken_and_holds_no_other(changes, text, reason):
+    bad = panes(PLAN, 4, **changes).blocks[0]
+    good = panes(PLAN, 4, first_seq=5)
+    found = accepted(replace(good, blocks=(bad, *good.blocks)))
+    assert [why for _, why in found.refused] == [text]
+    assert not_taken(found) == {reason: [1, 2]}
+    assert taken(found) == {(3, 7): [5, 6]}
+    assert found.rows == [PaneRows("pi-0", good.blocks[0], NOW_US)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "reason"),
+    [
+        ({"columns": ((1, None), (1, 1))}, "a total is missing", NotTaken.NOT_IN_FORM),
+        ({"columns": ((1, 2**31), (1, 1))}, "partial out of range", NotTaken.NOT_IN_FORM),
+        (
+            {"panes_us": (0, -(2**52) // 10**7 * 10**7)},
+            "panes before the year 1900",
+            NotTaken.BEFORE_1900,
+        ),
+        (
+            {"panes_us": (0, NOW_US + FUTURE_US + 70 * SECOND_US)},
+            "panes from the far future",
+            NotTaken.FAR_FUTURE,
+        ),
+    ],
+)
+def test_an_entry_that_does_not_fit_is_not_taken_and_holds_no_other(changes, text, reason):
     found = accepted(panes(PLAN, 4, **changes))
-    assert [why for _, why in found.refused] == [reason]
-    assert (found.frames, found.rows) == ({}, [])
+    assert [why for _, why in found.refused] == [text]
+    assert (taken(found), not_taken(found)) == ({(3, 7): [1]}, {reason: [2]})
+    (row,) = found.rows
+    assert (row.block.keys, row.block.columns[0], row.block.seqs) == (("attic",), (1,), (1,))
+
+
+def test_of_one_block_each_reason_is_told():
+    far_us = NOW_US + FUTURE_US + 70 * SECOND_US
+    of_all = {
+        "columns": ((1, None, 1, 1), (5, 5, 5, 5)),
+        "keys": ("a", "b", "c", "d"),
+        "panes_us": (far_us // 10**7 * 10**7, 0, 0, 0),
+        "seqs": (1, 2, 3, 4),
+    }
+    found = accepted(command(1, seq=3), panes(PLAN, 4, **of_all))
+    assert taken(found) == {(3, 7): [3]}
+    assert not_taken(found) == {
+        NotTaken.FAR_FUTURE: [1],
+        NotTaken.NOT_IN_FORM: [2],
+        NotTaken.RETIRED: [4],
+    }
+
+
+def test_a_promise_counts_for_the_sink_and_the_store_that_it_names():
+    ours = [beat(1, 10), beat(2, 20, store=STORE)]
+    others = [beat(3, 30, store="lake-2"), beat(4, 40, sink="archive", store=STORE)]
+    found = accepted(*ours, *others)
+    assert found.promises.entries["pi-0"].low_us == 20
+    assert not found.refused
+
+
+@pytest.mark.parametrize(
+    ("heard", "is_ours"),
+    [
+        (beat(1, 10, store=STORE), True),
+        (beat(1, 10), False),
+        (beat(1, 10, store="lake-2"), False),
+        (beat(1, 10, sink="archive", store=STORE), False),
+    ],
+)
+def test_whose_beats_do_not_name_the_store_is_known(heard, is_ours):
+    assert accepted(heard).heard == {"pi-0": is_ours}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +247,7 @@ def test_a_member_command_is_taken_once_and_says_nothing_of_the_devices_life():
         MemberRow("pi-0", Member(2, retired=True, version=Version.of(ME, 5)), NOW_US),
         MemberRow("pi-0", Member(3, retired=False, version=Version.of(ME, 0)), NOW_US),
     ]
-    assert found.frames == {}
+    assert found.answers == {}
     far = Replica(3_000, 7, "pi-0")
     assert reasons(command(1, replica=far), beat(1, 5), beat(2, 5, replica=far)) == [
         "incarnation too far ahead"
@@ -192,21 +269,22 @@ def test_panes_of_a_retired_device_are_taken_up_to_the_version_and_no_further():
     found = accepted(command(1, seq=1), panes(PLAN, 4), panes(PLAN, 5, first_seq=0))
     assert [row.block.seqs for row in found.rows[1:]] == [(1,), (0, 1)]
     assert found.rows[1].block.columns == ((1,), (2000,))
-    assert found.frames == {ME: [5]}, "only what was taken whole is acknowledged"
+    assert taken(found) == {(3, 7): [0, 1]}
+    assert not_taken(found) == {NotTaken.RETIRED: [2]}
     assert [reason for _, reason in found.refused] == ["of a retired device"]
 
 
 def test_late_panes_of_an_earlier_life_of_a_retired_device_count():
     found = accepted(command(1, seq=1), panes(PLAN, 4, incarnation=2, nonce=99, first_seq=70))
     assert [len(row.block.seqs) for row in found.rows[1:]] == [2]
-    assert found.frames == {ME: [4]}
+    assert taken(found) == {(2, 99): [70, 71]}
 
 
 def test_a_device_that_is_admitted_again_is_taken_whole():
     again = [command(1, seq=1), panes(PLAN, 4), command(2, retired=False), panes(PLAN, 4)]
     found = accepted(*again)
     assert [row.block.seqs for row in found.rows if isinstance(row, PaneRows)] == [(1,), (1, 2)]
-    assert found.frames == {ME: [4]}
+    assert taken(found) == {(3, 7): [1, 2]}
 
 
 def test_variables_and_promises_of_a_retired_device_are_kept():
@@ -227,7 +305,7 @@ def binary_panes(**changes):
 
 
 def test_binary_columns_are_taken():
-    assert accepted(binary_panes(), plan=PACKED).frames == {ME: [1]}
+    assert taken(accepted(binary_panes(), plan=PACKED)) == {(3, 7): [1]}
 
 
 NAMES = {

@@ -417,7 +417,7 @@ def test_what_a_device_says_of_itself_is_about_no_other_device(kind):
     bodies = {
         1: [[], []],
         2: ["v", 5, 0, [""], [0], [[1]]],
-        3: [None, False, [], 0, None, []],
+        3: [[], False, [], 0, None, []],
         4: [True, "", ""],
     }
     body = bodies[kind.kind]

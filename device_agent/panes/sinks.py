@@ -1,0 +1,229 @@
+"""The sinks that this device delivers to: their names, their stores, and what may be believed.
+
+A sink is known from its first acknowledgement on, and the default one from the start. Each has a
+bit, and a pane entry is dirty for the sinks of its bits.
+
+- A store that was never heard of takes the place of the one before at once: a lost lake was made
+  anew, and everything is dirty for it.
+- A store that was left before comes back only when the present one was silent for `LEFT_US`. Until
+  then two of one name are alive, each would have everything sent again for ever, and it is said
+  aloud instead.
+- There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept is
+  forgotten while another one is heard: strangers cannot make entries dirty for ever.
+
+Silence is counted while the agent runs, by its ticks: no clock that is set makes a sink look gone.
+"""
+
+from collections.abc import Iterator
+
+from device_agent.changes import Changes, StoreWide
+from device_agent.facts import Facts, SinkRow
+from device_agent.panes.flights import Flights
+from device_agent.state.counters import Counters
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
+
+LEFT_US = 600_000_000
+"""Microseconds of silence after which a store may be one that was left before: ten minutes, in
+which a lander greets twice (`lasp_edge.protocol.greetings`)."""
+FORMER_STORES = 16
+"""Stores that a sink had before and that are remembered: who has more is named anew."""
+LONGEST_TICK_US = 60_000_000
+"""Microseconds of silence that one tick counts, at most: the clock may have been set meanwhile."""
+SILENCE_KEPT_US = 3_600_000_000
+"""Microseconds of silence after which it is stored how long it lasts: an hour."""
+KNOWN_SPEAKERS = 4
+"""Processes of a sink that are remembered: a new one may take what the one before did not."""
+
+TWO_STORES = "two stores are called {!r}: start the lander of one of them with --sink OTHERNAME"
+
+
+class Sink:
+    """One sink.
+
+    Attributes:
+        bit: stands for it in a pane entry.
+        name: the sink's.
+        store: the id of its store; empty before the first acknowledgement.
+        former: ids of the stores that it had before.
+        silent_us: for how long it was not heard.
+        contested_us: for how long it still counts that a store that was left spoke, too.
+        flights: the frames that it has not answered yet.
+    """
+
+    __slots__ = (
+        "_speakers",
+        "bit",
+        "contested_us",
+        "flights",
+        "former",
+        "name",
+        "silent_us",
+        "store",
+    )
+
+    def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
+        self.bit = 1 << place
+        self.name, self.store, self.former, self.silent_us = row
+        self.contested_us = 0
+        self.flights = flights
+        self._speakers: list[int] = []
+
+    def row(self) -> SinkRow:
+        """Return it as it is stored."""
+        return SinkRow(self.name, self.store, self.former, self.silent_us)
+
+    def is_new_speaker(self, nonce: int) -> bool:
+        """Return whether a process of the sink is heard for the first time."""
+        if nonce in self._speakers:
+            return False
+        self._speakers = [*self._speakers, nonce][-KNOWN_SPEAKERS:]
+        return True
+
+    def adopt(self, store: str) -> None:
+        """Deliver to another store from now on."""
+        left = [each for each in (*self.former, self.store) if each not in {"", store}]
+        self.former = tuple(left[-FORMER_STORES:])
+        self.store, self.contested_us = store, 0
+        self.flights.abandon_all()
+
+
+class Sinks:
+    """All sinks of a device.
+
+    Args:
+        rows: what the store holds; None for a new one.
+        forget_us: silence after which a sink is forgotten.
+        counters: where what is not believed is counted.
+    """
+
+    def __init__(
+        self, rows: tuple[SinkRow, ...] | None, forget_us: int, counters: Counters
+    ) -> None:
+        rows = rows or (SinkRow(DEFAULT_SINK),)
+        self._places: list[Sink | None] = [
+            Sink(place, row, Flights()) if row.name else None for place, row in enumerate(rows)
+        ]
+        self._forget_us = forget_us
+        self._counters = counters
+        self._changes = Changes()
+        self._dirtied = 0
+        self._tick_us: int | None = None
+        self._kept_us = self._silences()
+
+    def __iter__(self) -> Iterator[Sink]:
+        return (sink for sink in self._places if sink is not None)
+
+    @property
+    def bits(self) -> int:
+        """The bits of all sinks."""
+        return sum(sink.bit for sink in self)
+
+    def hear(self, frame: AckFrame) -> Sink | None:
+        """Return the sink that an acknowledgement is of; None where it does not count."""
+        sink = next((sink for sink in self if sink.name == frame.sink), None)
+        if sink is None:
+            sink = self._add(frame.sink)
+        if sink is None:
+            self._counters.note("frame: acknowledgement of one sink too many")
+            return None
+        if frame.store != sink.store and not self._moves(sink, frame.store):
+            return None
+        sink.silent_us = 0
+        return sink
+
+    def _add(self, name: str) -> Sink | None:
+        """Deliver to one more sink, if there is room."""
+        if None not in self._places and len(self._places) < MAX_SINKS:
+            self._places.append(None)
+        if None not in self._places:
+            return None
+        place = self._places.index(None)
+        sink = self._places[place] = Sink(place, SinkRow(name), Flights())
+        self._make_dirty(sink)
+        return sink
+
+    def _moves(self, sink: Sink, store: str) -> bool:
+        """Return whether the sink has another store from now on."""
+        if store in sink.former and sink.silent_us < LEFT_US:
+            if not sink.contested_us:
+                self._counters.note(f"sink: {TWO_STORES.format(sink.name)}")
+            sink.contested_us = LEFT_US
+            return False
+        if sink.store:
+            self._make_dirty(sink)
+        sink.adopt(store)
+        self._changes.facts = self._facts()
+        return True
+
+    def _make_dirty(self, sink: Sink) -> None:
+        self._changes.make_dirty(sink.bit)
+        self._dirtied |= sink.bit
+
+    def take_dirtied(self) -> int:
+        """Return the bits of the sinks for which everything became dirty since the last time."""
+        taken, self._dirtied = self._dirtied, 0
+        return taken
+
+    def answer(self, answer: StoreWide) -> None:
+        """Note what a sink said of entries that may be in the store alone."""
+        self._changes.answers.append(answer)
+
+    @property
+    def told_store(self) -> bool:
+        """Whether something was said of stored entries that is not taken for a commit yet."""
+        return bool(self._changes.answers)
+
+    def tick(self, now_us: int) -> bool:
+        """Count silence, and forget who was silent for long while another one was heard.
+
+        Returns:
+            Whether a sink was forgotten.
+        """
+        before_us, self._tick_us = self._tick_us, now_us
+        if before_us is None or now_us <= before_us:
+            return False
+        passed_us = min(now_us - before_us, LONGEST_TICK_US)
+        for sink in self:
+            sink.silent_us += passed_us
+            sink.contested_us = max(0, sink.contested_us - passed_us)
+        gone = [sink for sink in self if sink.silent_us >= self._forget_us]
+        if not gone or min(sink.silent_us for sink in self) >= self._forget_us:
+            return False
+        for sink in gone:
+            self._forget(sink)
+        return True
+
+    def _forget(self, sink: Sink) -> None:
+        self._places[self._places.index(sink)] = None
+        self._changes.forget_sinks(sink.bit)
+        self._changes.facts = self._facts()
+        self._counters.note(f"sink: {sink.name!r} was silent for long and is forgotten")
+
+    def take_changes(self) -> Changes | None:
+        """Return what has changed; None without anything."""
+        if not self._changes:
+            return None
+        taken, self._changes = self._changes, Changes()
+        return taken
+
+    def take_notes(self) -> Changes | None:
+        """Return how long the sinks are silent, where that has grown much; None elsewhere."""
+        silences = self._silences()
+        if len(silences) == len(self._kept_us) and all(
+            abs(new - old) < SILENCE_KEPT_US
+            for new, old in zip(silences, self._kept_us, strict=True)
+        ):
+            return None
+        return Changes(facts=self._facts())
+
+    def rows(self) -> tuple[SinkRow, ...]:
+        """Return them as they are stored; the place of each is its bit."""
+        return tuple([SinkRow("") if sink is None else sink.row() for sink in self._places])
+
+    def _facts(self) -> Facts:
+        self._kept_us = self._silences()
+        return Facts(sinks=self.rows())
+
+    def _silences(self) -> list[int]:
+        return [0 if sink is None else sink.silent_us for sink in self._places]

@@ -1,0 +1,43 @@
+"""Greetings: which devices a lander tells, without being asked, that it is there.
+
+A device that sends beats and no panes would never learn that the lake is another one, so that
+everything has to be sent again, or that its lake is still there. So it is sent an empty
+acknowledgement when it is first heard, when its beats begin or cease to name the lander's store,
+and again after a while.
+
+    >>> greetings = Greetings()
+    >>> [greetings.is_due("pi-1", True, second * 1_000_000) for second in (0, 1, 200, 300)]
+    [True, False, False, True]
+    >>> greetings.is_due("pi-1", False, 301_000_000)
+    True
+"""
+
+from typing import Final
+
+GREETED_AGAIN_US: Final = 240_000_000
+"""Microseconds between two greetings of a device that knows the lander: twice in the ten minutes
+after which a device believes that a silent sink is gone (`device_agent.panes.sinks`)."""
+STRANGERS_GREETED_AGAIN_US: Final = 30_000_000
+"""Microseconds between two greetings of a device whose beats do not name the lander's store."""
+
+
+class Greetings:
+    """What a lander has told each device of itself, and when."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[int, bool]] = {}
+
+    def is_due(self, device: str, is_ours: bool, now_us: int) -> bool:  # noqa: FBT001
+        """Return whether a device is to be greeted now; if so, it counts as greeted.
+
+        Args:
+            device: from which a beat came.
+            is_ours: the beat names the lander's sink and store.
+            now_us: the lander's clock.
+        """
+        again_us = GREETED_AGAIN_US if is_ours else STRANGERS_GREETED_AGAIN_US
+        told_us, knew = self._told.get(device, (now_us, not is_ours))
+        if knew == is_ours and told_us <= now_us < told_us + again_us:
+            return False
+        self._told[device] = (now_us, is_ours)
+        return True
