@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from crdts import Replica
 from device_agent.clock import DeviceClock
 from device_agent.facts import Facts
+from device_agent.guard import Guard
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
@@ -24,6 +25,7 @@ class Agent:
         counters: where outcomes and failures are counted.
         stored: what the store holds of variables, and where changes of them go.
         facts: the single values that the store held at the start.
+        guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
     """
 
@@ -34,4 +36,5 @@ class Agent:
     counters: Counters
     stored: Stored
     facts: Facts
+    guard: Guard
     clock: DeviceClock = field(default_factory=DeviceClock)

@@ -278,7 +278,8 @@ class Restored:
         counters: totals by name.
         facts: single values.
         waiting: readings that wait for the clock.
-        last_blocks: the last stored block of identities of each stream: (event, tags, block).
+        last_blocks: the last stored block of identities of the streams that came last: (event,
+            tags, block).
     """
 
     incarnation: int = 0

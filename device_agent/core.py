@@ -3,7 +3,7 @@
 It never reads a clock, draws a random number, opens a socket or touches a disk. Its driver (the
 process on a device, or a simulated fleet) does, in this order (`device_agent.durable`):
 
-1. `intake.wanted(batch)` names what the store must give back first; `recall` takes it.
+1. `wanted(batch)` names what the store must give back first; `recall` takes it.
 2. `handle_batch`, `handle_message`, `handle_connected`, `handle_tick` change the state.
 3. `prepare_commit` returns what all parts changed; it is committed in one transaction, and
    `committed` says so.
@@ -14,13 +14,14 @@ one and the same `Changes`, so no crash can separate them. What each part does, 
 that all of them keep, is said in `device_agent.parts`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from crdts import Replica
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import ClockReading, Timer
+from device_agent.ensemble import Ensemble
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
@@ -28,13 +29,14 @@ from device_agent.fleet.members import Members
 from device_agent.fleet.programs import Programs
 from device_agent.fleet.results import Results
 from device_agent.fleet.succession import Succession
+from device_agent.guard import Guard
 from device_agent.intake.batch import Batch
-from device_agent.intake.intake import Intake
+from device_agent.intake.intake import Intake, Wanted
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import Panes
-from device_agent.parts import FrameRefusedError, Handler, Part, Publication
+from device_agent.parts import Publication
 from device_agent.settings import Settings
-from device_agent.state.counters import Counters, error_text
+from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
 from device_agent.timing.timing import Timing
 from device_agent.timing.waiting import Waiting
@@ -66,7 +68,7 @@ class Core:
 
     Attributes:
         agent: what all parts share.
-        parts: everything that the agent does, in the order in which it is done.
+        ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
@@ -82,16 +84,18 @@ class Core:
         settings: Settings | None = None,
         fleet: str = "",
     ) -> None:
+        self.counters = Counters(restored.counters)
         self.agent = agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
             settings or Settings(),
             Topics(fleet or plan.name),
-            Counters(restored.counters),
+            self.counters,
             Stored(restored, plan.meanings),
             restored.facts,
+            Guard(self.counters),
         )
-        self.counters = agent.counters
+        self._guard = agent.guard
         self.derived = Derived(agent)
         self.samples = Samples(agent)
         self.variables = Variables(agent, self.samples, self.derived)
@@ -106,7 +110,8 @@ class Core:
         self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes)
         self.results = Results(agent, self.samples, self.agreements, self.derived)
-        self.parts: tuple[Part, ...] = (
+        self.ensemble = Ensemble(agent.guard, agent.counters)
+        self.ensemble.add(
             Succession(agent, self._succeed),  # may let all others go on as another replica
             self.timing,  # knows what time it is, for all others
             self.waiting,
@@ -120,17 +125,10 @@ class Core:
             self.results,
             self.agreements,
             self.members,
-            Programs(agent, lambda: self.members.membership.retired),
+            Programs(agent, lambda: self.members.retired),
             agent.stored,  # has what those before it changed
             agent.counters,
         )
-        self._handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
-        for part in self.parts:
-            for kind, handler in part.handlers.items():
-                self._handlers.setdefault(kind, []).append((part, handler))
-        # Both are asked at every commit, and most parts have nothing to say to them.
-        self._changing = _overriding(self.parts, "take_changes")
-        self._remembering = _overriding(self.parts, "committed")
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
         self._uncommitted = Changes()
         self.connected = False
@@ -140,14 +138,26 @@ class Core:
         """The replica that this device is."""
         return self.agent.replica
 
+    def wanted(self, batch: Batch, now_us: int) -> Wanted | None:
+        """Return what the store must give back before a batch; None if it holds what no one can."""
+        return self.agent.guard.run("a batch", self.intake.wanted, batch, now_us)
+
     def handle_batch(self, batch: Batch, now_us: int) -> None:
-        """Take readings in, of which the store gave back what `intake.wanted` named."""
-        if batch.came_us is None:
-            self.timing.look(now_us)
-            if self.agent.clock.holds_back:
-                self.waiting.put(batch, now_us)
-                return
-        self.intake.handle_batch(batch, now_us)
+        """Take readings in, of which the store gave back what `wanted` named."""
+        try:
+            if batch.came_us is None:
+                self.timing.look(now_us)
+                if self.agent.clock.holds_back:
+                    self.waiting.put(batch, now_us)
+                    return
+            self.intake.handle_batch(batch, now_us)
+        except BaseException as error:  # noqa: BLE001 - a source may give anything
+            self._guard.failed("a batch", error)
+            self.refuse(batch)
+
+    def refuse(self, batch: Batch) -> None:
+        """Refuse a batch that cannot be taken; its source goes on behind it."""
+        self.agent.guard.run("a batch", self.intake.refuse, batch)
 
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say; a driver of one true clock need not tell."""
@@ -166,30 +176,24 @@ class Core:
             return  # a retained message was deleted
         try:
             frame = self.decode(payload)
+            if topic == topic_of(frame, self.agent.topics):
+                self.handle_frame(frame, now_us)
+            else:
+                self.counters.note("frame: on another's topic")
         except FrameError as error:
             self.counters.note(f"frame: {error}")
-            return
-        if topic == topic_of(frame, self.agent.topics):
-            self.handle_frame(frame, now_us)
-        else:
-            self.counters.note("frame: on another's topic")
+        except BaseException as error:  # noqa: BLE001 - no message may end an agent
+            self._guard.failed("a message", error)
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind."""
-        for part, handler in self._handlers.get(type(frame), ()):
-            try:
-                handler(frame, now_us)
-            except FrameRefusedError as error:
-                self.counters.note(f"frame: {error}")
-            except Exception as error:  # noqa: BLE001 - no message may end an agent
-                self._failed(part, type(frame).__name__, error)
+        self.ensemble.handle(frame, now_us)
 
     def handle_connected(self, now_us: int) -> None:
         """The broker may have lost anything: publish everything of this device again."""
         self.connected = True
         self._notes.restart()
-        for part in self.parts:
-            part.connected(now_us)
+        self.ensemble.call("connected", now_us)
 
     def handle_disconnected(self) -> None:
         """Nothing can be published for now."""
@@ -197,8 +201,7 @@ class Core:
 
     def handle_unsent(self, publication: Publication) -> None:
         """The link did not take a publication, and was given nothing after it."""
-        for part in self.parts:
-            part.unsent(publication)
+        self.ensemble.call("unsent", publication)
 
     def handle_stop(self) -> None:
         """The process is about to end in order: the next commit takes the notes with it."""
@@ -206,42 +209,27 @@ class Core:
 
     def handle_tick(self, now_us: int) -> None:
         """Do what time alone brings: expire, fold, remember."""
-        for part in self.parts:
-            try:
-                part.tick(now_us)
-            except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(part, "tick", error)
+        self.ensemble.call("tick", now_us)
         if self._notes.is_over(now_us) or self.prepare_commit():
             self._notes.begin(now_us)
-            for part in self.parts:
-                notes = part.take_notes()
-                if notes:
-                    self._uncommitted.add(notes)
+            self.ensemble.add_notes(self._uncommitted)
 
     def prepare_commit(self) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is."""
-        for part in self._changing:
-            changes = part.take_changes()
-            if changes:
-                self._uncommitted.add(changes)
+        self.ensemble.add_changes(self._uncommitted)
         return self._uncommitted
 
     def committed(self) -> None:
         """What `prepare_commit` returned is durable."""
         self._uncommitted = Changes()
-        for part in self._remembering:
-            part.committed()
+        self.ensemble.committed()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield what is to be published now. Nothing while disconnected."""
         assert not self.prepare_commit(), "changes are committed before anything is published"
         if not self.connected:
             return
-        for part in self.parts:
-            try:
-                yield from part.publications(now_us)
-            except Exception as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(part, "publications", error)
+        yield from self.ensemble.publications(now_us)
 
     def subscriptions(self) -> list[str]:
         """Return the topic filters that the agent listens to."""
@@ -260,22 +248,11 @@ class Core:
         """Return the state of the agent as plain data, for people and for tests."""
         incarnation, nonce, device = self.replica
         report = {"device": device, "replica": [incarnation, nonce], "connected": self.connected}
-        for part in self.parts:
-            report |= part.report()
-        return report | {"done": self.done}
+        report |= self.ensemble.report()
+        return report | {"failures": self.agent.guard.reasons, "done": self.done}
 
     def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
-        for part in self.parts:
-            part.succeed()
-
-    def _failed(self, part: Part, what: str, error: Exception) -> None:
-        """Count an exception that nobody foresaw, with its reason; the part goes on."""
-        self.counters.note(f"failed: {part.name}, {what}: {error_text(error)}")
-
-
-def _overriding(parts: Iterable[Part], method: str) -> list[Part]:
-    """Return the parts that define a method of the contract themselves."""
-    return [part for part in parts if getattr(type(part), method) is not getattr(Part, method)]
+        self.ensemble.call("succeed")

@@ -56,13 +56,27 @@ class Durable:
         self.core.intake.held_since_us = self._held.since_us
 
     def _take_in(self, batch: Batch, at_us: int) -> None:
+        """Let the core have a batch; what is wrong with one reading refuses no other."""
+        if self._takes(batch, at_us):
+            return
+        several = batch.split() if len(batch) > 1 else []
+        if not several:
+            self.core.refuse(batch)
+        for one in several:
+            if not self._takes(one, at_us):
+                self.core.refuse(one)
+
+    def _takes(self, batch: Batch, at_us: int) -> bool:
+        """Recall what a batch needs, and let the core have it; False if it cannot even be read."""
         core, store = self.core, self.store
-        wanted = core.intake.wanted(batch, at_us)
+        wanted = core.wanted(batch, at_us)
+        if wanted is None:
+            return False
         for block in wanted.blocks:
             core.intake.identities.recall(block, store.identities(block))
-        for place in wanted.panes:
-            core.panes.cache.restore(store.own_panes(core.replica, *place))
+        core.panes.cache.restore(store.panes_named(wanted.panes))
         core.handle_batch(batch, at_us)
+        return True
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> None:
         """Take a message in."""
@@ -96,7 +110,9 @@ class Durable:
         waiting = self.core.waiting
         if waiting.may_be_placed:
             for row in self.store.waiting(PAGE_BYTES):
-                self._take_in(waiting.take(row, now_us), now_us)
+                batch = self.core.agent.guard.run("waiting readings", waiting.take, row, now_us)
+                if batch is not None:
+                    self._take_in(batch, now_us)
             self._commit()
 
     def _forget(self) -> None:

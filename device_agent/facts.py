@@ -4,7 +4,7 @@ A field that is None says nothing: in changes, the stored value stays; in what w
 value was stored. In the store, a fact is one row: its name, and its value as JSON.
 
     >>> facts = Facts(sinks=(SinkRow("lake", "l-1"),), settled={"everywhere": Settled("00ff", 3)})
-    >>> Facts.from_rows(facts.rows()) == facts
+    >>> Facts.from_rows(facts.rows(), facts.member_rows()) == facts
     True
     >>> facts.add(Facts(high_us=7))
     >>> (facts.sinks[0].store, facts.high_us, facts.floor_us)
@@ -12,11 +12,11 @@ value was stored. In the store, a fact is one row: its name, and its value as JS
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
-from crdts import Membership
+from crdts import Member, Membership, Version
 
 
 class SinkRow(NamedTuple):
@@ -58,7 +58,8 @@ class Facts:
         streams: the streams of the program's windows.
         meanings: variable -> the number of the meaning that its values have.
         other_programs: device that runs another program or release -> (program, release).
-        membership: what operators last said of the devices.
+        membership: what operators last said of the devices; in changes, of those on which they said
+            something new. It is stored as a row for each device.
         sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
     """
@@ -85,30 +86,40 @@ class Facts:
         """Take over what `later` says."""
         for name in _NAMES:
             value = getattr(later, name)
-            if value is not None:
+            if name == "membership" and value is not None and self.membership is not None:
+                self.membership |= value
+            elif value is not None:
                 setattr(self, name, value)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield (name, JSON text) of each fact that is here."""
         for name in _NAMES:
             value = getattr(self, name)
-            if value is not None:
-                plain = value.to_plain() if isinstance(value, Membership) else value
-                yield name, json.dumps(plain)
+            if value is not None and not isinstance(value, Membership):
+                yield name, json.dumps(value)
+
+    def member_rows(self) -> Iterator[tuple[str, int, int, int, int, int]]:
+        """Yield a row of integers for each device that the membership names."""
+        for device, member in (self.membership or Membership()).entries.items():
+            yield device, member.control, int(member.retired), *member.version
 
     @classmethod
-    def from_rows(cls, rows: Iterable[tuple[str, str]]) -> Self:
-        """Return the facts that `rows` gave."""
+    def from_rows(
+        cls, rows: Iterable[tuple[str, str]], members: Iterable[Sequence[Any]] = ()
+    ) -> Self:
+        """Return the facts that `rows` and `member_rows` gave."""
         found = {name: _typed(name, json.loads(text)) for name, text in rows}
-        return cls(**found)
+        entries = {
+            device: Member(control, bool(retired), Version(*version))
+            for device, control, retired, *version in members
+        }
+        return cls(**found, membership=Membership(entries) if entries else None)
 
 
 def _typed(name: str, plain: Any) -> Any:
     """Return a fact's value as its field holds it: JSON knows neither tuples nor classes."""
     if name == "streams":
         return tuple(plain)
-    if name == "membership":
-        return Membership.from_plain({device: tuple(parts) for device, parts in plain.items()})
     if name == "sinks":
         return tuple([SinkRow(n, store, tuple(f), silent) for n, store, f, silent in plain])
     if name == "other_programs":

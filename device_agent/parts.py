@@ -17,8 +17,8 @@ a feature is one `Part`; the core is a list of parts, and calls all of them in t
 7. `publications`: only now, in the order of the list. The core asserts that nothing is uncommitted.
 
 `connected`, `unsent` and `succeed` are the three events that concern all parts. A part reads no
-clock and draws from no random source but the one it was given. What it raises unforeseen, in a
-handler, a tick or its publications, is counted with its reason, and all parts go on.
+clock and draws from no random source but the one it was given. Whatever it raises, in any of these,
+is counted with its reason and place (`device_agent.guard`), and all parts go on.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -2,14 +2,15 @@
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
 whichever comes first, and drives `Durable`. A batch is acknowledged to its source when it is
-durable, which may be some batches later. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the
-sources, so that the agent goes on gossiping until everything has landed.
+durable, which may be some batches later. Where the store turns out to be damaged it is put aside,
+and the command starts anew. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so
+that the agent goes on gossiping until everything has landed.
 """
 
 import json
 import logging
+import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random, SystemRandom
@@ -20,7 +21,9 @@ from device_agent.clock import Timer, is_time
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
+from device_agent.sources.guarded import GuardedSource
 from device_agent.sources.source import Source
+from device_agent.state.damage import DamagedStoreError
 from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
@@ -87,7 +90,8 @@ class Runtime:
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
-        self._sources = list(sources)
+        self._guard = core.agent.guard
+        self._sources = [GuardedSource(source, self._guard) for source in sources]
         self._reporter = reporter
         self._exit_when_done = exit_when_done
         will = core.beats.presence(online=False)
@@ -119,7 +123,11 @@ class Runtime:
             source.open(self._core.intake.sources.cursor(source.name))
 
     def run(self) -> int:
-        """Run until told to stop; return the signal that said so, 0 for none."""
+        """Run until told to stop; return the signal that said so, 0 for none.
+
+        Raises:
+            DamagedStoreError: the store is damaged, and was put aside: start with an empty one.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGUSR1, self._on_stop_sources)
@@ -131,7 +139,10 @@ class Runtime:
             self._core.handle_stop()
             self._durable.commit(self._clock.now_us())
             self._tick(self._clock.now_us())
-            self._reporter.tell(self._core, self._clock.now_us(), self.link.trouble, now=True)
+            self._tell(self._clock.now_us(), now=True)
+        except DamagedStoreError:
+            self._durable.store.put_aside()
+            raise
         finally:
             self._close()
         return self._stop_signal or 0
@@ -147,14 +158,19 @@ class Runtime:
         at_us = self._clock.now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
-            self._reporter.tell(self._core, at_us, self.link.trouble)
+            self._tell(at_us)
+
+    def _tell(self, at_us: int, *, now: bool = False) -> None:
+        """Report; nobody has to be there to read it."""
+        tell = self._reporter.tell
+        self._guard.run("report", tell, self._core, at_us, self.link.trouble, now=now)
 
     def _wait_s(self, at_us: int) -> float:
         dues = [self._tick_us, *(source.due_us(at_us) for source in self._polled())]
         soonest_us = min(due for due in dues if due is not None)
         return min(max(0.0, (soonest_us - at_us) / SECOND_US), LONGEST_WAIT_S)
 
-    def _polled(self) -> list[Source]:
+    def _polled(self) -> Sequence[Source]:
         """Return the sources that are asked: while no clock is trusted, only what cannot wait."""
         if self._core.agent.clock.holds_back:
             return [source for source in self._sources if not source.replayable]
@@ -228,7 +244,7 @@ class Runtime:
 
     def _on_stop(self, number: int, _frame: FrameType | None) -> None:
         if self._stop_signal is not None:
-            sys.exit(128 + number)
+            os._exit(128 + number)  # an exception could be caught by what runs just now
         self._stop_signal = number
         self.link.wake()
 

@@ -1,6 +1,7 @@
 """Exit codes of the commands, and the errors that a command prints as one line."""
 
 from enum import IntEnum
+from signal import SIGINT, default_int_handler, getsignal
 
 
 class Exit(IntEnum):
@@ -46,3 +47,13 @@ class EnvironmentLacks(CommandError):  # noqa: N818 - reads as what happened
         super().__init__(f"{what}; to bring it, type: {line_to_type}")
         self.what = what
         self.line_to_type = line_to_type
+
+
+def pass_interrupt(error: BaseException) -> None:
+    """Raise a person's Ctrl-C again; what a function raised by itself is an error like any other.
+
+    A process that handles SIGINT itself, as the agent's does, gets no `KeyboardInterrupt` from a
+    person: then one can only come from a function.
+    """
+    if isinstance(error, KeyboardInterrupt) and getsignal(SIGINT) is default_int_handler:
+        raise error

@@ -25,6 +25,7 @@ from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import SECOND_US, Settings
 from device_agent.sources.choice import add_source_arguments, source_from_spec, source_options
 from device_agent.sources.source import Source, SourceContext
+from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -95,16 +96,27 @@ def run(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.WARNING,
     )
     try:
-        runtime = _runtime(arguments, load_plan(arguments.program))
-        stopped = runtime.run()
+        stopped = _run(arguments, load_plan(arguments.program))
     except (sqlite3.Error, OSError) as error:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
         raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
 
 
-def _runtime(arguments: argparse.Namespace, program: Plan) -> Runtime:
-    """Return the agent that was asked for, ready to run.
+def _run(arguments: argparse.Namespace, program: Plan) -> int:
+    """Run the agent, again with an empty store where the store turned out to be damaged."""
+    found = ""
+    while True:
+        try:
+            runtime = _runtime(arguments, program, found)
+            return runtime.run()
+        except DamagedStoreError as error:
+            found = f"damaged, and put aside: {error}"
+            log.warning("the store is %s", found)
+
+
+def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtime:
+    """Return the agent that was asked for, ready to run; `found`: why the last store was given up.
 
     Raises:
         UsageError: the arguments cannot work.
@@ -113,7 +125,7 @@ def _runtime(arguments: argparse.Namespace, program: Plan) -> Runtime:
         broker = broker_of(arguments)
         settings = _settings(arguments)
         sources = _sources(arguments, program, broker)
-        durable = _durable(arguments, program, settings)
+        durable = _durable(arguments, program, settings, found)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
         runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
@@ -160,15 +172,32 @@ def _sources(arguments: argparse.Namespace, program: Plan, broker: BrokerUrl) ->
     return [source_from_spec(spec, context) for spec in dict.fromkeys(arguments.source)]
 
 
-def _durable(arguments: argparse.Namespace, program: Plan, settings: Settings) -> Durable:
+def _durable(
+    arguments: argparse.Namespace, program: Plan, settings: Settings, found: str
+) -> Durable:
     store = Store(arguments.data_dir)
-    if store.quarantined:
-        log.warning("the store was damaged; it is kept as %s", store.quarantined)
+    if store.news:
+        log.warning("the store: %s", store.news)
+    try:
+        return _on(store, arguments, program, settings, found)
+    except DamagedStoreError:
+        store.put_aside()
+        raise
+    except BaseException:
+        store.close()
+        raise
+
+
+def _on(
+    store: Store, arguments: argparse.Namespace, program: Plan, settings: Settings, found: str
+) -> Durable:
     restored = store.restored()
     known = store.replica()
     if known and known[2] != arguments.device:
         raise ValueError(f"{arguments.data_dir} belongs to device {known[2]!r}")
     core = Core(program, arguments.device, fresh_nonce(), restored, settings, arguments.fleet)
+    for news in filter(None, (found, store.news)):
+        core.agent.guard.say(f"store: {news}")
     return Durable(core, store)
 
 
@@ -194,7 +223,7 @@ def _write_plainly(report: dict[str, Any]) -> None:
         words.append(clock["says"])
     if clock["waiting"]:
         words.append(f"{clock['waiting']} readings wait for the clock")
-    trouble = report["trouble"]
+    trouble = report.get("trouble")
     words.append("connected" if report["connected"] else "no connection")
     words[-1] += f" ({trouble})" if trouble else ""
     if report["other_programs"]:

@@ -97,7 +97,7 @@ class Agreements(Part):
         digest, devices = published.entries.digest, published.entries.devices
         others: Collection[str] = [name for name in devices if name != self._agent.replica.device]
         settled, offline = self._peers.agreement(
-            published.name, digest, others, self._members.membership.retired
+            published.name, digest, others, self._members.retired
         )
         inputs = inputs_digest(digest, fold.stream)
         return Agreement(inputs, len(devices), settled and bool(devices), offline)

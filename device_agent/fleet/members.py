@@ -8,11 +8,11 @@ Source: Levis, Patel, Culler and Shenker, "Trickle: A Self-Regulating Algorithm 
 and Maintenance in Wireless Sensor Networks", NSDI 2004 (polite gossip).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from crdts import Membership
+from crdts import Member, Membership, Version
 from device_agent.agent import Agent
 from device_agent.changes import Changes
 from device_agent.clock import is_time
@@ -34,7 +34,8 @@ class Members(Part):
 
     Args:
         agent: what all parts share.
-        tell: is given the membership, now and whenever it changes.
+        tell: is given the membership, and of which devices it says something new, now and whenever
+            it changes.
 
     Attributes:
         membership: what operators last said of each device.
@@ -42,15 +43,23 @@ class Members(Part):
 
     name = "members"
 
-    def __init__(self, agent: Agent, tell: Callable[[Membership], None]) -> None:
+    def __init__(self, agent: Agent, tell: Callable[[Membership, Iterable[str]], None]) -> None:
         self._agent = agent
         self.membership = agent.facts.membership or Membership()
         self._jitter = Random(agent.replica.nonce + 1)
         self._due_us: dict[str, int] = {}
         self._sent = 0
-        self._changed = False
+        self._changed: dict[str, Member] = {}
+        self._retired: dict[str, Version] | None = None
         self._tell = tell
-        tell(self.membership)
+        tell(self.membership, sorted(self.membership.entries))
+
+    @property
+    def retired(self) -> dict[str, Version]:
+        """Device -> the version up to which it counts, of the retired; not to be changed."""
+        if self._retired is None:
+            self._retired = self.membership.retired
+        return self._retired
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -68,8 +77,9 @@ class Members(Part):
             self._wait(device, now_us, REPEAT_US if same else CORRECT_US)
             return
         self.membership |= command
-        self._changed = True
-        self._tell(self.membership)
+        self._changed[device] = self.membership.entries[device]
+        self._retired = None
+        self._tell(self.membership, (device,))
         self._wait(device, now_us, REPEAT_US)
 
     def _wait(self, device: str, now_us: int, least_us: int) -> None:
@@ -82,18 +92,19 @@ class Members(Part):
     def take_changes(self) -> Changes | None:
         if not self._changed:
             return None
-        self._changed = False
-        return Changes(facts=Facts(membership=self.membership))
+        changed, self._changed = self._changed, {}
+        return Changes(facts=Facts(membership=Membership(changed)))
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Repeat the commands that were not heard for some time."""
-        for device, due_us in sorted(self._due_us.items()):
-            if is_time(now_us, due_us, 2 * REPEAT_US):
-                self._wait(device, now_us, REPEAT_US)
-                self._sent += 1
-                member = self.membership.entries[device]
-                frame = MemberFrame.of(self._agent.replica, self._sent, device, member)
-                yield Publication.of(frame, self._agent.topics)
+        waiting = self._due_us.items()
+        due = [each for each, due_us in waiting if is_time(now_us, due_us, 2 * REPEAT_US)]
+        for device in sorted(due):
+            self._wait(device, now_us, REPEAT_US)
+            self._sent += 1
+            member = self.membership.entries[device]
+            frame = MemberFrame.of(self._agent.replica, self._sent, device, member)
+            yield Publication.of(frame, self._agent.topics)
 
     def report(self) -> dict[str, Any]:
-        return {"retired": list(self.membership.retired)}
+        return {"retired": list(self.retired)}

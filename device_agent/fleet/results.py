@@ -15,7 +15,6 @@ from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.fleet.agreement import Agreement, Agreements
 from device_agent.parts import Part, Publication
-from device_agent.state.counters import error_text
 from device_agent.variables.derived import Derived
 from device_agent.variables.samples import Samples
 from lasp_edge.folds.columns import Partial
@@ -111,7 +110,11 @@ class Results(Part):
     def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
         entries, found = self._samples.published[fold.source.name].entries, {}
         for key in entries.keys if fold.keyed else ("",):
-            total = entries.total(key)
+            try:
+                total = entries.total(key)
+            except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
+                self._agent.guard.failed(f"fold {fold.name}", error)
+                continue
             inputs = inputs_digest(total.digest, fold.stream)
             settled, offline = agreement.settled, agreement.offline
             found[key] = Result(total.partial, inputs, total.devices, settled, offline)
@@ -129,7 +132,7 @@ class Results(Part):
                 found[fold.name] = {"keys": keys} | _agreed(agreement)
             elif by_key:
                 found[fold.name] = self._whole(fold, by_key[""], agreement)
-        return found | {name: self._derived.plain(name) for name in sorted(self._derived.moved)}
+        return found | {name: self._of_derived(name) for name in sorted(self._derived.moved)}
 
     def _current(self) -> Iterator[CurrentValue]:
         for fold, by_key, agreement in chain(self._local(), self._fleet()):
@@ -146,7 +149,7 @@ class Results(Part):
                 mark = (result.partial, result.inputs, result.devices)
                 yield CurrentValue(name, key, mark, partial(self._of_key, fold, result))
         for name, moved in sorted(self._derived.moved.items()):
-            yield CurrentValue(name, None, moved, partial(self._derived.plain, name))
+            yield CurrentValue(name, None, moved, partial(self._of_derived, name))
 
     def _whole(self, fold: AnyFold, result: Result, agreement: Agreement | None) -> dict[str, Any]:
         return self._value(fold, result) | _agreed(agreement)
@@ -163,12 +166,11 @@ class Results(Part):
             name: part.hex() if isinstance(part, bytes) else part
             for name, part in zip(fold.fold.columns_named, result.partial, strict=True)
         }
-        try:
-            parts = fold.fold.lower(result.partial, fold.resolution)
-        except Exception as error:  # noqa: BLE001 - a user's fold may raise anything
-            self._agent.counters.note(f"fold {fold.name}: {error_text(error)}")
-            parts = {}
-        return {"parts": parts, **columns}
+        lowered = partial(_lowered, fold, result.partial)
+        return {"parts": self._agent.guard.run(f"fold {fold.name}", lowered) or {}, **columns}
+
+    def _of_derived(self, name: str) -> dict[str, Any]:
+        return self._agent.guard.run(f"{name}", self._derived.plain, name) or {"parts": {}}
 
     def connected(self, _now_us: int) -> None:
         self.succeed()
@@ -205,6 +207,21 @@ class Results(Part):
 
     def report(self) -> dict[str, Any]:
         return {"values": self.plain()}
+
+
+def _lowered(fold: AnyFold, partial: Partial) -> dict[str, float | int | None]:
+    """Return what a fold reads off a partial.
+
+    Raises:
+        ValueError: it is not what JSON can say. What a fold of the user's raises is passed on.
+    """
+    parts = fold.fold.lower(partial, fold.resolution)
+    if not all(type(name) is str and type(part) in _READABLE for name, part in parts.items()):
+        raise ValueError(f"lower gives {str(parts)[:60]}, and not numbers by name")
+    return parts
+
+
+_READABLE = {int, float, bool, str, type(None)}
 
 
 def _agreed(agreement: Agreement | None) -> dict[str, Any]:

@@ -37,6 +37,20 @@ class Batch:
     def __len__(self) -> int:
         return len(self.names)
 
+    def split(self) -> list["Batch"]:
+        """Return a batch for each reading; none where the columns are not equally long."""
+        columns = (self.names, self.times_us, self.values, self.tags)
+        if len({len(column) for column in columns}) > 1:
+            return []
+        came_us = self.came_us
+        return [
+            Batch(
+                *(self.source, [name], [time_us], [value], [tags], self.cursor, {}, self.done),
+                came_us=None if came_us is None else came_us + place,
+            )
+            for place, (name, time_us, value, tags) in enumerate(zip(*columns, strict=True))
+        ]
+
     @property
     def is_uniform(self) -> bool:
         """Whether there are readings, all of one event and one set of tags.

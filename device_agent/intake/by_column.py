@@ -107,12 +107,7 @@ class ByColumn:
 
         Returns:
             As `OneByOne.accept`; None where nothing was changed.
-
-        Raises:
-            ValueError: the columns are not equally long.
         """
-        if len({len(batch), len(batch.times_us), len(batch.values), len(batch.tags)}) > 1:
-            raise ValueError("batch: names, times, values and tags of one length are needed")
         stamped, counted = batch.is_stamped, Counter[str]()
         if not stamped and not batch.has_own_times:
             return None

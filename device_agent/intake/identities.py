@@ -34,6 +34,9 @@ KEPT_IDENTITIES = 6_000
 """Identities in memory, about: 0.5 MB; older blocks are recalled when they are needed."""
 KEPT_TAGS = 1_000
 """Texts of tags in memory, at most: more than a device's sensors have; then all are dropped."""
+KEPT_STREAMS = 2_000
+"""Streams (an event and tags) of which the last stored block is remembered, at most: more than a
+device's sensors have, in 0.5 MB. Of any other stream the store is asked."""
 BLOCK_WEIGHT = 8
 """Identities that take as much memory as an empty block."""
 
@@ -205,11 +208,15 @@ class Identities:
 
     Args:
         highs: the last block that the store holds of each stream, as (event, tags, block).
+        complete: no other stream is in the store.
     """
 
-    __slots__ = ("_blocks", "_changed", "_highs", "_latest", "_texts")
+    __slots__ = ("_blocks", "_changed", "_complete", "_highs", "_latest", "_texts")
 
-    def __init__(self, highs: Iterable[tuple[str, str, int]] = ()) -> None:
+    def __init__(
+        self, highs: Iterable[tuple[str, str, int]] = (), *, complete: bool = True
+    ) -> None:
+        self._complete = complete
         self._texts: dict[tuple[tuple[str, str], ...], str] = {}
         self._blocks: dict[BlockId, Block] = {}
         self._latest: dict[tuple[str, str], Block] = {}  # of each stream
@@ -240,7 +247,9 @@ class Identities:
     def wanted(self, block: BlockId) -> bool:
         """Return whether the store must be asked for this block before it is used."""
         last = self._highs.get((block.event, block.tags))
-        return last is not None and block.block <= last and block not in self._blocks
+        if last is None:
+            return not self._complete and block not in self._blocks
+        return block.block <= last and block not in self._blocks
 
     def recall(self, block: BlockId, stored: bytes | None) -> None:
         """Take a stored block into memory; None: the store does not hold it."""
@@ -281,9 +290,15 @@ class Identities:
         for block in sorted(self._changed, key=attrgetter("name")):
             event, tags, number = block.name
             taken[block.name] = block.packed()
-            self._highs[event, tags] = max(self._highs.get((event, tags), number), number)
+            # The stream that changed last stands last, so that the first are the least in use.
+            known = self._highs.pop((event, tags), number)
+            self._highs[event, tags] = max(known, number)
             block.changed = False
         self._changed.clear()
+        if len(self._highs) > KEPT_STREAMS:
+            self._complete = False
+            for stream in list(self._highs)[: -KEPT_STREAMS // 2]:
+                del self._highs[stream]
         return taken
 
     def forget(self) -> None:

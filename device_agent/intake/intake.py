@@ -7,19 +7,20 @@
 4. `join`, once a commit, brings it there; `take_changes` returns all the rest of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import NamedTuple, cast
 
 from device_agent.agent import Agent
-from device_agent.changes import BLOCK_US, BlockId, Changes, Restored
+from device_agent.changes import BLOCK_US, BlockId, Changes, PaneId, Restored
 from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
-from device_agent.intake.identities import Identities, block_numbers
+from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress, SourceProgress
+from device_agent.intake.recall import OldReading, PaneRecall
 from device_agent.intake.routes import Route, first_us
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part
@@ -29,19 +30,11 @@ COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
 
 
-class PaneRange(NamedTuple):
-    """Panes of a stream with least_us <= start < end_us."""
-
-    stream: int
-    least_us: int
-    end_us: int
-
-
 class Wanted(NamedTuple):
     """What a batch needs from the store: blocks of identities, and own pane entries."""
 
     blocks: list[BlockId]
-    panes: list[PaneRange]
+    panes: list[PaneId]
 
 
 NOTHING = Wanted([], [])
@@ -77,10 +70,13 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
         self.held_since_us: int | None = None
-        self.identities = Identities(restored.last_blocks)
+        newest = restored.last_blocks[:KEPT_STREAMS]
+        complete = len(restored.last_blocks) <= KEPT_STREAMS
+        self.identities = Identities(reversed(newest), complete=complete)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
         self._text_of = self.identities.text_of
         found = (agent, self._routes, progress, self.identities, panes)
+        self._recall = PaneRecall(agent, self._routes, panes)
         self._by_column = ByColumn(*found)
         self._one_by_one = OneByOne(*found, variables)
         self.column_least = COLUMN_LEAST
@@ -95,7 +91,7 @@ class Intake(Part):
         if len(batch.times_us) == 1 and self._is_near(batch, evicted):
             return NOTHING
         blocks: list[BlockId] = []
-        panes: dict[PaneRange, None] = {}
+        old: set[int] = set()
         for event, tags, number in self._places(batch, now_us):
             if number > evicted and self.identities.is_at(event, tags, number):
                 continue  # most often, readings lie where the last one did
@@ -103,8 +99,9 @@ class Intake(Part):
             if self.identities.wanted(block):
                 blocks.append(block)
             if number <= evicted:
-                panes.update(dict.fromkeys(self._panes_of(block)))
-        return Wanted(blocks, list(panes)) if blocks or panes else NOTHING
+                old.add(number)
+        panes = self._recall.wanted(self._readings(batch, now_us, old)) if old else []
+        return Wanted(blocks, panes) if blocks or panes else NOTHING
 
     def _is_near(self, batch: Batch, evicted: int) -> bool:
         """Return whether a single reading lies in the block that the last one of its stream did."""
@@ -124,9 +121,7 @@ class Intake(Part):
             known = name in self._routes
             numbers = block_numbers(cast("list[int]", batch.times_us))
             return [(name, text, n) for n in numbers if known and first <= n <= last]
-        stamp_us = batch.came_us
-        if stamp_us is None:
-            stamp_us = self.progress.next_stamp_us(clock_us)
+        stamp_us = self._first_stamp_us(batch, now_us)
         where: dict[tuple[str, str, int], None] = {}
         for name, time_us, tags in zip(batch.names, batch.times_us, batch.tags, strict=True):
             if time_us is None:
@@ -136,16 +131,30 @@ class Intake(Part):
                 where[name, self._text_of(tags), time_us // BLOCK_US] = None
         return [place for place in where if place[0] in self._routes]
 
-    def _panes_of(self, block: BlockId) -> list[PaneRange]:
-        """Return where the panes start whose readings lie in a block."""
-        least_us, end_us = block.block * BLOCK_US, (block.block + 1) * BLOCK_US
-        return [
-            PaneRange(target.stream, least_us // target.span_us * target.span_us, end_us)
-            for target in self._routes[block.event].targets
-        ]
+    def _first_stamp_us(self, batch: Batch, now_us: int) -> int:
+        """Return the time of the first reading that has none of its own."""
+        if batch.came_us is not None:
+            return batch.came_us
+        return self.progress.next_stamp_us(self._clock.time_us(now_us))
+
+    def _readings(self, batch: Batch, now_us: int, numbers: set[int]) -> Iterator[OldReading]:
+        """Yield the readings of known events in these two minutes."""
+        stamp_us = self._first_stamp_us(batch, now_us)
+        columns = (batch.names, batch.times_us, batch.values, batch.tags)
+        for name, own_us, value, tags in zip(*columns, strict=True):
+            time_us = stamp_us if own_us is None else own_us
+            stamp_us += own_us is None
+            if time_us // BLOCK_US in numbers and name in self._routes:
+                yield OldReading(name, time_us, value, tags)
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
-        """Accept what is acceptable of a batch; it waits for the next `join`."""
+        """Accept what is acceptable of a batch; it waits for the next `join`.
+
+        Raises:
+            ValueError: the columns are not equally long; nothing was accepted.
+        """
+        if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
+            raise ValueError("names, times, values and tags of one length are needed")
         by_column = len(batch.names) >= self.column_least
         if by_column and self._pending.builders:
             self.join()  # whole columns are checked against the panes as they are
@@ -160,6 +169,11 @@ class Intake(Part):
             accepted = self._one_by_one.accept(batch, pending)
         high_us, stamped = accepted
         self.sources.advance(batch, high_us, stamped)
+
+    def refuse(self, batch: Batch) -> None:
+        """Refuse all readings of a batch; its source goes on behind it."""
+        self._pending.refuse("broken: the batch cannot be read", len(batch.values))
+        self.sources.advance(batch, None, stamped=False)
 
     def low_us(self, now_us: int) -> int | None:
         """Return the time before which no source has more; None while that is unknown."""
@@ -188,8 +202,13 @@ class Intake(Part):
             return
         self._pending = PendingBatch()
         for where, builder in sorted(pending.builders.items(), key=itemgetter(0)):
-            if builder.values:
-                self._panes.fold_in(self._panes.own(*where), builder.partial(), pending.now_us)
+            if not builder.values:
+                continue
+            pane = self._panes.own(*where)
+            if builder.prechecked:
+                self._panes.fold_in(pane, builder.partial(), pending.now_us)
+            else:
+                self._panes.put(pane, builder.joined, pending.now_us)
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings

@@ -11,14 +11,15 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import ReadingRow
+from device_agent.guard import reason_of
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
-from device_agent.state.counters import error_text
 from device_agent.variables.variables import Variables
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.updates import Mutation, run_handlers
@@ -60,11 +61,15 @@ class OneByOne:
         columns = (batch.names, batch.times_us, batch.tags, batch.values)
         for name, own_us, tags, value in zip(*columns, strict=True):
             try:
-                quantised = self._routes[name].quantise(value)
-            except (KeyError, Refused) as error:
-                pending.refuse("unknown event" if isinstance(error, KeyError) else str(error))
+                route = self._routes.get(name)
+                if route is None:
+                    pending.refuse("unknown event")
+                    continue
+                quantised = route.quantise(value)
+                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
+            except BaseException as error:  # noqa: BLE001 - a source may give anything
+                _refuse(pending, error)
                 continue
-            time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
             if time_us is None:
                 continue
             if own_us is None:
@@ -78,7 +83,7 @@ class OneByOne:
                 pending.readings.append(row)
         return high_us, stamped
 
-    def _accept_one(  # noqa: C901 - the path that every single reading takes
+    def _accept_one(  # noqa: C901, PLR0915 - the path that every single reading takes
         self,
         pending: PendingBatch,
         name: str,
@@ -97,6 +102,8 @@ class OneByOne:
             pending.counted["too_late"] += 1
             return None
         if own_us is not None:
+            if type(own_us) is not int:
+                raise TypeError(f"a time in microseconds is an integer, not {own_us!r}")
             if own_us > clock_us + self._max_skew_us:
                 pending.counted["in_the_future"] += 1
                 return None
@@ -136,15 +143,16 @@ class OneByOne:
             builders = [self._builder(pending, to, event, time_us) for to in route.targets]
             for builder in builders:
                 if not builder.prechecked:
-                    builder.with_sample(quantised, time_us)
+                    builder.try_sample(quantised, time_us)
             if route.needs_event or route.validate_each:
                 changes = self._changes_of(route, event, quantised, time_us)
                 self._variables.apply(changes, pending.updates)
             else:
                 for variable in route.collecting:
                     pending.updates.extend(variable.name, "", (quantised,), (time_us,))
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            pending.refuse(f"program: {error_text(error)}")
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            pending.refuse(f"program: {reason_of(error)}")
             return False
         for builder in builders:
             builder.add(quantised, time_us)
@@ -167,7 +175,16 @@ class OneByOne:
         where = (stream, key, time_us - time_us % span_us)
         builder = pending.builders.get(where)
         if builder is None:
-            held = self._panes.partial(self._panes.own(*where))
+            pane = self._panes.own(*where)
+            held = self._panes.partial(pane)
+            if held is None and not self._panes.is_known(pane, span_us):
+                raise ValueError(f"key of {window.name!r}: {key!r} is not what it gave before")
             builder = PaneBuilder(window, held, infallible=infallible)
             pending.builders[where] = builder
         return builder
+
+
+def _refuse(pending: PendingBatch, error: BaseException) -> None:
+    pass_interrupt(error)
+    known = isinstance(error, Refused)
+    pending.refuse(str(error) if known else f"broken: {reason_of(error)}")

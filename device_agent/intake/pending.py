@@ -41,9 +41,20 @@ class PaneBuilder:
 
     Attributes:
         prechecked: no sample can be refused.
+        joined: unless prechecked, what the entry will hold; made before anything is changed, so
+            that no function of the user's runs when the batch is joined.
     """
 
-    __slots__ = ("_held", "_partial", "prechecked", "times_us", "values", "window")
+    __slots__ = (
+        "_held",
+        "_next",
+        "_partial",
+        "joined",
+        "prechecked",
+        "times_us",
+        "values",
+        "window",
+    )
 
     def __init__(self, window: Window, held: Partial | None, *, infallible: bool) -> None:
         zero = window.fold.zero
@@ -54,9 +65,11 @@ class PaneBuilder:
         if not self.prechecked:
             self._partial = zero
             self._held = zero if held is None else held
+            self._next = (zero, self._held)
+            self.joined = self._held
 
-    def with_sample(self, quantised: int, time_us: int) -> Partial:
-        """Return the partial of all samples and one more.
+    def try_sample(self, quantised: int, time_us: int) -> None:
+        """Make the partial of all samples and one more; nothing is changed by it.
 
         Raises:
             ValueError: the entry would leave the range of its columns.
@@ -65,22 +78,22 @@ class PaneBuilder:
         lifted = fold.lift(quantised, time_us)
         if fold.within_limits(lifted):
             partial = fold.combine(self._partial, lifted)
-            if fold.within_limits(fold.combine(self._held, partial)):
-                return partial
+            joined = fold.combine(self._held, partial)
+            if fold.within_limits(joined):
+                self._next = (partial, joined)
+                return
         raise ValueError(f"window {self.window.name!r}: the partial is out of range")
 
     def add(self, quantised: int, time_us: int) -> None:
-        """Add a sample that `with_sample` did not refuse."""
+        """Add the sample; unless prechecked, it is the one that was tried last."""
         self.values.append(quantised)
         self.times_us.append(time_us)
         if not self.prechecked:
-            self._partial = self.with_sample(quantised, time_us)
+            self._partial, self.joined = self._next
 
     def partial(self) -> Partial:
-        """Return the partial of all samples."""
-        if self.prechecked:
-            return self.window.fold.lift_column(self.values, self.times_us)
-        return self._partial
+        """Return the partial of all samples, of a prechecked entry."""
+        return self.window.fold.lift_column(self.values, self.times_us)
 
 
 @dataclass(slots=True)

@@ -64,6 +64,7 @@ class Panes:
         seq: the newest seq that this replica gave to an entry; 0 before the first.
         high_us: how far the readings' own time has come: panes that end before are over.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
+        recalled: entries that the store was asked for before the batch that is taken in.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -74,6 +75,7 @@ class Panes:
         self.bits = 0
         self.seq = 0
         self.evicted_us = NEVER_US
+        self.recalled: Collection[PaneId] = ()
         self.high_us = NEVER_US
         self._changes = Changes()
 
@@ -93,6 +95,10 @@ class Panes:
         rest = (stream, "", replica.incarnation, replica.nonce)
         return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
 
+    def is_known(self, pane: PaneId, span_us: int) -> bool:
+        """Return whether it is known that an entry which is not here is not in the store either."""
+        return pane.pane_us + span_us > self.evicted_us or pane in self.recalled
+
     def partial(self, pane: PaneId) -> Partial | None:
         """Return what an entry holds; None where it is not begun."""
         entry = self.entries.get(pane)
@@ -105,14 +111,21 @@ class Panes:
 
     def fold_in(self, pane: PaneId, partial: Partial, now_us: int) -> None:
         """Fold new readings, as one partial, into this replica's entry."""
-        window = self._windows[pane.stream]
+        entry = self.entries.get(pane)
+        if entry is not None:
+            partial = self._windows[pane.stream].fold.combine(entry.partial, partial)
+        self.put(pane, partial, now_us)
+
+    def put(self, pane: PaneId, partial: Partial, now_us: int) -> None:
+        """Let this replica's entry hold a partial, whatever it held."""
         entry = self.entries.get(pane)
         self.seq += 1
         if entry is None:
-            row = PaneRow(self.seq, pane.pane_us + window.span_us, partial, self.bits)
+            end_us = pane.pane_us + self._windows[pane.stream].span_us
+            row = PaneRow(self.seq, end_us, partial, self.bits)
             entry = self.entries[pane] = PaneEntry(row, now_us + PATIENCE_US)
         else:
-            entry.seq, entry.partial = self.seq, window.fold.combine(entry.partial, partial)
+            entry.seq, entry.partial = self.seq, partial
             if entry.tries or not entry.dirty:
                 entry.tries, entry.due_us = 0, now_us + PATIENCE_US
             entry.dirty, entry.refused = self.bits, 0

@@ -61,12 +61,3 @@ class Counters(Part):
 
     def report(self) -> dict[str, Any]:
         return {name: self.totals.get(name, 0) for name in OUTCOMES}
-
-
-def error_text(error: Exception) -> str:
-    """Return an error's type and text; only the type where its own text raises an error."""
-    kind = type(error).__name__
-    try:
-        return f"{kind}: {error}"
-    except Exception:  # noqa: BLE001 - a user's exception may raise anything when it is printed
-        return kind

@@ -6,7 +6,7 @@ the dirty ones needs is in the index.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgpack
@@ -87,6 +87,15 @@ class PaneTable:
             (least_us, end_us, stream, replica.incarnation, replica.nonce),
         )
         return [pane_of(row) for row in rows]
+
+    def named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+        query = (
+            "SELECT * FROM pane WHERE pane_us = ? AND stream = ? AND key = ?"
+            " AND incarnation = ? AND nonce = ?"
+        )
+        found = [self._db.execute(query, pane).fetchone() for pane in panes]
+        return [pane_of(row) for row in found if row is not None]
 
     def dirty(
         self, after: EntryKey, limit: int, *, refused_too: bool

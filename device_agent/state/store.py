@@ -41,6 +41,9 @@ from lasp_edge.errors import NotFound, UsageError
 
 FILE_NAME = "agent.sqlite"
 LOCK_NAME = "agent.lock"
+LAST_BLOCKS = 2_500
+"""Streams whose last block of identities a start is told of, at most: a tag that differs in each
+reading makes a stream a reading, and a start must not fill its memory with them."""
 NEVER_US = -(2**62)
 """Before every time."""
 
@@ -140,10 +143,13 @@ class Store:
         for name, cursor, high_us, stamped, done in self._rows("SELECT * FROM source"):
             restored.sources[name] = SourceRow(cursor, high_us, bool(stamped), bool(done))
         restored.counters = dict(self._rows("SELECT * FROM counter"))
-        restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"))
+        members = self._rows("SELECT * FROM member")
+        restored.facts = Facts.from_rows(self._rows("SELECT * FROM fact"), members)
         restored.waiting = _waiting_totals(self._db)
         restored.last_blocks = self._db.execute(
             "SELECT event, tags, max(block) FROM identity GROUP BY event, tags"
+            " ORDER BY max(block) DESC LIMIT ?",
+            (LAST_BLOCKS,),
         ).fetchall()
         return restored
 
@@ -169,6 +175,7 @@ class Store:
         if changes.replica:
             self._put("replica", [tuple(changes.replica)])
         self._put("fact", changes.facts.rows())
+        self._put("member", changes.facts.member_rows())
         self._put("counter", changes.counters.items())
         self._put(
             "source",
@@ -220,6 +227,11 @@ class Store:
     ) -> list[tuple[PaneId, PaneRow]]:
         """Return a replica's entries of a stream with least_us <= pane start < end_us."""
         return self._panes.own(replica, stream, least_us, end_us)
+
+    @_finding_damage
+    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+        return self._panes.named(panes)
 
     @_finding_damage
     def dirty_panes(

@@ -5,12 +5,14 @@ own contributions included. Derived sets are neither sent nor stored: a start ma
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from crdts import Lattice
 from crdts.plain import encoded
 from device_agent.agent import Agent
+from lasp_edge.language.plan import Plan
 
 LISTED_ELEMENTS = 1_000
 """Elements of a set that results list, at most, the first in their order; all are counted."""
@@ -29,18 +31,28 @@ class Derived:
     def __init__(self, agent: Agent) -> None:
         plan = agent.plan
         self._followed = frozenset(plan.followed)
+        self._guard = agent.guard
         self._failures: dict[str, int] = {}
+        self._errors: dict[str, BaseException] = {}
         self._reached: list[tuple[int, Any]] = []
         self.moved = dict.fromkeys(plan.derivations, 0)
         if not self._followed:
             return  # a device whose program derives nothing does without the dataflow engine
         from lasp_edge.language.derivations import dataflow_of  # noqa: PLC0415 - see above
 
-        self._flow = dataflow_of(plan, agent.replica)
+        self._flow = dataflow_of(self._watched(plan), agent.replica)
         for name in self.moved:
             self._flow.stream(name, self._note)
         for index, (variable, threshold) in enumerate(plan.awaited):
             self._flow.read(variable, threshold).then(partial(self._reach, index))
+
+    def _watched(self, plan: Plan) -> Plan:
+        """Return the plan with functions whose errors are remembered."""
+        derived = {
+            name: self._guard.watched(function, partial(self._errors.__setitem__, name))
+            for name, function in plan.functions.derived.items()
+        }
+        return replace(plan, functions=replace(plan.functions, derived=derived))
 
     def _note(self, news: Any) -> None:
         self.moved[news.variable] += 1
@@ -51,7 +63,7 @@ class Derived:
     def follow(self, name: str, state: Lattice) -> None:
         """Take what was joined into a shared variable."""
         if name in self._followed:
-            self._flow.receive(name, state)
+            self._guard.run(f"what follows from {name}", self._flow.receive, name, state)
 
     @property
     def due(self) -> bool:
@@ -63,15 +75,16 @@ class Derived:
         while self._reached:
             yield self._reached.pop(0)
 
-    def take_failures(self) -> Iterator[tuple[str, int]]:
-        """Yield (reason, times) of what the program's functions failed for since the last time."""
+    def count_failures(self) -> None:
+        """Count what the program's functions failed for since the last time."""
         if not self._followed:
             return
         before, self._failures = self._failures, self._flow.left_aside
         for name, total in self._failures.items():
             times = total - before.get(name, 0)
             if times:
-                yield f"{name}: a function of the program failed", times
+                error = self._errors.pop(name, ValueError("gives what is no element of a set"))
+                self._guard.failed(name, error, times)
 
     def plain(self, name: str) -> dict[str, Any]:
         """Return a derived variable as plain data, for people."""

@@ -2,7 +2,6 @@
 
 from device_agent.agent import Agent
 from device_agent.parts import Part
-from device_agent.state.counters import error_text
 from device_agent.variables.derived import Derived
 from device_agent.variables.variables import PendingUpdates, Variables
 from lasp_edge.language.updates import Update
@@ -20,7 +19,7 @@ class Reactions(Part):
     name = "reactions"
 
     def __init__(self, agent: Agent, derived: Derived, variables: Variables) -> None:
-        self._plan, self._counters, self._clock = agent.plan, agent.counters, agent.clock
+        self._plan, self._guard, self._clock = agent.plan, agent.guard, agent.clock
         self._derived = derived
         self._variables = variables
 
@@ -31,10 +30,8 @@ class Reactions(Part):
             try:
                 self._plan.functions.reached[index](value, update)
                 self._variables.apply(update.changes, pending)
-            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                variable = self._plan.awaited[index].variable
-                self._counters.note(f"on_threshold of {variable}: {error_text(error)}")
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._guard.failed(f"on_threshold of {self._plan.awaited[index].variable}", error)
             else:
                 self._variables.record(pending, self._clock.time_us(now_us))
-        for reason, times in self._derived.take_failures():
-            self._counters.note(reason, times)
+        self._derived.count_failures()

@@ -4,7 +4,7 @@ Samples come from the program's handlers and collections. After each tick the lo
 date, and partials that changed are this device's new entries of their variable.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from crdts import BoundedLWWSet, Membership
 from device_agent.agent import Agent
@@ -36,7 +36,7 @@ class Samples(Part):
 
     def __init__(self, agent: Agent) -> None:
         plan = agent.plan
-        self._counters, self._clock = agent.counters, agent.clock
+        self._guard, self._clock = agent.guard, agent.clock
         self.published = {n: PublishedFold(agent, f) for n, f in plan.published_folds.items()}
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
@@ -89,15 +89,14 @@ class Samples(Part):
             for key in budget.take_reserved():
                 budget.settle(key, self._sets.samples(name, key))
 
-    def set_membership(self, membership: Membership) -> None:
+    def set_membership(self, membership: Membership, about: Iterable[str]) -> None:
         """Let the entries of retired devices count no more, and those of all others count."""
         for published in self.published.values():
-            published.entries.set_membership(membership)
+            published.entries.set_membership(membership, about)
 
     def tick(self, now_us: int) -> None:
         """Drop samples that are too old, and bring the local folds up to date."""
-        expired = self._sets.expire(self._clock.time_us(now_us)) if self._clock.trusted else []
-        for name, key in expired:
+        for name, key in self._sets.expire(self._clock.time_us(now_us)):
             if name in self._budgets:
                 self._budgets[name].settle(key, self._sets.samples(name, key))
         self.refold()
@@ -108,5 +107,5 @@ class Samples(Part):
             published = self.published.get(name)
             if published is not None:
                 published.put_own(key, partial)
-        for reason in self._local.take_failures():
-            self._counters.note(reason)
+        for target, error in self._local.take_failures():
+            self._guard.failed(f"fold {target}", error)

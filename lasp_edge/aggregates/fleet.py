@@ -25,6 +25,7 @@ Aggregations for Computations at the Edge", EdgeCom 2016 (dynamic variables).
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from operator import itemgetter
 from sys import intern
 from typing import Any, NamedTuple
@@ -59,6 +60,17 @@ class Total(NamedTuple):
     partial: Partial
     digest: int
     devices: int
+
+
+class _HashedMembership:
+    """A membership and its hash: made when it is asked for, once for many commands."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    @cached_property
+    def hash(self) -> int:
+        return text_hash(membership_text(self._membership))
 
 
 class _Key:
@@ -105,7 +117,7 @@ class FleetFold:
         "_hash_sum",
         "_keyed",
         "_keys",
-        "_membership_hash",
+        "_membership",
         "_newest",
         "_retired",
         "fold",
@@ -121,8 +133,8 @@ class FleetFold:
         self._device_hashes: dict[str, int] = {}
         self._keys: dict[str, _Key] = {}
         self._hash_sum = 0
-        self._retired: frozenset[str] = frozenset()
-        self._membership_hash = text_hash("")
+        self._retired: set[str] = set()
+        self._membership = _HashedMembership(Membership())
 
     @property
     def shards(self) -> range:
@@ -142,7 +154,7 @@ class FleetFold:
     @property
     def digest(self) -> int:
         """What tells these entries and this membership from others."""
-        return (self._hash_sum + self._membership_hash) % MODULUS
+        return (self._hash_sum + self._membership.hash) % MODULUS
 
     def device_digest(self, device: str) -> int:
         """Return what tells one device's entries from others, whether it is retired or not."""
@@ -164,25 +176,38 @@ class FleetFold:
         """Return the combination over the devices for one key."""
         known = self._keys.get(key)
         if known is None:
-            return Total(self.fold.zero, self._membership_hash, 0)
-        digest = (known.hashes + self._membership_hash) % MODULUS
+            return Total(self.fold.zero, self._membership.hash, 0)
+        digest = (known.hashes + self._membership.hash) % MODULUS
         return Total(known.partials.total, digest, len(known.partials))
 
-    def set_membership(self, membership: Membership) -> None:
-        """Count the entries of retired devices no more, and those of all others."""
-        before, self._retired = self._retired, frozenset(membership.retired)
-        self._membership_hash = text_hash(membership_text(membership))
-        for device in before ^ self._retired:
-            for shard in self._entries:
-                entry = shard.entries.get(device)
-                if entry is None:
-                    continue
-                for row in entry.payload:
-                    hashed = _hash(device, entry, row)
-                    if device in before:
-                        self._count(device, row, hashed)
-                    else:
-                        self._discount(device, row[0], hashed)
+    def set_membership(self, membership: Membership, about: Iterable[str] | None = None) -> None:
+        """Count the entries of retired devices no more, and those of all others.
+
+        Args:
+            membership: of the fleet.
+            about: the devices on which it says something new; None: perhaps on any.
+        """
+        self._membership = _HashedMembership(membership)
+        entries = membership.entries
+        for device in sorted(self._retired | entries.keys()) if about is None else about:
+            member = entries.get(device)
+            if (member is not None and member.retired) != (device in self._retired):
+                self._turn(device)
+
+    def _turn(self, device: str) -> None:
+        """Let a device count that did not, or count no more."""
+        counts = device in self._retired
+        self._retired ^= {device}
+        for shard in self._entries:
+            entry = shard.entries.get(device)
+            if entry is None:
+                continue
+            for row in entry.payload:
+                hashed = _hash(device, entry, row)
+                if counts:
+                    self._count(device, row, hashed)
+                else:
+                    self._discount(device, row[0], hashed)
 
     def begin(self, replica: Replica) -> list[int]:
         """Write all own entries anew in the name of `replica`; return their shards.

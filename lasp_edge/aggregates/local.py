@@ -27,6 +27,7 @@ from typing import Any
 from crdts import BoundedLWWSet
 from crdts.samples import HeldSample
 from lasp_edge.aggregates.sliding import TwoStacks, keyed
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 
@@ -79,7 +80,8 @@ class WindowFold:
                 self._queue = None
                 partial = _folded(self.fold, state.samples())
             fits = self.fold.within_limits(partial)
-        except Exception as error:
+        except BaseException as error:
+            pass_interrupt(error)
             raise FoldError from error
         if not fits:
             raise FoldError
@@ -134,7 +136,8 @@ class ElementsFold:
             value, time_us = sample if isinstance(sample, tuple) else (sample, 0)
             partial = self.fold.lift(value, time_us)
             fits = self.fold.within_limits(partial)
-        except Exception:  # noqa: BLE001 - a user's function may raise anything
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
             return False
         if fits:
             self._kept.put(element, partial)
@@ -146,8 +149,13 @@ class ElementsFold:
         Raises:
             FoldError: see there.
         """
-        total = self._kept.total
-        if not self.fold.within_limits(total):
+        try:
+            total = self._kept.total
+            fits = self.fold.within_limits(total)
+        except BaseException as error:
+            pass_interrupt(error)
+            raise FoldError from error
+        if not fits:
             raise FoldError
         changed, self.partial = total != self.partial, total
         return changed
@@ -167,7 +175,7 @@ class WindowFolds:
         self._kept: dict[str, dict[str, WindowFold]] = {
             target: {} for targets in folds.values() for target in targets
         }
-        self._failures: list[str] = []
+        self._failures: list[tuple[str, BaseException]] = []
 
     def partials(self, target: str) -> dict[str, Partial]:
         """Return a target's partials by key, sorted."""
@@ -203,15 +211,16 @@ class WindowFolds:
         window = WindowFold(fold) if known is None else known
         try:
             changed = window.update(state, moved)
-        except FoldError:
-            self._failures.append(f"fold {target}: failed, or out of range")
+        except FoldError as error:
+            cause = error.__cause__ or ValueError("the partial is out of range")
+            self._failures.append((target, cause))
             return False
         if known is None and state.complete:
             kept[key] = window
             return True
         return changed
 
-    def take_failures(self) -> list[str]:
-        """Return which folds failed since the last time, once a failure."""
+    def take_failures(self) -> list[tuple[str, BaseException]]:
+        """Return (target, error) of the folds that failed since the last time, once a failure."""
         taken, self._failures = self._failures, []
         return taken

@@ -23,6 +23,9 @@ to keep an order):
 Every total equals the fold of what is there, by recomputation; that is the law they are tested
 against. Their partials may be totals of many samples each.
 
+A fold of the user's own may raise where it combines. A total by key then knows all partials still,
+and is made anew when it is asked for: so nothing but asking for the total ever raises.
+
 Source: Tangwongsan, Hirzel, Schneider and Wu, "General Incremental Sliding-Window Aggregation",
 VLDB 2015 (the tree, FlatFAT); Hirzel, Schneider and Tangwongsan, "Sliding-Window Aggregation
 Algorithms", DEBS 2017 (two stacks).
@@ -30,7 +33,9 @@ Algorithms", DEBS 2017 (two stacks).
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from functools import reduce
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 
@@ -38,10 +43,31 @@ from lasp_edge.folds.fold import Fold
 class Keyed(ABC):
     """The total of one partial a key; keys come, change and go in any order."""
 
+    __slots__ = ("_fold", "_stale")
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self._stale = False
+
+    @property
+    def total(self) -> Partial:
+        """The combination of all partials; the fold's zero without any.
+
+        What a fold of the user's own raises is passed on.
+        """
+        if self._stale:
+            self._recombine()
+            self._stale = False
+        return self._kept_total
+
     @property
     @abstractmethod
-    def total(self) -> Partial:
-        """The combination of all partials; the fold's zero without any."""
+    def _kept_total(self) -> Partial:
+        """The total as it is kept, unless it is stale."""
+
+    @abstractmethod
+    def _recombine(self) -> None:
+        """Make the total anew."""
 
     @abstractmethod
     def put(self, key: Hashable, partial: Partial) -> None:
@@ -50,6 +76,11 @@ class Keyed(ABC):
     @abstractmethod
     def discard(self, key: Hashable) -> None:
         """Take a key's partial away, if it has one."""
+
+    def _failed(self, error: BaseException) -> None:
+        """Note that the fold raised an error: the total is stale."""
+        pass_interrupt(error)
+        self._stale = True
 
     @abstractmethod
     def __len__(self) -> int:
@@ -64,26 +95,35 @@ def keyed(fold: Fold) -> Keyed:
 class RetractedKeys(Keyed):
     """A total by key for a fold with an inverse: O(1)."""
 
-    __slots__ = ("_fold", "_partials", "_total")
+    __slots__ = ("_partials", "_total")
 
     def __init__(self, fold: Fold) -> None:
-        self._fold = fold
+        super().__init__(fold)
         self._partials: dict[Hashable, Partial] = {}
         self._total = fold.zero
 
     @property
-    def total(self) -> Partial:
+    def _kept_total(self) -> Partial:
         return self._total
+
+    def _recombine(self) -> None:
+        self._total = reduce(self._fold.combine, self._partials.values(), self._fold.zero)
 
     def put(self, key: Hashable, partial: Partial) -> None:
         self.discard(key)
         self._partials[key] = partial
-        self._total = self._fold.combine(self._total, partial)
+        try:
+            self._total = self._fold.combine(self._total, partial)
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            self._failed(error)
 
     def discard(self, key: Hashable) -> None:
         gone = self._partials.pop(key, None)
         if gone is not None:
-            self._total = self._fold.retract(self._total, gone)
+            try:
+                self._total = self._fold.retract(self._total, gone)
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._failed(error)
 
     def __len__(self) -> int:
         return len(self._partials)
@@ -97,16 +137,16 @@ class TreeOfKeys(Keyed):
     the others hold the zero; the last key moves into the leaf of one that goes.
     """
 
-    __slots__ = ("_fold", "_keys", "_leaves", "_nodes")
+    __slots__ = ("_keys", "_leaves", "_nodes")
 
     def __init__(self, fold: Fold) -> None:
-        self._fold = fold
+        super().__init__(fold)
         self._keys: list[Hashable] = []
         self._leaves: dict[Hashable, int] = {}
         self._nodes: list[Partial] = [fold.zero, fold.zero]
 
     @property
-    def total(self) -> Partial:
+    def _kept_total(self) -> Partial:
         return self._nodes[1]
 
     def put(self, key: Hashable, partial: Partial) -> None:
@@ -143,18 +183,26 @@ class TreeOfKeys(Keyed):
         nodes, combine = self._nodes, self._fold.combine
         node = self._width + leaf
         nodes[node] = partial
-        while node > 1:
-            node //= 2
-            nodes[node] = combine(nodes[2 * node], nodes[2 * node + 1])
+        try:
+            while node > 1:
+                node //= 2
+                nodes[node] = combine(nodes[2 * node], nodes[2 * node + 1])
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            self._failed(error)
 
     def _resize(self, width: int) -> None:
         """Make room for `width` leaves, in O(width), which as many puts or discards paid for."""
-        held = self._nodes[self._width : self._width + len(self._keys)]
-        zero, combine = self._fold.zero, self._fold.combine
-        nodes = [zero] * width + held + [zero] * (width - len(held))
-        for node in range(width - 1, 0, -1):
+        held, zero = self._nodes[self._width : self._width + len(self._keys)], self._fold.zero
+        self._nodes = [zero] * width + held + [zero] * (width - len(held))
+        try:
+            self._recombine()
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            self._failed(error)
+
+    def _recombine(self) -> None:
+        nodes, combine = self._nodes, self._fold.combine
+        for node in range(self._width - 1, 0, -1):
             nodes[node] = combine(nodes[2 * node], nodes[2 * node + 1])
-        self._nodes = nodes
 
 
 class TwoStacks:

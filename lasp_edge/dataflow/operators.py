@@ -29,6 +29,7 @@ from crdts.derived_set import ElementTerm
 from crdts.plain import need_element
 from lasp_edge.dataflow.nodes import ChangesByName, SetNode
 from lasp_edge.dataflow.relation import Change, Relation, Weights
+from lasp_edge.errors import pass_interrupt
 
 _NOTHING = object()
 """The image of an element that has none."""
@@ -91,7 +92,8 @@ class Mapped(Operator):
         if element not in self._images:
             try:
                 self._images[element] = self.image(element)
-            except Exception:  # noqa: BLE001 - a user's function may raise anything
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                pass_interrupt(error)
                 self._images[element] = _NOTHING
                 self.failures += 1
         return self._images[element]

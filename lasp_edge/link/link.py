@@ -43,7 +43,7 @@ from lasp_edge.link.inbox import Inbox
 from lasp_edge.link.mqtt_version import MqttVersionChoice
 from lasp_edge.link.seal import Seal
 from lasp_edge.link.taken_sizes import TakenSizes
-from lasp_edge.link.trouble import SaidOnce, unreachable
+from lasp_edge.link.trouble import Closures, SaidOnce, unreachable
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +122,7 @@ class Link:
         self._past_trouble = "not started"
         self._past_traffic = SocketBytes()
         self._once, self._sizes = SaidOnce(), TakenSizes()
+        self._closures = Closures(client_id)
         self._choice = MqttVersionChoice(broker.protocol)
         self._new_connection().subscribe(self._settings.subscriptions or ["#"])  # refuses bad ones
 
@@ -264,6 +265,8 @@ class Link:
             if was_up and now_s() - began_s >= limits.steady_s:
                 tries = 0
                 self._once.forget()
+                if now_s() - began_s >= limits.longest_wait_s:
+                    self._closures.forget()
             if self._choice.learn(connection, was_up=was_up):
                 continue
             if not self._stopping.is_set():
@@ -281,7 +284,7 @@ class Link:
             connection.open()
             connection.serve(self._stopping, self._wake_reader)
         except ConnectionEnded as ended:
-            reason = str(ended)
+            reason = self._closures.explained(str(ended), was_up=connection.ready)
         except OSError as error:
             reason = unreachable(error, self._settings.broker)
         except Exception as error:  # whatever it was, it ends this connection and not the link

@@ -23,6 +23,10 @@ MOST_SAID = 32
 MOST_REFUSED = 64
 """Topics that are remembered as refused; an agent publishes on fewer, unless it has many keys."""
 
+SUSPICIOUS_CLOSURES = 3
+"""Connections closed without a word, each within some seconds, until a twin is suspected."""
+
+CLOSED: Final = "the broker closed the connection"
 _NOT_AUTHORIZED: Final = "Not authorized"
 _LOGIN_REFUSED: Final = (_NOT_AUTHORIZED, "Bad user name or password", "Bad username or password")
 _RULES = "`lasp-edge broker config` writes the rules that a fleet needs"
@@ -61,7 +65,7 @@ def closed(error: str, broker: BrokerUrl, *, answered: bool) -> str:
     if "ALERT" in error:
         return f"the broker does not accept our certificate ({error}): --certificate, --key"
     if answered or broker.tls:
-        return "the broker closed the connection" + (f" ({error})" if error else "")
+        return CLOSED + (f" ({error})" if error else "")
     return "the broker closed the connection before it answered; if it wants TLS, use mqtts://"
 
 
@@ -130,6 +134,33 @@ class Refusals:
         if reason == "Packet too large":
             return "; let it take 70000 bytes (message_size_limit and max_packet_size, or neither)"
         return ""
+
+
+class Closures:
+    """Connections in a row that were up, and that the broker closed without a word.
+
+    mosquitto 2.0 does not always say so when another client takes over a client id: two programs
+    with one id throw each other off for ever. A broker that is restarted closes one connection.
+    """
+
+    def __init__(self, client_id: str) -> None:
+        self._client_id = client_id
+        self._count = 0
+
+    def explained(self, reason: str, *, was_up: bool) -> str:
+        """Return the reason of an end, with what it may mean where it comes again and again."""
+        if reason != CLOSED:
+            return reason
+        self._count += was_up
+        if self._count < SUSPICIOUS_CLOSURES:
+            return reason
+        return (
+            f"{reason} again and again; does another program use the client id {self._client_id}?"
+        )
+
+    def forget(self) -> None:
+        """A connection lasted."""
+        self._count = 0
 
 
 class SaidOnce:

@@ -101,7 +101,7 @@ class VariableFrame(Frame):
         _check_keys(keys, shard)
         seqs = tuple([number - age for age in checks.integers(ages, 0, number + 1)])
         columns = blocks.part_columns(packed_columns) if stream else _states(packed_columns)
-        if {len(seqs), *map(len, columns)} != {len(keys)}:
+        if {len(seqs), *map(len, columns)} != {len(keys)} or (keys and not columns):
             raise FrameError("columns of unequal length")
         return cls(envelope.sender, number, variable, stream, shard, keys, seqs, columns)
 

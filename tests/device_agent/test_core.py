@@ -460,5 +460,8 @@ def test_the_agent_imports_neither_spark_nor_pandas():
 
 
 def test_a_batch_is_one_way_in_with_columns_of_one_length(device):
-    with pytest.raises(ValueError, match="zip"):
-        device.durable.read(Batch("test", ["temperature"], [], [1.0], [{}]), NOW_US)
+    before = state_of(device)
+    device.durable.read(Batch("test", ["temperature"], [], [1.0], [{}], cursor="7"), NOW_US)
+    assert state_of(device) == before
+    assert device.counted["refused: broken: the batch cannot be read"] == 1
+    assert device.store.restored().sources["test"].cursor == "7"

@@ -81,8 +81,7 @@ def device(tmp_path, monkeypatch):
     device = Device(tmp_path)
     part = Moods(device.core.agent)
     # A real part stands in the core's list of parts; the core takes its handlers from there.
-    device.core.parts = (*device.core.parts, part)
-    device.core._handlers |= {kind: [(part, take)] for kind, take in part.handlers.items()}
+    device.core.ensemble.add(part)
     yield device, part
     device.kill()
 

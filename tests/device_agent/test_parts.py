@@ -172,10 +172,10 @@ def worked(directory, nonce=7) -> Device:
 
 def test_every_part_is_in_the_table(tmp_path):
     device = worked(tmp_path)
-    assert [part.name for part in device.core.parts] == list(PARTS)
-    taken = {kind for part in device.core.parts for kind in part.handlers}
+    assert [part.name for part in device.core.ensemble.parts] == list(PARTS)
+    taken = {kind for part in device.core.ensemble.parts for kind in part.handlers}
     assert taken == {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
-    for part in device.core.parts:
+    for part in device.core.ensemble.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
         if part.name not in {"succession", "clock"}:  # they take what other rows bring
             assert tried >= set(part.handlers), part.name
@@ -251,17 +251,17 @@ def failing(*_arguments: Any) -> Any:
 @pytest.mark.parametrize("name", PARTS)
 def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, monkeypatch):
     device = worked(tmp_path)
-    part = next(part for part in device.core.parts if part.name == name)
+    part = next(part for part in device.core.ensemble.parts if part.name == name)
     frames = PARTS[name].frames(device)
     with monkeypatch.context() as broken:
         broken.setattr(part, "tick", failing)
         broken.setattr(part, "publications", failing)
         broken.setattr(
-            device.core,
-            "_handlers",
+            device.core.ensemble,
+            "handlers",
             {
                 kind: [(one, failing if one is part else handler) for one, handler in handlers]
-                for kind, handlers in device.core._handlers.items()
+                for kind, handlers in device.core.ensemble.handlers.items()
             },
         )
         for frame in frames:
@@ -274,7 +274,8 @@ def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, 
         f"{what}: RuntimeError: nobody foresaw this" for what in {"tick", "publications", *kinds}
     }
     counted = {n.removeprefix(f"failed: {name}, ") for n in device.counted if "failed: " in n}
-    assert counted == reasons
+    assert {reason.partition(" (")[0] for reason in counted} == reasons
+    assert all("test_parts.py:" in reason for reason in counted)
     assert device.counted["accepted"] == 4
     device.core.handle_connected(device.now_us)
     for frame in frames:
@@ -284,6 +285,13 @@ def test_an_unforeseen_exception_is_counted_and_all_parts_go_on(tmp_path, name, 
     assert device.core.samples.partials(TARGET) == {"": (4, 8600)}, "it goes on"
     assert device.store.restored().counters["accepted"] == 4
     device.kill()
+
+
+def count_of(device: Device, beginning: str) -> int:
+    """Return what is counted under the one name that begins so; it ends with a place here."""
+    (name,) = [name for name in device.counted if name.startswith(beginning)]
+    assert name.partition(beginning)[2].rpartition(":")[0].endswith("test_parts.py")
+    return device.counted[name]
 
 
 class Unprintable(Fold):
@@ -314,7 +322,7 @@ def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(
     values = device.core.report()["values"]
     assert (values["broken"]["parts"], values["broken"]["n"]) == ({}, 2)
     assert values["everywhere"]["parts"] == {"count": 2}
-    assert device.counted["fold broken: RuntimeError: no value"] > 0
+    assert count_of(device, "failed: fold broken: RuntimeError: no value (") > 0
     device.kill()
 
 
@@ -339,6 +347,6 @@ def test_a_users_handler_or_key_that_fails_refuses_its_reading_and_says_why(tmp_
     device.read([60.0], [NOW_US + 1], tags={"room": "attic"})
     device.read([20.0], [NOW_US + 2])
     assert device.counted["accepted"] == 1
-    assert device.counted["refused: program: RuntimeError: too hot"] == 1
-    assert device.counted["refused: program: KeyError: 'room'"] == 1
+    assert count_of(device, "refused: program: RuntimeError: too hot (") == 1
+    assert count_of(device, "refused: program: KeyError: 'room' (") == 1
     device.kill()

@@ -212,14 +212,21 @@ def test_what_is_no_matter_of_order_goes_by_columns(tmp_path, monkeypatch, unusu
 
 
 @pytest.mark.parametrize("short", ["times_us", "values", "tags"])
-def test_columns_of_unequal_length_are_the_callers_mistake(tmp_path, short):
+def test_a_batch_with_columns_of_unequal_length_is_refused_whole(tmp_path, short):
     columns = {"times_us": TIMES_US, "values": [20.0] * 12, "tags": [{}] * 12}
     device = Device(tmp_path, program(), now_us=TIMES_US[-1], settings=Settings())
-    before = everything(device)
+    device.read([20.0] * 12, TIMES_US)
+    before = device.core.results.local(), device.rows(), list(device.store.readings())
     columns[short] = columns[short][:-1]
-    with pytest.raises(ValueError, match="of one length are needed"):
-        device.durable.read(Batch("test", ["temperature"] * 12, **columns), device.now_us)
-    assert everything(device) == before
+    device.durable.read(Batch("test", ["temperature"] * 12, **columns), device.now_us)
+    refused = len(columns["values"])
+    assert device.counted.pop("refused") == refused
+    assert device.counted.pop("refused: broken: the batch cannot be read") == refused
+    assert [name.partition(" (")[0] for name in device.core.agent.guard.reasons] == [
+        "failed: a batch: ValueError: names, times, values and tags of one length are needed"
+    ]
+    after = device.core.results.local(), device.rows(), list(device.store.readings())
+    assert after == before
     device.kill()
 
 

@@ -188,7 +188,9 @@ def test_a_local_fold_that_leaves_its_range_keeps_its_last_value_and_says_so(tmp
     device.read([9.0], [NOW_US + 20 * SECOND_US])
     device.tick(20)
     assert device.core.results.local()["here"][""].partial == (1, 250_000)
-    assert device.store.restored().counters["fold here: failed, or out of range"] == 1
+    (reason,) = device.core.agent.guard.reasons
+    assert reason.startswith("failed: fold here: ")
+    assert device.store.restored().counters[reason] == 1
     device.kill()
 
 

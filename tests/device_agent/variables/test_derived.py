@@ -99,7 +99,10 @@ def test_a_function_that_fails_is_counted(device):
     device.tick(20)
     device.tick(20)
     assert device.core.results.plain()["all but seven"]["elements"] == [100]
-    assert device.core.counters.totals["all but seven: a function of the program failed"] == 1
+    (reason,) = device.core.agent.guard.reasons
+    assert reason.startswith("failed: all but seven: ")
+    assert "test_derived.py:" in reason
+    assert device.core.counters.totals[reason] == 1
 
 
 def test_handlers_run_once_when_their_thresholds_are_reached(device):
@@ -143,7 +146,9 @@ def test_a_handler_that_fails_changes_nothing_and_is_counted(tmp_path):
     device.tick(20)
     assert device.core.variables.shared() == {"count": 1, "seen": frozenset()}
     totals = device.core.counters.totals
-    assert totals["on_threshold of count: RuntimeError: not today"] == 1
+    reasons = [reason.partition(" (")[0] for reason in device.core.agent.guard.reasons]
+    assert "failed: on_threshold of count: RuntimeError: not today" in reasons
+    assert [totals[reason] for reason in device.core.agent.guard.reasons] == [1, 1]
     assert sum(n for name, n in totals.items() if "an element needs" in name) == 1
     device.kill()
 

@@ -74,7 +74,7 @@ def test_a_fold_that_failed_is_tried_anew_with_all_samples():
         moved = state.join_changes(state.add(ME, value, 0))
         told += kept.refold({"samples": {"": moved}}, {"samples": {"": state}})
     assert told == [("total", "", (5,)), ("total", "", (13,))]
-    assert kept.take_failures() == ["fold total: failed, or out of range"] * 2
+    assert [target for target, _ in kept.take_failures()] == ["total"] * 2
     assert kept.take_failures() == []
     assert kept.partials("total") == {"": (13,)}
 

@@ -170,6 +170,16 @@ def test_two_programs_with_one_client_id_are_told_of_each_other(tmp_path, connec
         says(older, "Session taken over; another program uses the client id twin: stop one")
 
 
+def test_two_programs_that_throw_each_other_off_again_and_again_are_told(tmp_path, connect, caplog):
+    with mosquitto(tmp_path / "broker", "allow_anonymous true") as broker:
+        twins = [connect(broker.url, "twin", ["t/#"], limits=QUICK) for _ in range(2)]
+        line = "does another program use the client id twin?"
+        until_true(
+            lambda: any(line in ((twin.poll(0.01) and twin.trouble) or "") for twin in twins)
+        )
+        until_true(lambda: line in caplog.text)
+
+
 def test_a_broker_that_is_frozen_while_nothing_is_sent_is_noticed(tmp_path, connect):
     with mosquitto(tmp_path / "broker", "allow_anonymous true") as broker:
         limits = Limits(keep_alive_s=1, first_wait_s=0.05, handshake_timeout_s=0.3)

@@ -1,0 +1,204 @@
+"""Attacks on real agents at a broker that lets in everybody: they live, go on, and say what came.
+
+Without signatures nobody can tell who wrote a frame, so what an invented device says may count; the
+tests demand that it harms no other device, and that an operator can be rid of it.
+"""
+
+import contextlib
+import dataclasses
+import re
+import time
+from random import Random
+
+import msgpack
+import pytest
+
+from lasp_edge.link import Limits
+from lasp_edge.protocol.envelope import FORMAT
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.kinds import FRAME_KINDS, decode, topic_of
+from tests.brokers import messages, until_connected, until_true
+from tests.end_to_end.secured import NAME, OpenFleet
+from tests.lasp_edge.link.support_link import publish_when_possible
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+GENUINE = re.compile(r"kitchen$|attic$|lander-\w+$")
+LEAVES = (None, True, -1, 0, 2**32, 2**63, -(2**63), 1e300, float("nan"), "", "a/b", b"", [], {})
+
+
+class Attacked(OpenFleet):
+    """Two agents and a lander that agree, and an attacker who heard everything."""
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        self.spy = self.link(None, "spy", subscriptions=[f"{self.topics.root}/#"])
+        self.attacker = self.link(None, "attacker", limits=Limits(in_flight_bytes=1 << 22))
+        for link in (self.spy, self.attacker):
+            until_connected(link)
+        words = ("lander", f"{NAME}:program", "--lake", directory / "lake", *self.login("lander"))
+        self.lander = self.process("lander", *words)
+        self.agents = {device: self.agent(device) for device in ("kitchen", "attic")}
+        self.heard = []
+        self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"), 120)
+        self.value = self.report("kitchen")["values"]["global_average"]["total_q"]
+
+    def hear(self):
+        """Keep what came; always true."""
+        self.heard += messages(self.spy.poll(0.05))
+        return True
+
+    def frames(self, kind=object):
+        """Return the genuine frames of a kind that were heard, oldest first."""
+        found = []
+        for message in self.heard:
+            with contextlib.suppress(ValueError):
+                frame = decode(message.payload)
+                if isinstance(frame, kind) and GENUINE.match(frame.sender.device):
+                    found.append(frame)
+        return found
+
+    def send(self, topic, payload, *, retain=False):
+        publish_when_possible(self.attacker, topic, payload, retain=retain)
+
+    def say(self, frame, *, retain=False):
+        self.send(topic_of(frame, self.topics), frame.encode(), retain=retain)
+
+    def is_well(self):
+        """Wait until both agents hold their value again; nothing may have ended or failed them."""
+        until_true(lambda: self.attacker.in_flight == 0)
+        self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"), 90)
+        for device, agent in self.agents.items():
+            assert agent.poll() is None
+            assert "Traceback" not in self.errors(device)
+            assert self.report(device)["values"]["global_average"]["total_q"] == self.value
+
+    def left_aside(self, device):
+        """Return how many frames a device left aside, by reason, once its notes are written."""
+        return self.status(device)["frames_left_aside"]
+
+    def retires(self, *devices):
+        """Let an operator retire invented devices."""
+        for device in devices:
+            words = (device, f"{NAME}:program", "--force", "--listen", "3")
+            assert "is retired" in self.command("retire", *words, *self.login("operator"))
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    pytest.importorskip("deltalake", reason="needs the extra `cloud`")
+    made = Attacked(tmp_path_factory.mktemp("attacked"))
+    yield made
+    made.close()
+
+
+def packed(kind, device, body, incarnation=1):
+    return msgpack.packb([FORMAT, kind, device, incarnation, 7, 1, None, body])
+
+
+def test_garbage_that_is_retained_on_every_topic_is_counted(fleet):
+    garbage = [
+        b"\x00",
+        b"not a frame",
+        msgpack.packb({}),
+        b"\x91" * 1_000 + b"\xc0",
+        b"\x91" * 60_000 + b"\xc0",
+        b"\xdd\xff\xff\xff\xff",
+        b"x" * 70_000,
+        b"x" * 300_000,
+    ]
+    for number, row in FRAME_KINDS.items():
+        bodies = ([], [[]], [None] * 9, [{}] * 5, [[[]]] * 6, ["x"] * 4)
+        frames = [packed(number, "mallory", body) for body in bodies]
+        for turn, payload in enumerate([*garbage, *frames]):
+            device = ("kitchen", "attic", "mallory")[turn % 3]
+            fleet.send(fleet.topics.of(row.topic, device), payload, retain=True)
+            fleet.send(fleet.topics.of(row.topic, device, f"v{turn}"), payload, retain=True)
+    fleet.is_well()
+    until_true(lambda: "not msgpack" in fleet.left_aside("kitchen"), 40)
+    left = fleet.left_aside("kitchen")
+    assert left["not msgpack"] >= 5
+    assert left["too large"] >= 3
+    assert left["oversized"] >= 1  # the link drops it before anybody looks into it
+
+
+def test_agents_that_start_among_garbage_agree_again(fleet):
+    for device in ("kitchen", "attic"):
+        fleet.agents[device].kill()
+        fleet.agents[device].wait()
+        (fleet.directory / f"{device}.out").write_text("")
+        fleet.agents[device] = fleet.agent(device)
+    fleet.is_well()
+
+
+def test_an_entry_with_keys_and_no_columns_ends_no_agent(fleet):
+    for frame in fleet.frames(VariableFrame):
+        sender = frame.sender._replace(device="mallory")
+        fleet.say(dataclasses.replace(frame, sender=sender, columns=()), retain=True)
+    time.sleep(1.0)  # the time in which an agent would end
+    fleet.retires("mallory")
+    fleet.is_well()
+
+
+def test_frames_with_a_changed_part_end_no_agent(fleet):
+    random = Random(7)
+    genuine = [msgpack.unpackb(frame.encode()) for frame in fleet.frames()]
+    for _ in range(1_500):
+        plain = msgpack.unpackb(msgpack.packb(random.choice(genuine)))
+        plain[2], where, path = "mallory", plain, []
+        while isinstance(where, list) and where and (not path or random.random() < 0.8):
+            place = random.randrange(7 if not path else 0, len(where))
+            path.append(place)
+            where, parent = where[place], where
+        parent[path[-1]] = random.choice(LEAVES)
+        payload = msgpack.packb(plain)
+        try:
+            topic = topic_of(decode(payload), fleet.topics)
+        except ValueError:
+            topic = fleet.topics.of(FRAME_KINDS[plain[1]].topic, "mallory")
+        fleet.send(topic, payload)
+    time.sleep(1.0)  # the time in which an agent would end
+    fleet.retires("mallory")
+    fleet.is_well()
+
+
+def test_frames_on_anothers_topic_are_counted(fleet):
+    for message in fleet.heard[:300]:
+        if message.payload and "/kitchen" in message.topic and "/out/" not in message.topic:
+            kind = fleet.topics.address(message.topic).kind
+            fleet.send(fleet.topics.of(kind, "attic", "x"), message.payload)
+    fleet.is_well()
+    until_true(lambda: "on another's topic" in fleet.left_aside("attic"), 40)
+
+
+def test_a_forged_farewell_is_contradicted(fleet):
+    for _ in range(3):
+        newest = max(frame.sender for frame in fleet.frames(BeatFrame) if frame.about == "kitchen")
+        fleet.say(PresenceFrame(newest, 9, online=False), retain=True)
+    fleet.is_well()
+    until_true(lambda: fleet.hear() and fleet.frames(PresenceFrame)[-1].online, 40)
+
+
+def test_invented_devices_do_not_end_an_agent(fleet):
+    entry = next(frame for frame in fleet.frames(VariableFrame) if frame.columns)
+    beat = fleet.frames(BeatFrame)[-1]
+    for number in range(300):
+        sender = entry.sender._replace(device=f"invented-{number}")
+        fleet.say(dataclasses.replace(entry, sender=sender))
+        fleet.say(dataclasses.replace(beat, sender=sender))
+        greatest = sender._replace(incarnation=2**29)
+        fleet.say(dataclasses.replace(entry, sender=greatest))
+    until_true(lambda: fleet.attacker.in_flight == 0)
+    before = [fleet.report(device) for device in fleet.agents]
+    until_true(lambda: [fleet.report(device) for device in fleet.agents] != before)
+    assert all(agent.poll() is None for agent in fleet.agents.values())
+
+
+def test_a_clone_is_told(fleet):
+    words = ("agent", f"{NAME}:program", "--device", "kitchen", "--data-dir", "clone")
+    clone = fleet.process("clone", *words, "--source", "host", *fleet.login("kitchen"))
+    twin = re.compile("another program uses? the client id lasp/v1/process_5ffleet/kitchen")
+    fleet.wait(lambda: twin.search(fleet.errors("clone") + fleet.errors("kitchen")))
+    fleet.wait(lambda: fleet.status("kitchen")["clone_alarms"] > 0)
+    clone.terminate()
+    assert clone.wait(timeout=30) == 0
+    assert fleet.agents["kitchen"].poll() is None
