@@ -202,7 +202,7 @@ class Checks:
             world.trouble.append(f"{device.name}: {missing} readings are lost")
         live = live_landed(lander, plan.windows[STAMPED].stream, device.name)
         least, most = device.live, device.live + device.unsure
-        if clones or retired or device.forgot:
+        if clones or retired or device.forgot or world.sink.former:
             least = 0
         if not least - device.counted(*OUTCOMES) <= live <= most:
             world.trouble.append(

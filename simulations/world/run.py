@@ -19,7 +19,7 @@ from simulations.world.world import World
 SETTLE_STEPS = 900
 """Steps after which a healed world is said not to settle: some time-outs of two minutes."""
 ROUNDS = 4
-"""Rounds of idle beats in which a healed world is at its fixed point: the diameter of a star, and two.
+"""Rounds of idle beats until a healed world is at its fixed point: a star's diameter, and two.
 Where devices do not connect anew, what was lost is asked for and sent again after time-outs."""
 ROUND_STEPS = Settings().keep_alive_us // STEP_US
 QUIET_STEPS = 25
@@ -53,7 +53,8 @@ def run(scenario: Scenario) -> RunOutcome:
         if not world.trouble:
             settled = _settle(world)
         late = settled - ROUNDS * ROUND_STEPS - scenario.faults.delay_steps
-        if reconnects(scenario) and late > 0 and not world.trouble:
+        is_bound = reconnects(scenario) and not world.seen["retire"]  # what is refused waits longer
+        if is_bound and late > 0 and not world.trouble:
             world.trouble.append(f"settled after {settled} steps, {late} too late")
         if not world.trouble:
             checks.at_the_end(world)

@@ -17,7 +17,7 @@ QUICK = (
     "settled_without_the_report_of_a_connected_holder",
     "a_changed_partial_keeps_its_version",
 )
-UNHEALED = ("unsynced_lost", "store_lost", "older_image", "clone", "hostile", "clock_1970")
+UNHEALED = ("unsynced_lost", "store_lost", "older_image", "clone", "hostile", "bit_flip")
 SOUND = tuple(kind for kind in KINDS if kind not in UNHEALED)
 
 

@@ -16,7 +16,7 @@ from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import shrunk
 
 CHECKOUT = Path(__file__).parents[2]
-UNHEALED = ("unsynced_lost", "store_lost", "older_image", "clone", "hostile")
+UNHEALED = ("unsynced_lost", "store_lost", "older_image", "clone", "hostile", "bit_flip")
 """Kinds that the agent does not survive yet without a reading too many or too few."""
 SOUND = tuple(kind for kind in KINDS if kind not in UNHEALED)
 
