@@ -1,5 +1,6 @@
 """The hunt: seeds are run under a planted bug until one fails that does not fail without it.
 
+>>> from simulations.planted.bug import BUGS
 >>> from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
 >>> caught = hunt(BUGS[the_lander_adds_what_comes_twice.__name__], range(40))
 >>> caught is not None and "counted" in caught.trouble

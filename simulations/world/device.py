@@ -103,7 +103,7 @@ class VirtualDevice(SimulatedDevice):
     def read_recording(self, true_us: int) -> None:
         """Let its first source give the next lines, if there are any."""
         lines = self.recording[self.position : self.position + LINES]
-        if not lines or self.core.agent.clock.holds_back:
+        if not lines or self.core.agent.clock.holds_back or not self.core.fence.lets_read:
             return
         after = self.position + len(lines)
         batch = Batch(

@@ -99,7 +99,7 @@ def at_rest(world: World) -> bool:
     devices = world.running()
     if len(devices) < len(world.devices) or not all(device.connected for device in devices):
         return False
-    if any(device.position < len(device.recording) for device in devices):
+    if any(device.acknowledged < len(device.recording) for device in devices):
         return False
     lake = world.sink.lander.lake
     for device in devices:

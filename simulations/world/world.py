@@ -207,7 +207,7 @@ class World:
                 device.core.handle_unsent(publication)
                 self.seen["unsent"] += 1
                 break
-            topic, payload, retain, _ = publication
+            topic, payload, retain, *_ = publication
             self.bytes += len(topic) + len(payload)
             if "hostile" in self._kinds:
                 self.heard.append((topic, payload))
