@@ -119,6 +119,8 @@ def test_garbage_that_is_retained_on_every_topic_is_counted(fleet):
     assert left["not msgpack"] >= 5
     assert left["too large"] >= 3
     assert left["oversized"] >= 1  # the link drops it before anybody looks into it
+    told = fleet.command("status", "--data-dir", fleet.directory / "kitchen")
+    assert "messages: not msgpack" in told
 
 
 def test_agents_that_start_among_garbage_agree_again(fleet):
