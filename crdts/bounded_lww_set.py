@@ -39,7 +39,7 @@ from typing import Any, Self
 from crdts.bounded_state import BoundedState, need_limits
 from crdts.incremental import IncrementalSet, MovedToken, Shadow, need_write
 from crdts.mutator import mutator
-from crdts.plain import need_int, need_value
+from crdts.plain import COLUMN_INTEGERS, need_int, need_value
 from crdts.replica import SEQS, Replica
 from crdts.samples import HeldSample, Sample, need_time
 
@@ -146,18 +146,33 @@ class BoundedLWWSet(BoundedState, Shadow, IncrementalSet):
         return self._part(replica, lo, self.hi, dict(enumerate(self.samples(), start=lo + 1)))
 
     def expire(self, now_us: int) -> Self:
-        """Return the delta that drops what was accepted longer than `max_age_s` before `now_us`."""
+        """Return the delta that drops what was accepted longer than `max_age_s` before `now_us`.
+
+        What was accepted longer than that after `now_us` was stamped by a clock that was ahead:
+        nobody knows its age, and behind it nothing would ever be too old. It goes, too.
+        """
         if not self.limits.max_age_us:
             return self.bottom()
-        lo = self._aged_out(self.lo, self.hi, now_us, {})
+        last_us = now_us + self.limits.max_age_us
+        lo = self._aged_out(self.lo, self.hi, now_us, {}, last_us)
         return self._part(self.replica, lo, lo) if lo > self.lo else self.bottom()
 
-    def _aged_out(self, lo: int, hi: int, now_us: int, fresh: dict[int, HeldSample]) -> int:
-        """Return `lo` raised past what is too old at `now_us`; `fresh` is not joined yet."""
+    def _aged_out(
+        self,
+        lo: int,
+        hi: int,
+        now_us: int,
+        fresh: dict[int, HeldSample],
+        last_us: int = COLUMN_INTEGERS,
+    ) -> int:
+        """Return `lo` raised past what is too old at `now_us`, or stamped later than `last_us`.
+
+        `fresh` is not joined yet.
+        """
         oldest_us = now_us - self.limits.max_age_us
         while lo < hi:
             sample = fresh.get(lo + 1) or self.items.get(lo + 1)
-            if sample is not None and sample[2] >= oldest_us:
+            if sample is not None and oldest_us <= sample[2] <= last_us:
                 break
             lo += 1
         return lo

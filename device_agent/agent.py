@@ -19,7 +19,7 @@ class Agent:
 
     Attributes:
         plan: what it computes.
-        replica: which replica of the device it is; succession puts a later one in its place.
+        replica: which replica of the device it is; the fence puts a later one in its place.
         settings: intervals and limits.
         topics: where it publishes.
         counters: where outcomes and failures are counted.

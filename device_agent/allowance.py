@@ -1,14 +1,14 @@
 """An allowance: something may happen a few times in a row, and else as often as its cost allows.
 
 Writing to a card and sending have a price that is paid each time, however little is written or
-sent. So they happen once in an interval; what is unused is kept, up to `BURST` times, so that what
-changes after a pause is seen at once. The last `RESERVE` times are for when things have come to
+sent. So they happen once in an interval; what is unused is kept, up to a burst, so that what
+changes after a pause is seen at once. The last of it is a reserve for when things have come to
 rest: then the others learn the last value soon, too.
 
 Intervals begin at whole multiples of themselves since the epoch. So devices that have used up their
 allowance go on at the same moments, and between these moments nothing changes and all can agree.
 
-    >>> allowance = Allowance(60, least_us=1)
+    >>> allowance = Allowance(60, least_us=1, burst=8, reserve=3)
     >>> [allowance.takes(second) for second in range(1, 8)]
     [True, True, True, True, True, False, False]
     >>> allowance.takes(9, at_rest=True), allowance.takes(61), allowance.takes(121)
@@ -17,11 +17,6 @@ allowance go on at the same moments, and between these moments nothing changes a
 
 from device_agent.clock import is_time
 
-BURST = 8
-"""Times that are kept at most: of a commit, some 100 kB."""
-RESERVE = 3
-"""Of these, the times that are kept for when nothing more changes."""
-
 
 class Allowance:
     """How often something may happen.
@@ -29,34 +24,48 @@ class Allowance:
     Args:
         every_us: an interval brings one more time.
         least_us: least time between two times, in any case.
+        burst: times that are kept at most.
+        reserve: of these, the times that are kept for when nothing more changes.
         offset_us: intervals begin this much after multiples of themselves.
     """
 
-    __slots__ = ("_every_us", "_interval", "_least_us", "_left", "_next_us", "_offset_us")
+    __slots__ = (
+        "_burst",
+        "_every_us",
+        "_interval",
+        "_least_us",
+        "_left",
+        "_next_us",
+        "_offset_us",
+        "_reserve",
+    )
 
-    def __init__(self, every_us: int, least_us: int, offset_us: int = 0) -> None:
+    def __init__(
+        self, every_us: int, least_us: int, *, burst: int, reserve: int, offset_us: int = 0
+    ) -> None:
+        self._burst, self._reserve = burst, reserve
         self._every_us = every_us
         self._least_us = min(every_us, least_us)
         self._offset_us = offset_us
         self._interval: int | None = None
-        self._left = BURST
+        self._left = burst
         self._next_us = 0
 
     def restart(self) -> None:
         """Let it happen at once: what came of the last time is lost."""
-        self._left, self._next_us = max(self._left, RESERVE + 1), 0
+        self._left, self._next_us = max(self._left, self._reserve + 1), 0
 
     def is_due(self, now_us: int, *, at_rest: bool = False) -> bool:
         """Return whether it may happen now; `at_rest`: nothing more has changed for a while."""
         self._earn(now_us)
-        enough = self._left > (0 if at_rest else RESERVE)
+        enough = self._left > (0 if at_rest else self._reserve)
         return enough and is_time(now_us, self._next_us, self._least_us)
 
     def spend(self, now_us: int, *, at_rest: bool = False) -> None:
         """Note that it happens now."""
         self._earn(now_us)
         # What happens though it was not due does not touch the reserve.
-        self._left = max(self._left - 1, 0 if at_rest else min(self._left, RESERVE))
+        self._left = max(self._left - 1, 0 if at_rest else min(self._left, self._reserve))
         self._next_us = now_us + self._least_us
 
     def takes(self, now_us: int, *, at_rest: bool = False) -> bool:
@@ -71,5 +80,5 @@ class Allowance:
         if self._interval is not None:
             passed = interval - self._interval
             # A clock that was set back says nothing of the time that has passed.
-            self._left = min(BURST, self._left + (passed if passed >= 0 else 1))
+            self._left = min(self._burst, self._left + (passed if passed >= 0 else 1))
         self._interval = interval

@@ -272,6 +272,7 @@ class Restored:
 
     Attributes:
         incarnation: the greatest known of this device; 0 for a new store.
+        replicas: (incarnation, nonce) of the lives that this store has seen, the last ones.
         meanings: number -> the variable's name, and the meaning as text.
         variables: number of the meaning -> key -> encoded parts, whose join is the state.
         sources: cursors and watermarks by source name.
@@ -283,6 +284,7 @@ class Restored:
     """
 
     incarnation: int = 0
+    replicas: frozenset[tuple[int, int]] = frozenset()
     meanings: dict[int, tuple[str, str]] = field(default_factory=dict)
     variables: dict[int, dict[str, list[bytes]]] = field(default_factory=dict)
     sources: dict[str, SourceRow] = field(default_factory=dict)

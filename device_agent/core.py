@@ -25,10 +25,11 @@ from device_agent.ensemble import Ensemble
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.fence import Fence
 from device_agent.fleet.members import Members
 from device_agent.fleet.programs import Programs
 from device_agent.fleet.results import Results
-from device_agent.fleet.succession import Succession
+from device_agent.fleet.witnessing import Witnessing
 from device_agent.guard import Guard
 from device_agent.intake.batch import Batch
 from device_agent.intake.intake import Intake, Wanted
@@ -101,18 +102,23 @@ class Core:
         self.variables = Variables(agent, self.samples, self.derived)
         memory = Panes(agent)
         self.intake = Intake(agent, restored, memory, self.variables)
+        self.fence = Fence(agent, restored, self.intake, self._succeed)
+        self.witnessing = Witnessing(agent, self.fence)
         self.timing = Timing(agent)
         self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
-        self.panes = PaneDelivery(agent, memory, lambda: self.intake.sources.finished)
+        self.panes = PaneDelivery(
+            agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
+        )
         folds, states = self.samples.published, self.variables.shared_states
         self.exchange = Exchange(agent, [*folds.values(), *states.values()])
         self.members = Members(agent, self.samples.set_membership)
         self.agreements = Agreements(agent, self.exchange, self.members)
-        self.beats = Beats(agent, self.exchange, self.intake, self.panes)
+        self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, self.samples, self.agreements, self.derived)
         self.ensemble = Ensemble(agent.guard, agent.counters)
         self.ensemble.add(
-            Succession(agent, self._succeed),  # may let all others go on as another replica
+            self.fence,  # may let all others go on as another replica; all wait for it
+            self.witnessing,
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
@@ -130,8 +136,7 @@ class Core:
             agent.counters,
         )
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
-        self._uncommitted = Changes()
-        self.connected = False
+        self._uncommitted, self.connected = Changes(), False
 
     @property
     def replica(self) -> Replica:
@@ -212,11 +217,16 @@ class Core:
         self.ensemble.call("tick", now_us)
         if self._notes.is_over(now_us) or self.prepare_commit():
             self._notes.begin(now_us)
-            self.ensemble.add_notes(self._uncommitted)
+            self.prepare_commit(with_notes=True)
 
-    def prepare_commit(self) -> Changes:
-        """Return what must be committed before anything is published; `committed` says it is."""
+    def prepare_commit(self, *, with_notes: bool = False) -> Changes:
+        """Return what must be committed before anything is published; `committed` says it is.
+
+        Notes are worth no commit of their own.
+        """
         self.ensemble.add_changes(self._uncommitted)
+        if with_notes:
+            self.ensemble.add_notes(self._uncommitted)
         return self._uncommitted
 
     def committed(self) -> None:
@@ -242,7 +252,7 @@ class Core:
     @property
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
-        return self.beats.done
+        return self.beats.done and not self.fence.closed
 
     def report(self) -> dict[str, Any]:
         """Return the state of the agent as plain data, for people and for tests."""

@@ -54,6 +54,7 @@ class Durable:
         if self._held.is_pressing:
             self.commit(now_us)
         self.core.intake.held_since_us = self._held.since_us
+        self.core.intake.read_us = now_us
 
     def _take_in(self, batch: Batch, at_us: int) -> None:
         """Let the core have a batch; what is wrong with one reading refuses no other."""
@@ -100,6 +101,8 @@ class Durable:
         """Give the core the dirty entries that it wants to look at, right after a commit."""
         cache, store = self.core.panes.cache, self.store
         if cache.wants_answer(now_us):
+            self.core.prepare_commit(with_notes=True)
+            self._commit()  # the store is to say no more of an entry than memory knows
             cache.add_answer(store.undelivered())
         if cache.wants_page(now_us):
             page = store.dirty_panes(cache.after, PAGE, refused_too=cache.refused_too)
@@ -132,9 +135,9 @@ class Durable:
                 held.acknowledge()
 
     def _take_in_held(self, now_us: int) -> None:
-        if self.core.panes.sinks.told_store:
-            self._commit()  # what was said of stored entries is in the store before they leave it
         held = self._held.take(now_us)
+        if held and self.core.prepare_commit().answers:
+            self._commit()  # what was said of stored entries is in the store before they leave it
         for batch, at_us, _ in held:
             self._take_in(batch, at_us)
         self._taken += held

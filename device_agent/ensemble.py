@@ -30,9 +30,10 @@ class Ensemble:
         self._guard, self._counters = guard, counters
         self.parts: list[Part] = []
         self.handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
-        # Both are asked at every commit, and most parts have nothing to say to them.
+        # These are asked at every commit or frame, and most parts have nothing to say to them.
         self._changing: list[Part] = []
         self._remembering: list[Part] = []
+        self._refusing: list[Part] = []
 
     def add(self, *parts: Part) -> None:
         """Add parts behind those that are here."""
@@ -42,9 +43,15 @@ class Ensemble:
                 self.handlers.setdefault(kind, []).append((part, handler))
             self._changing += [part] if _overrides(part, "take_changes") else []
             self._remembering += [part] if _overrides(part, "committed") else []
+            self._refusing += [part] if _overrides(part, "refusal") else []
 
     def handle(self, frame: Frame, now_us: int) -> None:
-        """Give a frame to every part that takes its kind."""
+        """Give a frame to every part that takes its kind, unless a part refuses it for all."""
+        for part in self._refusing:
+            reason = self._guard.run(f"{part.name}, refusal", part.refusal, frame, now_us)
+            if reason is not None:
+                self._counters.note(f"frame: {reason}")
+                return
         for part, handler in self.handlers.get(type(frame), ()):
             try:
                 handler(frame, now_us)
@@ -88,7 +95,10 @@ class Ensemble:
                 self._failed(part, "committed", error)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
-        """Yield the publications of all parts, of each up to the first that it fails to make."""
+        """Yield the publications of all parts, of each up to the first that it fails to make.
+
+        A part that is closed is the last.
+        """
         for part in self.parts:
             made: Iterator[Publication] | None = None
             while True:
@@ -101,6 +111,8 @@ class Ensemble:
                     self._failed(part, "publications", error)
                     break
                 yield publication
+            if part.closed:
+                return
 
     def report(self) -> dict[str, Any]:
         """Return what all parts say of themselves."""

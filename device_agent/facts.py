@@ -62,6 +62,9 @@ class Facts:
             something new. It is stored as a row for each device.
         sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
+        highs: id of a source -> greatest own time and number of the readings that were accepted;
+            number and least own time of those that nobody has confirmed yet.
+        doubts: id of a source -> up to which own time its readings are doubtful.
     """
 
     stamp_us: int | None = None
@@ -78,6 +81,8 @@ class Facts:
     membership: Membership | None = None
     sinks: tuple[SinkRow, ...] | None = None
     settled: dict[str, Settled] | None = None
+    highs: dict[str, list[int]] | None = None
+    doubts: dict[str, int] | None = None
 
     def __bool__(self) -> bool:
         return self != _NO_FACTS

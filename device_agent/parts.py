@@ -16,6 +16,9 @@ a feature is one `Part`; the core is a list of parts, and calls all of them in t
 6. `committed`: memory may let go what the store can give back.
 7. `publications`: only now, in the order of the list. The core asserts that nothing is uncommitted.
 
+A part may be a gate for the others: while it is `closed`, no part after it publishes anything; and
+what it gives as `refusal` of a frame is counted, and no part takes that frame.
+
 `connected`, `unsent` and `succeed` are the three events that concern all parts. A part reads no
 clock and draws from no random source but the one it was given. Whatever it raises, in any of these,
 is counted with its reason and place (`device_agent.guard`), and all parts go on.
@@ -45,13 +48,14 @@ class Publication(NamedTuple):
     payload: bytes
     retain: bool
     pane_frame: int = 0
+    qos: int = 1
 
     @classmethod
     def of(cls, frame: Frame, topics: Topics) -> Self:
         """Return what publishes a frame, as the table of frame kinds says."""
-        retain = FRAME_KINDS[frame.kind].retained
+        row = FRAME_KINDS[frame.kind]
         pane_frame = frame.number if isinstance(frame, PaneFrame) else 0
-        return cls(topic_of(frame, topics), frame.encode(), retain, pane_frame)
+        return cls(topic_of(frame, topics), frame.encode(), row.retained, pane_frame, row.qos)
 
 
 class Part:
@@ -67,6 +71,15 @@ class Part:
     def handlers(self) -> Mapping[type[Frame], Handler]:
         """The frame kinds that it takes."""
         return {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether no part after it may publish anything yet."""
+        return False
+
+    def refusal(self, frame: Frame, now_us: int) -> str | None:  # noqa: ARG002 - the contract
+        """Return why no part may take a frame; None if it may be taken."""
+        return None
 
     def connected(self, now_us: int) -> None:
         """A new connection: the broker may have lost all that was published before."""

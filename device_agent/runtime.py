@@ -171,10 +171,17 @@ class Runtime:
         return min(max(0.0, (soonest_us - at_us) / SECOND_US), LONGEST_WAIT_S)
 
     def _polled(self) -> Sequence[Source]:
-        """Return the sources that are asked: while no clock is trusted, only what cannot wait."""
+        """Return the sources that are asked.
+
+        While no clock is trusted only what cannot wait; and before the device knows who it was,
+        nothing that it may have read before.
+        """
+        sources: Sequence[Source] = self._sources
         if self._core.agent.clock.holds_back:
-            return [source for source in self._sources if not source.replayable]
-        return self._sources
+            sources = [source for source in sources if not source.replayable]
+        if not self._core.fence.lets_read:
+            sources = [source for source in sources if not source.has_own_times]
+        return sources
 
     def _tell_clock(self, at_us: int) -> None:
         """Tell the core what the machine's clocks say, and people where something is wrong."""
@@ -217,10 +224,10 @@ class Runtime:
         self._tick_us = at_us + self._period_us
         self._tell_clock(at_us)
         for publication in self._durable.tick(at_us):
-            topic, payload, retain, _ = publication
+            topic, payload, retain, _, qos = publication
             if self._is_sealed and is_left_to_operators(topic, self._core.agent.topics):
                 continue  # no device can sign what an operator says
-            if not self.link.publish(topic, payload, retain=retain):
+            if not self.link.publish(topic, payload, qos=qos, retain=retain):
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
                 break
@@ -235,8 +242,9 @@ class Runtime:
         self._tick_us = 0
 
     def _close(self) -> None:
-        goodbye = self._core.beats.presence(online=False)
-        self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
+        if not self._core.fence.closed:
+            goodbye = self._core.beats.presence(online=False)
+            self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
         for source in self._sources:
             source.close()

@@ -1,9 +1,15 @@
 """What can be set about an agent, with units and defaults."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 SECOND_US = 1_000_000
 """A second in microseconds."""
+INTERVAL_S = 60.0
+"""Seconds between two publications of an agent that is told nothing else: a reading a second then
+writes some 15 MB to its card a day (`python -m simulations.benchmarks economy`)."""
+LONGEST_SILENCE_S = 240.0
+"""Seconds without a beat, at most: the cloud waits 600 for a device by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Settings:
         clock_wait_us: a clock that jumped, or is behind the last time that was trusted, is trusted
             once it has stayed as it is for this time, where nobody else tells the time.
         trust_clock: the machine's clock is right, whatever speaks against it.
+        fence_wait_us: a new process asks its peers and the landers who the device was before, and
+            waits for an answer, at most this long; 0: it does not ask.
         keep_readings: accepted readings are stored as read.
     """
 
@@ -36,6 +44,27 @@ class Settings:
     retain_us: int = 7 * 86_400 * SECOND_US
     lateness_us: int = 5 * SECOND_US
     max_skew_us: int = 300 * SECOND_US
+    fence_wait_us: int = 5 * SECOND_US
     clock_wait_us: int = 900 * SECOND_US
     trust_clock: bool = False
     keep_readings: bool = False
+
+    @classmethod
+    def paced(
+        cls, interval_s: float = INTERVAL_S, commit_every_s: float | None = None, **more: Any
+    ) -> Self:
+        """Return the settings of an agent that publishes once in an interval.
+
+        Args:
+            interval_s: seconds; beats come half as often.
+            commit_every_s: seconds between two commits of readings; as `interval_s` where None.
+            more: whatever else is set; results are published only where that is asked for.
+        """
+        commit_s = interval_s if commit_every_s is None else commit_every_s
+        return cls(
+            commit_every_us=round(commit_s * SECOND_US),
+            interval_us=round(interval_s * SECOND_US),
+            beat_us=round(2 * interval_s * SECOND_US),
+            keep_alive_us=round(min(10 * interval_s, LONGEST_SILENCE_S) * SECOND_US),
+            **({"results_us": 0} | more),
+        )

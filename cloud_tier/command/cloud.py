@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import IO
 
+from cloud_tier.command.lander import add_sink_argument, sink_of
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
     add("--log-dir", type=Path, help="the lander's log, a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add_sink_argument(parser)
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
     add(
         "--roster",
@@ -168,7 +170,8 @@ def _lander_arguments(
     """Return the lander's arguments, and the variables that are added to its environment."""
     wire, secrets = words_for_child(arguments, broker)
     passed_on = [arguments.program, *wire, "--lake", lake.root]
-    passed_on += ["--fleet", arguments.fleet, "--dead-after", str(arguments.dead_after)]
+    passed_on += ["--fleet", arguments.fleet, "--sink", sink_of(arguments)]
+    passed_on += ["--dead-after", str(arguments.dead_after)]
     passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
     passed_on += ["--verbose"] if arguments.verbose else []
     return passed_on, secrets

@@ -31,11 +31,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
     add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add("--sink", default=DEFAULT_SINK, help="the name under which devices deliver to this lake")
+    add_sink_argument(parser)
     add("--dead-after", type=float, default=600.0, metavar="S", help="as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
     add_broker_arguments(parser)
+
+
+def add_sink_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument that `sink_of` reads."""
+    parser.add_argument(
+        "--sink",
+        default=DEFAULT_SINK,
+        metavar="NAME",
+        help="devices deliver to this lake under this name (default: lake)",
+    )
+
+
+def sink_of(arguments: argparse.Namespace) -> str:
+    """Return the name under which devices deliver to the lake.
+
+    Raises:
+        UsageError: it is none.
+    """
+    name: str = arguments.sink
+    if not 0 < len(name.encode()) <= SINK_BYTES or not name.isprintable():
+        raise UsageError(f"--sink: a name of 1 to {SINK_BYTES} bytes, not {name!r}")
+    return name
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,8 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
     lake = Lake(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
-    if not 0 < len(arguments.sink.encode()) <= SINK_BYTES or not arguments.sink.isprintable():
-        raise UsageError(f"--sink: a name of 1 to {SINK_BYTES} bytes, not {arguments.sink!r}")
     broker = broker_of(arguments)
     topics = Topics(arguments.fleet or plan.name)
     process = LanderProcess(
@@ -56,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         lake,
         arguments.log_dir or Path(lake.log),
         fleet=arguments.fleet,
-        sink=arguments.sink,
+        sink=sink_of(arguments),
         tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
         parent=arguments.parent,
         seal=seal_of(arguments, topics, Role.LANDER),

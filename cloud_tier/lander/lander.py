@@ -18,11 +18,13 @@ from typing import Final, Protocol
 
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
+from cloud_tier.lander.remembered import Remembered
 from cloud_tier.lander.segments import Log, Segment
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected, Event, Message
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.greetings import Greetings
@@ -107,11 +109,14 @@ class Lander:
         self._data_us: int | None = None
         self._bytes = 0
         self._answers: dict[str, Answer] = {}
-        self._acks_sent = 0
+        self._acks_sent = self._vouches_sent = 0
         self._greetings = Greetings()
+        self._remembered = Remembered(acceptance.witness, log_.folder)
+        self._hellos: dict[tuple[str, str], HelloFrame] = {}
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
+        self._remembered.read()
         landed = self._landing.landed
         self._log.start_after(landed)
         for number in self._log.closed():
@@ -131,6 +136,7 @@ class Lander:
         if due_us is not None and self._now_us() >= due_us:
             self.close_segment()
         self._send_acks()
+        self._vouch()
 
     def close_segment(self) -> None:
         """Close the segment and land it."""
@@ -148,7 +154,19 @@ class Lander:
         if self._log.is_open:
             self.close_segment()
         self._send_acks()
+        self._vouch()
         self._log.release()
+
+    def _vouch(self) -> None:
+        """Tell who asked what was known of a device when everything before had landed."""
+        for at, hello in list(self._hellos.items()):
+            number, witness = self._vouches_sent + 1, self._acceptance.witness
+            frame = witness.vouch(self._sender, number, hello)
+            topic = topic_of(frame, self._acceptance.topics)
+            if not self._link.publish(topic, frame.encode()):
+                return
+            self._vouches_sent = number
+            del self._hellos[at]
 
     def _take(self, events: Sequence[Event]) -> None:
         messages: list[Message] = []
@@ -203,6 +221,8 @@ class Lander:
             tick = Tick(segment.number, segment.clock)
             rows = self._columns.table(accepted, self._log.lander, tick)
         self._landing.land(segment.number, rows, accepted.refused)
+        self._remembered.write()
+        self._hellos |= accepted.hellos
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)
         for device, is_ours in accepted.heard.items():

@@ -63,7 +63,7 @@ class Log:
 
     def __init__(self, folder: Path, new_id: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
+        self.folder = folder
         self._lock = (folder / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,7 +76,7 @@ class Log:
 
     def closed(self) -> list[int]:
         """Return the numbers of the segments that are not open, ascending."""
-        numbers = (int(path.stem) for path in self._folder.glob(f"*{_SUFFIX}"))
+        numbers = (int(path.stem) for path in self.folder.glob(f"*{_SUFFIX}"))
         return sorted(number for number in numbers if not self.is_open or number != self._number)
 
     @property
@@ -143,14 +143,14 @@ class Log:
         self._number += 1
         self._file = self._path(self._number).open("xb")
         self._write(_CLOCK.pack(_IS_CLOCK, *clock))
-        _sync_folder(self._folder)
+        _sync_folder(self.folder)
 
     def _write(self, body: bytes) -> None:
         assert self._file is not None
         self._file.write(_HEAD.pack(len(body), crc32(body)) + body)
 
     def _path(self, number: int) -> Path:
-        return self._folder / f"{number:012d}{_SUFFIX}"
+        return self.folder / f"{number:012d}{_SUFFIX}"
 
 
 def _message(record: Record) -> bytes:

@@ -22,7 +22,7 @@ from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
-from device_agent.settings import SECOND_US, Settings
+from device_agent.settings import INTERVAL_S, SECOND_US, Settings
 from device_agent.sources.choice import add_source_arguments, source_from_spec, source_options
 from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
@@ -37,10 +37,6 @@ from lasp_edge.tool.loading import load_plan
 log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0
-INTERVAL_S = 60.0
-"""Seconds: a reading a second then writes some 20 MB to the card a day."""
-LONGEST_SILENCE_S = 240.0
-"""Seconds without a beat, at most: the cloud waits 600 for a device by default."""
 RESULTS_HELP = (
     "publish each value as JSON for people and other programs, under .../out/, at most this often"
     " (default: never)"
@@ -138,19 +134,17 @@ def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtim
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    if arguments.commit_every is None:
-        arguments.commit_every = arguments.interval
     numbers = ("interval", "commit_every", "results", "retain_days", "lateness", "max_skew")
     for name in (*numbers, "clock_wait"):
         value = getattr(arguments, name)
+        if value is None:
+            continue
         least = 1e-6 if name in {"interval", "retain_days"} else 0
         if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
             raise ValueError(f"--{name.replace('_', '-')}: seconds or days from 0, not {value}")
-    return Settings(
-        commit_every_us=round(arguments.commit_every * SECOND_US),
-        interval_us=round(arguments.interval * SECOND_US),
-        beat_us=round(arguments.interval * 2 * SECOND_US),
-        keep_alive_us=round(min(arguments.interval * 10, LONGEST_SILENCE_S) * SECOND_US),
+    return Settings.paced(
+        arguments.interval,
+        arguments.commit_every,
         results_us=round(arguments.results * SECOND_US),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),

@@ -14,6 +14,7 @@ from device_agent.agent import Agent
 from device_agent.allowance import Allowance
 from device_agent.clock import Timer, is_time
 from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.fence import Fence
 from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.parts import Handler, Part, Publication
@@ -23,6 +24,8 @@ from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
 
+BURST, RESERVE = 4, 2
+"""Beats that may follow each other; two of them are for the time when nothing more is read."""
 LEAST_US = 2 * SECOND_US
 """Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
 REST_US = 5 * SECOND_US
@@ -37,23 +40,36 @@ class Beats(Part):
         exchange: the variables that a beat reports, and when a beat is due.
         intake: tells how far the sources are.
         panes: tells what has landed.
+        fence: tells how far the sources have come, for all who may be asked one day.
     """
 
     name = "beats"
 
     def __init__(
-        self, agent: Agent, exchange: Exchange, intake: Intake, panes: PaneDelivery
+        self,
+        agent: Agent,
+        exchange: Exchange,
+        intake: Intake,
+        panes: PaneDelivery,
+        fence: Fence,
     ) -> None:
         self._agent = agent
         self._exchange = exchange
         self._intake = intake
         self._panes = panes
+        self._fence = fence
         self._last: BeatFrame | None = None
         self._announced = False
         self._beats = self._presences = 0
         settings = agent.settings
         # Half an interval after the entries were published: then all devices hold the same.
-        self._allowance = Allowance(settings.beat_us, LEAST_US, settings.interval_us // 2)
+        self._allowance = Allowance(
+            settings.beat_us,
+            LEAST_US,
+            burst=BURST,
+            reserve=RESERVE,
+            offset_us=settings.interval_us // 2,
+        )
         self._keep_alive = Timer(settings.keep_alive_us)
         self._least = Timer(min(LEAST_US, settings.beat_us))
         self._spans_us = sorted({window.span_us for window in agent.plan.windows.values()})
@@ -96,7 +112,8 @@ class Beats(Part):
             return True
         if self._says(beat) == self._says(last):
             return False
-        self._at_rest = is_time(now_us, self._moved_us + REST_US, REST_US)
+        moved_us = max(self._moved_us, self._intake.read_us)
+        self._at_rest = is_time(now_us, moved_us + REST_US, REST_US)
         # Who reads nothing more has little left to say, and somebody may wait for it.
         is_end = self._intake.sources.finished and self._least.is_over(now_us)
         return is_end or self._allowance.is_due(now_us, at_rest=self._at_rest)
@@ -137,10 +154,10 @@ class Beats(Part):
         """Return the next beat."""
         lows = self.lows(now_us)
         reports, seq = self._exchange.reports(), self._panes.memory.seq
-        clock = self._agent.clock
+        clock, highs = self._agent.clock, self._fence.told_highs()
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        number, done = self._beats + 1, self.done
-        return BeatFrame(self._agent.replica, number, lows, done, reports, seq, clock_s)
+        said = (lows, self.done, reports, seq, clock_s, highs)
+        return BeatFrame(self._agent.replica, self._beats + 1, *said)
 
     def _promise(self, beat: BeatFrame) -> None:
         """Let readings behind the low watermarks of a beat be late from now on."""

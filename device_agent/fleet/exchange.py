@@ -16,6 +16,9 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
+BURST = 8
+"""Rounds in which entries may follow each other: as many as commits of readings."""
+
 
 class Exchange(Part):
     """Publishes this device's entries, and joins those of its peers.
@@ -34,7 +37,7 @@ class Exchange(Part):
     def __init__(self, agent: Agent, variables: Iterable[Replicated]) -> None:
         self._agent = agent
         self.variables = {each.name: each for each in sorted(variables, key=lambda one: one.name)}
-        self._allowance = Allowance(agent.settings.interval_us, SECOND_US)
+        self._allowance = Allowance(agent.settings.interval_us, SECOND_US, burst=BURST, reserve=0)
         self.beat_due = False
         self.succeed()
 
@@ -45,8 +48,6 @@ class Exchange(Part):
     def _receive(self, frame: VariableFrame, _now_us: int) -> None:
         """Join a peer's entry, or an own one that the broker kept."""
         own = frame.sender.device == self._agent.replica.device
-        if own and frame.sender > self._agent.replica:
-            return  # a later replica of this device, which it does not succeed
         variable = self.variables.get(frame.variable)
         if variable is None:
             raise FrameRefusedError("variable: another definition")

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from crdts import Replica
-from lasp_edge.protocol.admission import is_too_far_ahead
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
 
 
@@ -39,8 +38,7 @@ class Peers:
     def take_beat(self, beat: BeatFrame, now_us: int) -> list[VariableReport]:
         """Take a beat; return its reports if it is the newest of its device."""
         peer = self._peer(beat.sender)
-        newer = (beat.sender, beat.number) > (peer.replica, peer.number)
-        if not newer or is_too_far_ahead(beat.sender.incarnation, peer.replica.incarnation):
+        if (beat.sender, beat.number) <= (peer.replica, peer.number):
             return []
         peer.replica, peer.number = beat.sender, beat.number
         peer.online, peer.heard_us = True, now_us

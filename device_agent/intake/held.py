@@ -26,6 +26,9 @@ from device_agent.settings import SECOND_US
 MOST_READINGS = 500
 """Held readings from which on they are due: a commit then costs little beside them, and memory
 holds some 0.3 MB of them."""
+BURST, RESERVE = 8, 3
+"""Commits that may follow each other: some 100 kB. Three of them are for the readings before a
+pause."""
 LEAST_US = SECOND_US
 """Microseconds between two commits of readings, at least, where they are held at all."""
 REST_US = 5 * SECOND_US
@@ -55,7 +58,7 @@ class HeldBatches:
 
     def __init__(self, every_us: int) -> None:
         self._always = not every_us
-        self._allowance = Allowance(max(1, every_us), LEAST_US)
+        self._allowance = Allowance(max(1, every_us), LEAST_US, burst=BURST, reserve=RESERVE)
         self._batches: list[HeldBatch] = []
         self._readings = 0
         self._source_waits = self._always

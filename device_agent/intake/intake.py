@@ -16,6 +16,7 @@ from device_agent.changes import BLOCK_US, BlockId, Changes, PaneId, Restored
 from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
+from device_agent.intake.highs import Highs
 from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
@@ -25,6 +26,7 @@ from device_agent.intake.routes import Route, first_us
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part
 from device_agent.variables.variables import Variables
+from lasp_edge.protocol.fencing import SourceHigh
 
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
@@ -52,6 +54,8 @@ class Intake(Part):
         identities: which readings are known.
         sources: how far each source has been read.
         progress: how far the readings have come.
+        highs: how far each source with own times has come, and which readings are doubtful.
+        read_us: when the last reading came, taken in or held.
         held_since_us: when the first reading came that is held for the next commit; None: none is.
         column_least: batches of fewer readings are taken one by one.
     """
@@ -69,7 +73,9 @@ class Intake(Part):
         first = first_us(window.span_us for window in plan.windows.values())
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
+        self.highs = Highs(restored.facts)
         self.held_since_us: int | None = None
+        self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
         complete = len(restored.last_blocks) <= KEPT_STREAMS
         self.identities = Identities(reversed(newest), complete=complete)
@@ -155,20 +161,44 @@ class Intake(Part):
         """
         if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
-        by_column = len(batch.names) >= self.column_least
+        doubt_us = self._doubt_us(batch)
+        by_column = len(batch.names) >= self.column_least and doubt_us is None
         if by_column and self._pending.builders:
             self.join()  # whole columns are checked against the panes as they are
         pending = self._pending
+        pending.doubt_us = doubt_us
         pending.now_us, pending.clock_us = now_us, self._clock.time_us(now_us)
         if pending.clock_us + STAMP_AHEAD_US < self.progress.stamp_us:
             self._heal(pending.clock_us)
         for reason, count in batch.refused.items():
             pending.refuse(reason, count)
+        before = pending.accepted
         accepted = self._by_column.accept(batch, pending) if by_column else None
         if accepted is None:
             accepted = self._one_by_one.accept(batch, pending)
         high_us, stamped = accepted
+        if high_us is not None:
+            least_us = min([at for at in batch.times_us if type(at) is int], default=high_us)
+            self.highs.advance(batch.source, high_us, pending.accepted - before, least_us)
+        if doubt_us is not None:  # an earlier life had come so far, and promised it
+            high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
+
+    def _doubt_us(self, batch: Batch) -> int | None:
+        """Return up to which own time readings of this batch are doubtful; None if none is."""
+        doubt_us = self.highs.doubt_us(batch.source)
+        if doubt_us is None:
+            return None
+        doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
+        return doubt_us if doubtful else None
+
+    def learn(self, told: Iterable[SourceHigh], *, is_known: bool, now_us: int) -> None:
+        """Take what others know of how far this device had come; see `Highs.learn`."""
+        self.highs.learn(told, is_known=is_known, most_us=now_us + self._max_skew_us)
+        furthest_us = self.highs.furthest_doubt_us()
+        if furthest_us is not None:
+            self.progress.reach(furthest_us)
+            self._changes.facts.add(self.progress.facts())
 
     def refuse(self, batch: Batch) -> None:
         """Refuse all readings of a batch; its source goes on behind it."""
@@ -240,6 +270,9 @@ class Intake(Part):
         """Join, and return identities, readings, progress and sources; panes give their own."""
         self.join()
         self._changes.sources = self.sources.take_changed()
+        highs = self.highs.take_facts()
+        if highs:
+            self._changes.facts.add(highs)
         if not self._changes:
             return None
         taken, self._changes = self._changes, Changes()

@@ -111,6 +111,9 @@ class OneByOne:
             if own_us <= block.last_us and block.holds(own_us, quantised):
                 pending.counted["repeated"] += 1
                 return None
+            if pending.doubt_us is not None and own_us <= pending.doubt_us:
+                pending.counted["doubtful"] += 1  # an earlier life may have accepted it
+                return None
         if not self._route(pending, self._routes[name], tags, quantised, time_us):
             return None
         if block is not None:

@@ -112,6 +112,7 @@ class PendingBatch:
 
     accepted: int = 0
     now_us: int = NO_TIME
+    doubt_us: int | None = None
     clock_us: int = NO_TIME
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)

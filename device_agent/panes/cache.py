@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from device_agent.changes import BEFORE_ALL, EntryKey, PaneId, PaneRow, Undelivered, waits_for
 from device_agent.clock import Timer
-from device_agent.panes.flights import FIRST_TIMEOUT_US, LAST_TIMEOUT_US
+from device_agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.panes.panes import NEVER_US, Panes
 
 KEPT_ENTRIES = 2_000
@@ -39,10 +39,17 @@ class PaneCache:
     Args:
         panes: the entries in memory.
         is_in_flight: tells of a version of an entry whether a frame with it is not answered yet.
+        first_retry_us: tells after which time something that was sent is sent again.
     """
 
-    def __init__(self, panes: Panes, is_in_flight: Callable[[EntryKey], bool]) -> None:
+    def __init__(
+        self,
+        panes: Panes,
+        is_in_flight: Callable[[EntryKey], bool],
+        first_retry_us: Callable[[], int],
+    ) -> None:
         self._panes = panes
+        self._first_retry_us = first_retry_us
         self._is_in_flight = is_in_flight
         self._stored: Sequence[Undelivered] | None = None
         self._alone = 0  # how many dirty entries are in the store alone
@@ -51,7 +58,7 @@ class PaneCache:
         self._asked = Timer(ASKED_US)
         self._after: EntryKey | None = BEFORE_ALL
         self._sweep_due_us = NEVER_US
-        self._sweep_us = FIRST_TIMEOUT_US
+        self._sweep_us = 0
         self._refused_due_us = NEVER_US
         self._refused_too = True
 
@@ -139,7 +146,7 @@ class PaneCache:
         return unsent < PAGE // 2 and (self._after is not None or self._begins_sweep(now_us))
 
     def _begins_sweep(self, now_us: int) -> bool:
-        if self._sweep_due_us - LAST_TIMEOUT_US <= now_us < self._sweep_due_us:
+        if self._sweep_due_us - self._sweep_us <= now_us < self._sweep_due_us:
             return False
         self._after = BEFORE_ALL
         self._refused_too = not self._refused_due_us - REFUSED_US <= now_us < self._refused_due_us
@@ -159,8 +166,9 @@ class PaneCache:
             self._after = EntryKey(last.incarnation, last.nonce, row.seq)
             return
         self._after, self._stale = None, True
+        first_us = self._first_retry_us()
+        self._sweep_us = max(first_us, min(2 * self._sweep_us, LAST_TIMEOUT_US))
         self._sweep_due_us = now_us + self._sweep_us
-        self._sweep_us = min(2 * self._sweep_us, LAST_TIMEOUT_US)
         if self._refused_too:
             self._refused_due_us = now_us + REFUSED_US
 
@@ -168,7 +176,7 @@ class PaneCache:
         """Note that a sink has answered: this may concern entries that are in the store alone."""
         self._stale = True
         if count:
-            self._sweep_us = FIRST_TIMEOUT_US
+            self._sweep_us = 0
 
     def ask_again(self) -> None:
         """Let the store be asked and swept anew: its entries are dirty for another sink."""
@@ -180,7 +188,7 @@ class PaneCache:
     def sweep_again(self) -> None:
         """Let the store be swept from the beginning, with what was refused."""
         self._after, self._refused_too = BEFORE_ALL, True
-        self._sweep_us = FIRST_TIMEOUT_US
+        self._sweep_us = 0
 
     def evict(self) -> None:
         """Let the oldest entries go where there are many; the store must hold them all.

@@ -20,6 +20,7 @@ from device_agent.panes.standing import standing
 from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 
 
@@ -30,6 +31,7 @@ class PaneDelivery(Part):
         agent: what all parts share.
         panes: the entries in memory.
         is_finished: tells whether all sources are finished: then entries need not be due.
+        highs: tells how far the sources have come.
 
     Attributes:
         memory: the entries in memory.
@@ -39,14 +41,20 @@ class PaneDelivery(Part):
 
     name = "panes"
 
-    def __init__(self, agent: Agent, panes: Panes, is_finished: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        panes: Panes,
+        is_finished: Callable[[], bool],
+        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+    ) -> None:
         self._agent = agent
         self.memory = panes
         self.sinks = Sinks(agent.facts.sinks, agent.settings.retain_us, agent.counters)
         panes.bits = self.sinks.bits
-        self.cache = PaneCache(panes, self._is_in_flight)
         self._is_finished = is_finished
-        self._sender = PaneSender(agent, panes, self.sinks)
+        self._sender = PaneSender(agent, panes, self.sinks, highs)
+        self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
         streams = tuple(sorted(panes.streams))
         self._new_streams = None if streams == agent.facts.streams else streams
 
@@ -69,7 +77,7 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce):
             self._send_all_again()
-        sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)])
+        sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
         for seqs in frame.taken:
             self._taken(sink, seqs)
         for reason, seqs in frame.not_taken:
@@ -134,7 +142,11 @@ class PaneDelivery(Part):
         return changes
 
     def take_notes(self) -> Changes | None:
-        return self.sinks.take_notes()
+        notes, answered = self.sinks.take_notes(), self.memory.answered
+        if answered:
+            notes, self.memory.answered = notes or Changes(), {}
+            notes.add(Changes(panes=answered))
+        return notes
 
     def committed(self) -> None:
         self.cache.evict()

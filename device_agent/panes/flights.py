@@ -22,6 +22,10 @@ LAST_TIMEOUT_US = 120_000_000
 """Microseconds, after repeated doubling: a lander that comes back is used within two minutes."""
 
 
+PROBES = 64
+"""Entries of which it is remembered when they were sent, so that latency is known: one a frame."""
+
+
 class _Flight(NamedTuple):
     """A frame that is not answered yet."""
 
@@ -35,11 +39,18 @@ class _Flight(NamedTuple):
 
 
 class Flights:
-    """The frames that one sink has not answered yet."""
+    """The frames that one sink has not answered yet.
+
+    Attributes:
+        latency_us: how long the last answer took that came too late; 0 while they come in time.
+    """
 
     def __init__(self) -> None:
         self._flights: dict[int, _Flight] = {}
         self._misses = 0
+        self._probes: dict[EntryKey, int] = {}
+        self._answered_us = 0
+        self.latency_us = 0
 
     @property
     def count(self) -> int:
@@ -59,24 +70,31 @@ class Flights:
         """Note that a frame leaves; `jitter` is a factor of its time-out."""
         timeout_us = min(FIRST_TIMEOUT_US << min(self._misses, 10), LAST_TIMEOUT_US)
         due_us = now_us + round(timeout_us * jitter)
-        self._flights[number] = _Flight(set(entries), now_us, due_us)
+        waiting = set(entries)
+        self._flights[number] = _Flight(waiting, now_us, due_us)
+        self._probes[min(waiting)] = now_us
+        if len(self._probes) > PROBES:
+            del self._probes[next(iter(self._probes))]
 
-    def answer(self, named: Collection[Seqs]) -> None:
+    def answer(self, named: Collection[Seqs], now_us: int) -> None:
         """Take note that the sink has answered for these entries."""
         by_replica: dict[tuple[int, int], list[Seqs]] = {}
         for seqs in named:
             by_replica.setdefault((seqs.incarnation, seqs.nonce), []).append(seqs)
+
+        def is_named(entry: EntryKey) -> bool:
+            return any(entry.seq in seqs for seqs in by_replica.get(entry[:2], ()))
+
         if by_replica:
-            self._misses = 0
+            self._misses, self._answered_us = 0, now_us
         for number, flight in list(self._flights.items()):
             waiting = flight.waiting
-            waiting -= {
-                entry
-                for entry in waiting
-                if any(entry.seq in seqs for seqs in by_replica.get(entry[:2], ()))
-            }
+            waiting -= {entry for entry in waiting if is_named(entry)}
             if not waiting:
                 del self._flights[number]
+        for entry in [entry for entry in self._probes if is_named(entry)]:
+            took_us = now_us - self._probes.pop(entry)
+            self.latency_us = took_us if took_us > FIRST_TIMEOUT_US else 0
 
     def cancel(self, number: int) -> None:
         """Take note that a frame did not leave."""
@@ -87,7 +105,9 @@ class Flights:
         late = [number for number, flight in self._flights.items() if flight.is_late(now_us)]
         for number in late:
             del self._flights[number]
-        self._misses += bool(late)
+        # Who takes long to answer, and answers, is there.
+        is_slow = 0 <= now_us - self._answered_us < self.latency_us
+        self._misses += bool(late) and not is_slow
 
     def abandon_all(self) -> set[EntryKey]:
         """Give up all frames; return their entries that were not answered."""

@@ -63,6 +63,8 @@ class Panes:
         bits: of all sinks: for them, an entry that changes is dirty.
         seq: the newest seq that this replica gave to an entry; 0 before the first.
         high_us: how far the readings' own time has come: panes that end before are over.
+        answered: entries of which only a sink's answer is new, which is worth no commit of its own
+            where readings wait for one, too: after a crash they are sent again, and count once.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
         recalled: entries that the store was asked for before the batch that is taken in.
     """
@@ -78,6 +80,8 @@ class Panes:
         self.recalled: Collection[PaneId] = ()
         self.high_us = NEVER_US
         self._changes = Changes()
+        self.answered: dict[PaneId, PaneRow] = {}
+        self._answers_wait = agent.settings.commit_every_us > 0
 
     @property
     def streams(self) -> Collection[int]:
@@ -130,6 +134,7 @@ class Panes:
                 entry.tries, entry.due_us = 0, now_us + PATIENCE_US
             entry.dirty, entry.refused = self.bits, 0
         self.dirty.add(pane)
+        self.answered.pop(pane, None)
         self._changes.panes[pane] = entry.row()
 
     def fold_in_column(self, panes: list[PaneId], partials: list[Partial], now_us: int) -> None:
@@ -176,7 +181,7 @@ class Panes:
             if entry.dirty & bit:
                 landed += 1
                 entry.dirty, entry.refused = entry.dirty & ~bit, entry.refused & ~bit
-                self._changed(pane)
+                self._changed(pane, may_wait=self._answers_wait)
         return landed
 
     def refused(self, pane: PaneId, bit: int, reason: int, due_us: int) -> None:
@@ -187,7 +192,7 @@ class Panes:
         after = refusal(entry.refused, bit, reason)
         if entry.refused != after:
             entry.refused = after
-            self._changed(pane)
+            self._changed(pane, may_wait=self._answers_wait)
         if not waits_for(entry.dirty, after):
             entry.due_us = due_us
 
@@ -205,19 +210,24 @@ class Panes:
                 entry.tries, entry.due_us = 0, NEVER_US
             self._changed(pane)
 
-    def _changed(self, pane: PaneId) -> None:
+    def _changed(self, pane: PaneId, *, may_wait: bool = False) -> None:
         entry = self.entries[pane]
         if entry.dirty:
             self.dirty.add(pane)
         else:
             self.dirty.discard(pane)
-        self._changes.panes[pane] = entry.row()
+        if may_wait and pane not in self._changes.panes:
+            self.answered[pane] = entry.row()
+        else:
+            self.answered.pop(pane, None)
+            self._changes.panes[pane] = entry.row()
 
     def restore(self, rows: Iterable[tuple[PaneId, PaneRow]]) -> int:
         """Take stored entries into memory, unless they are there; return how many are dirty."""
         before = len(self.dirty)
-        for pane, row in rows:
+        for pane, stored in rows:
             if pane not in self.entries:
+                row = self.answered.get(pane, stored)
                 self.entries[pane] = PaneEntry(row, NEVER_US)
                 if row.dirty:
                     self.dirty.add(pane)
@@ -234,4 +244,7 @@ class Panes:
         if not self._changes.panes:
             return None
         taken, self._changes = self._changes, Changes()
+        if self.answered:
+            taken.panes = self.answered | taken.panes
+            self.answered = {}
         return taken

@@ -6,7 +6,7 @@ answered soon, what all of them refused seldom. What was sent least often leaves
 answers which come late hold nothing up: while they are on their way, other entries leave.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from device_agent.agent import Agent
@@ -16,6 +16,7 @@ from device_agent.panes.flights import FIRST_TIMEOUT_US, LAST_TIMEOUT_US
 from device_agent.panes.panes import NEVER_US, PATIENCE_US, PaneEntry, Panes
 from device_agent.panes.sinks import Sinks
 from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.sizes import BLOCK_OVERHEAD_BYTES, FRAME_OVERHEAD_BYTES, entry_bytes
 
@@ -38,12 +39,20 @@ class PaneSender:
         agent: what all parts share.
         panes: the entries in memory.
         sinks: to which they are delivered.
+        highs: tells how far the sources have come.
     """
 
-    def __init__(self, agent: Agent, panes: Panes, sinks: Sinks) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        panes: Panes,
+        sinks: Sinks,
+        highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
+    ) -> None:
         self._agent = agent
         self._panes = panes
         self._sinks = sinks
+        self._highs = highs
         self._jitter = Random(agent.replica.nonce)
         self._number = 0
         self._sent: list[PaneId] = []
@@ -101,16 +110,19 @@ class PaneSender:
             self._agent.replica,
             self._number,
             tuple([self._block(group, members) for group, members in groups.items()]),
+            self._highs(),
         )
         self._launch(panes, now_us)
         return frame
 
     def _launch(self, panes: Sequence[PaneId], now_us: int) -> None:
         dirty: dict[EntryKey, int] = {}
+        first_us = self.first_retry_us()
         for pane in panes:
             entry = self._panes.entries[pane]
             if waits_for(entry.dirty, entry.refused):
-                entry.due_us = self._later(now_us, FIRST_TIMEOUT_US, entry.tries, LAST_TIMEOUT_US)
+                longest_us = max(LAST_TIMEOUT_US, first_us)
+                entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
             else:
                 entry.due_us = self.refused_due_us(pane, now_us)
             entry.tries += 1
@@ -134,6 +146,11 @@ class PaneSender:
             tuple([pane.pane_us for pane in panes]),
             tuple([entry.seq for entry in entries]),
         )
+
+    def first_retry_us(self) -> int:
+        """Return after which time something that was sent is sent again, where nothing is heard."""
+        slowest_us = max(sink.flights.latency_us for sink in self._sinks)
+        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, LAST_REFUSAL_US))
 
     def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, those that were sent least often first."""

@@ -169,11 +169,6 @@ class Sinks:
         """Note what a sink said of entries that may be in the store alone."""
         self._changes.answers.append(answer)
 
-    @property
-    def told_store(self) -> bool:
-        """Whether something was said of stored entries that is not taken for a commit yet."""
-        return bool(self._changes.answers)
-
     def tick(self, now_us: int) -> bool:
         """Count silence, and forget who was silent for long while another one was heard.
 

@@ -32,6 +32,10 @@ class GuardedSource(Source):
         self._to_open = False
         self._cursor: str | None = None
 
+    @property
+    def has_own_times(self) -> bool:
+        return self._source.has_own_times
+
     def open(self, cursor: str | None) -> None:
         self._to_open = False
         try:

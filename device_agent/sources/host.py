@@ -94,6 +94,10 @@ class Host(Source):
             "load": self._load,
         }
 
+    @property
+    def has_own_times(self) -> bool:
+        return False
+
     def poll(self, now_us: int) -> Batch | None:
         if self._next_us is not None and not is_time(now_us, self._next_us, self._period_us):
             return None

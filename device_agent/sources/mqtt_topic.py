@@ -82,6 +82,11 @@ class MqttTopic:
         """Connect; where to resume is the broker's knowledge, not the cursor's."""
         self.link.start()
 
+    @property
+    def has_own_times(self) -> bool:
+        """Whether its messages have a field with their time."""
+        return self._mapping.has_times
+
     def poll(self, now_us: int) -> Batch | None:  # noqa: ARG002
         if not self._waiting:
             self._waiting.extend(self.link.poll(0.0))

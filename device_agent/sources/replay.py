@@ -111,6 +111,10 @@ class Replay(Source):
         except (OSError, EOFError) as error:
             raise ValueError(f"cannot read {self._path}: {error}") from None
 
+    @property
+    def has_own_times(self) -> bool:
+        return self._mapping.has_times
+
     def poll(self, now_us: int) -> Batch | None:
         file = self._file
         if self._done or file is None:

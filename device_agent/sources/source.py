@@ -27,6 +27,11 @@ class Source(Protocol):
     name: str
     replayable: bool = False
 
+    @property
+    def has_own_times(self) -> bool:
+        """Whether its readings may carry their own time; else the agent stamps them."""
+        return True
+
     def open(self, cursor: str | None) -> None:  # noqa: ARG002 - the contract
         """Begin, or resume behind the place that `cursor` stands for.
 

@@ -17,7 +17,15 @@ NAME_BYTES = 200
 """Bytes of a name, at most: an error's type and the beginning of its text."""
 OTHER = "other reasons"
 
-OUTCOMES: Final = ("accepted", "repeated", "late", "too_late", "in_the_future", "refused")
+OUTCOMES: Final = (
+    "accepted",
+    "repeated",
+    "late",
+    "too_late",
+    "in_the_future",
+    "doubtful",
+    "refused",
+)
 """What can become of a reading, for reports."""
 
 

@@ -96,8 +96,7 @@ class Samples(Part):
 
     def tick(self, now_us: int) -> None:
         """Drop samples that are too old, and bring the local folds up to date."""
-        expired = self._sets.expire(self._clock.time_us(now_us)) if self._clock.trusted else []
-        for name, key in expired:
+        for name, key in self._sets.expire(self._clock.time_us(now_us)):
             if name in self._budgets:
                 self._budgets[name].settle(key, self._sets.samples(name, key))
         self.refold()

@@ -34,6 +34,7 @@ class Sets:
         self._variables = {variable.name: variable for variable in variables}
         self._heap: list[tuple[int, str, str]] = []
         self._due: dict[tuple[str, str], int] = {}
+        self._latest_us = 2**62  # nothing is known of the clock that stamped what the store holds
         self.held: dict[str, dict[str, BoundedLWWSet]] = {name: {} for name in self._variables}
         self.moved: dict[str, dict[str, Moved | None]] = {name: {} for name in self._variables}
 
@@ -94,6 +95,9 @@ class Sets:
 
     def expire(self, now_us: int) -> list[tuple[str, str]]:
         """Drop samples that are too old, and keys without others; return the keys that were due."""
+        if now_us < self._latest_us:
+            self._look_at_all(now_us)
+        self._latest_us = now_us
         looked_at = []
         while self._heap and self._heap[0][0] <= now_us:
             due_us, name, key = heappop(self._heap)
@@ -113,6 +117,11 @@ class Sets:
             else:
                 self._schedule(name, key, state)
         return looked_at
+
+    def _look_at_all(self, now_us: int) -> None:
+        """Let all sets be due: their samples may be stamped by a clock that was ahead."""
+        self._due = dict.fromkeys(self._due, now_us)
+        self._heap = [(now_us, *where) for where in self._due]
 
     def take_moved(self) -> dict[str, dict[str, Moved | None]]:
         """Return what happened since the last time, by variable and key."""

@@ -12,7 +12,6 @@ import logging
 import select
 import socket
 import ssl
-import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,10 +24,12 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from lasp_edge.link.aliases import Aliases
 from lasp_edge.link.broker_url import BrokerUrl, TlsFiles
 from lasp_edge.link.events import Connected, Counts, Limits, Message, MqttVersion, SocketBytes, Will
 from lasp_edge.link.in_flight import InFlight
 from lasp_edge.link.inbox import Inbox
+from lasp_edge.link.kernel_count import kernel_count
 from lasp_edge.link.seal import BrokenSealError, Seal
 from lasp_edge.link.taken_sizes import TakenSizes
 from lasp_edge.link.trouble import (
@@ -111,6 +112,7 @@ class Connection:
         limits = settings.limits
         self._in_flight = InFlight(limits.in_flight, limits.in_flight_bytes, self.refusals, sizes)
         self._most_packet_bytes = 1 << 28
+        self._aliases = Aliases()
 
     def _make_client(self) -> Client:
         settings = self._settings
@@ -223,7 +225,7 @@ class Connection:
         """Close the socket, in whatever state it is."""
         sock = self._client.socket()
         if sock is not None:
-            self._final_traffic = _kernel_count(sock) or SocketBytes()
+            self._final_traffic = kernel_count(sock) or SocketBytes()
             sock.close()
         self.ready = False
 
@@ -240,6 +242,7 @@ class Connection:
         if hasattr(properties, "ReceiveMaximum"):
             self._in_flight.limit(properties.ReceiveMaximum)
         self._most_packet_bytes = getattr(properties, "MaximumPacketSize", self._most_packet_bytes)
+        self._aliases = Aliases(getattr(properties, "TopicAliasMaximum", 0))
         if self._settings.subscriptions:
             self.subscribe(self._settings.subscriptions)
         else:
@@ -310,7 +313,7 @@ class Connection:
             self._ended_because = ended_by_broker(str(reason), self._settings.client_id)
 
     def _on_socket_close(self, _c: Client, _u: Any, sock: Any) -> None:
-        self._final_traffic = _kernel_count(sock) or SocketBytes()
+        self._final_traffic = kernel_count(sock) or SocketBytes()
 
     # The caller's thread.
 
@@ -324,8 +327,14 @@ class Connection:
             self._counts.drop("greater than the broker takes")
             self.refusals.answer(topic, "Packet too large")
             return True
-        packet = self._client.publish(topic, payload, qos, retain)
+        text, alias = self._aliases.of(topic)
+        properties = None
+        if alias:
+            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+            properties.TopicAlias = alias
+        packet = self._client.publish(text, payload, qos, retain, properties)
         if packet.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            self._aliases.forget(topic)
             return False
         self._in_flight.add(packet.mid, topic, size, now_s())
         self._counts.published += 1
@@ -350,7 +359,7 @@ class Connection:
     def traffic(self) -> SocketBytes:
         """Return the bytes of this connection so far."""
         sock = self._client.socket()
-        return self._final_traffic if sock is None else (_kernel_count(sock) or self._final_traffic)
+        return self._final_traffic if sock is None else (kernel_count(sock) or self._final_traffic)
 
 
 def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a lean agent has no such name
@@ -387,13 +396,3 @@ def _empty(wake: socket.socket) -> None:
     with contextlib.suppress(BlockingIOError):
         while wake.recv(4096):
             pass
-
-
-def _kernel_count(sock: Any) -> SocketBytes | None:
-    # Linux's struct tcp_info: 8 bytes of small fields, 24 words of 32 bits, then in 64 bits
-    # pacing_rate, max_pacing_rate, bytes_acked, bytes_received. Elsewhere there is no count.
-    try:
-        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
-        return SocketBytes(*struct.unpack_from("=QQ", info, 120))
-    except (OSError, AttributeError, struct.error):
-        return None

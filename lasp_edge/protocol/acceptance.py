@@ -158,7 +158,7 @@ class Acceptance:
         self.sink = sink
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
-        self.witness = Witness(LANDED_DEVICES, incarnations)
+        self.witness = Witness(LANDED_DEVICES, incarnations, keeps=True)
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 

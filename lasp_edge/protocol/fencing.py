@@ -9,7 +9,7 @@ ask. `device_agent.fleet.fence` is who asks, `lasp_edge.protocol.witness` what i
     >>> asker = Replica(1, 7, "pi-1")
     >>> hello = HelloFrame(asker, 1, "pi-1", challenge=4711, attempt=1)
     >>> known = Replica(5, 9, "pi-1")
-    >>> vouch = VouchFrame.of(Replica(1, 3, "lander"), 1, hello, known, (SourceHigh(8, 60, 2),))
+    >>> vouch = VouchFrame.of(Replica(1, 3, "lander"), 1, hello, known)
     >>> (vouch.about, vouch.subject == known, vouch.challenge)
     ('pi-1', True, 4711)
 """
@@ -125,13 +125,17 @@ class VouchFrame(Frame):
     Attributes:
         challenge: of the hello that it answers; `HINT`: of none.
         subject: the newest known replica of the device that was asked about; incarnation 0: none.
-        highs: how far that device had come with its sources, over all its lives.
+        teller: the newest replica of it that told how far its sources had come; see `subject`.
+        highs: how far that was, over all its lives.
+        keeps: the sender keeps what it hears over its own restarts, as a lander does.
     """
 
     about: str = field()  # the base class's property is not its default
     challenge: int
     subject: Replica
+    teller: Replica
     highs: tuple[SourceHigh, ...]
+    keeps: bool = False
 
     kind = 9
 
@@ -142,28 +146,34 @@ class VouchFrame(Frame):
         number: int,
         hello: HelloFrame,
         subject: Replica | None,
+        teller: Replica | None = None,
         highs: tuple[SourceHigh, ...] = (),
+        *,
+        keeps: bool = False,
     ) -> Self:
-        """Return the answer to a hello; None for a device that is not known."""
-        known = subject or Replica(0, 0, hello.about)
-        return cls(sender, number, hello.sender.device, hello.challenge, known, highs)
+        """Return the answer to a hello; None for a replica that is not known."""
+        nobody = Replica(0, 0, hello.about)
+        known = (subject or nobody, teller or nobody, highs, keeps)
+        return cls(sender, number, hello.sender.device, hello.challenge, *known)
 
     @classmethod
     def hint(cls, sender: Replica, number: int, device: str) -> Self:
         """Return what tells a device that it was heard as a later replica than it now is."""
-        return cls(sender, number, device, HINT, Replica(0, 0, device), ())
+        nobody = Replica(0, 0, device)
+        return cls(sender, number, device, HINT, nobody, nobody, ())
 
     def body(self) -> list[Any]:
-        incarnation, nonce, device = self.subject
+        device = self.subject.device
         subject = None if device == self.about else device
         highs = [list(high) for high in self.highs]
-        return [self.challenge, subject, incarnation, nonce, highs]
+        return [self.challenge, subject, *self.subject[:2], *self.teller[:2], highs, self.keeps]
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        challenge, subject, incarnation, nonce, highs = envelope.body
+        challenge, subject, *newest, first, second, highs, keeps = envelope.body
         checks.integer(challenge, 0, CHALLENGES)
         device = envelope.about if subject is None else subject
-        known = checks.replica(incarnation, nonce, device)
-        told = (challenge, known, source_highs(highs))
+        incarnation, nonce = newest
+        known = checks.replica(incarnation, nonce, device), checks.replica(first, second, device)
+        told = (challenge, *known, source_highs(highs), checks.flag(keeps))
         return cls(envelope.sender, envelope.number, envelope.about, *told)

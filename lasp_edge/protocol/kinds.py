@@ -72,6 +72,7 @@ class FrameKind(NamedTuple):
         guard: why a reader refuses a frame, given what it knows; see `admission`.
         handler: the name of the method with which a lander or an operator takes a frame.
         retained: the broker keeps the newest one of a topic for later subscribers.
+        qos: of MQTT; 0 for what is said again soon, so that nobody confirms it.
     """
 
     frame: type[Frame]
@@ -81,6 +82,7 @@ class FrameKind(NamedTuple):
     guard: Guard
     handler: str
     retained: bool = False
+    qos: int = 1
 
 
 _DEVICES, _ADDRESSEE = Subscriber.DEVICES, Subscriber.ADDRESSEE
@@ -95,7 +97,7 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
         FrameKind(
             VariableFrame, "var", _EVERYBODY, _ITSELF, sender_refusal, "take_entries", retained=True
         ),
-        FrameKind(BeatFrame, "beat", _EVERYBODY, _ITSELF, sender_refusal, "take_beat"),
+        FrameKind(BeatFrame, "beat", _EVERYBODY, _ITSELF, sender_refusal, "take_beat", qos=0),
         FrameKind(
             PresenceFrame,
             "presence",

@@ -9,17 +9,22 @@ from lasp_edge.folds.fold import MAX_COLUMNS
 MAX_FRAME_BYTES = 65_536
 """A frame's greatest length in bytes; a reader refuses a longer one before it decodes it."""
 
+HIGHS_BYTES = 1_408
+"""An upper bound for what a frame says of its sender's sources: 64 of them, 22 B each."""
+
+FRAME_OVERHEAD_BYTES = 512 + HIGHS_BYTES
+"""An upper bound for a pane frame's bytes beside its blocks: the envelope, one device name, and how
+far the sources have come."""
 SIGNATURE_BYTES = 77
 """What a signature adds to a frame's length (`lasp_edge.security.signatures`)."""
 
-FRAME_OVERHEAD_BYTES = 512
-"""An upper bound for a pane frame's bytes beside its blocks: the envelope and one device name."""
 
 BLOCK_OVERHEAD_BYTES = 64 + 5 * MAX_COLUMNS
 """An upper bound for a block's bytes beside its entries: its head, and 5 B for each column."""
 
-SHARD_OVERHEAD_BYTES = FRAME_OVERHEAD_BYTES + 300 + 5 * MAX_COLUMNS
-"""An upper bound for the bytes of a variable's frame beside its entries: its name has 255 B."""
+SHARD_OVERHEAD_BYTES = 512 + 300 + 5 * MAX_COLUMNS
+"""An upper bound for the bytes of a variable's frame beside its entries: its name has 255 B, as a
+device's has."""
 
 
 def entry_bytes(key: str, columns: int, binary: int = 0) -> int:

@@ -7,7 +7,7 @@ contradicted it for a minute; and the number of devices is bounded, so that inve
 nobody.
 
     >>> witness = Witness(most=1)
-    >>> beat = BeatFrame(Replica(2_000, 7, "attic"), 1, None, False, ())
+    >>> beat = BeatFrame(Replica(2_000, 7, "attic"), 1, (), False, ())
     >>> sender_refusal(beat, witness.known("attic", 0))
     'first contact with an incarnation too far ahead'
     >>> witness.hold("attic", 0)
@@ -35,7 +35,7 @@ from lasp_edge.protocol.fencing import (
 )
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 
-__all__ = ["HELD_US", "Sighting", "Witness", "sender_refusal"]
+__all__ = ["HELD_US", "Testimony", "Witness", "sender_refusal"]
 
 HELD_US: Final = 60_000_000
 """Microseconds for which an unlikely first contact is held back: time for all of a fleet to answer,
@@ -44,17 +44,19 @@ MOST_HELD: Final = 100
 """Devices that are held back at the same time, at most; of further ones nothing is remembered."""
 
 
-class Sighting(NamedTuple):
+class Testimony(NamedTuple):
     """What was heard of a device.
 
     Attributes:
         replica: the newest one.
         highs: how far it had come with its sources.
+        teller: the newest replica that told this; None if none did.
         heard_us: when its last beat came; 0: none came.
     """
 
     replica: Replica
     highs: tuple[SourceHigh, ...] = ()
+    teller: Replica | None = None
     heard_us: int = 0
 
 
@@ -62,34 +64,37 @@ class Witness:
     """Device -> what was heard of it.
 
     Args:
-        most: so many devices are known, at most.
+        most: the number of devices that are known, at most.
         incarnations: the greatest known of each device, where no more is known.
+        keeps: it is kept over restarts.
     """
 
-    def __init__(self, most: int, incarnations: Mapping[str, int] | None = None) -> None:
-        self._most = most
-        self._sightings: dict[str, Sighting] = {}
+    def __init__(
+        self, most: int, incarnations: Mapping[str, int] | None = None, *, keeps: bool = False
+    ) -> None:
+        self._most, self._keeps = most, keeps
+        self._known: dict[str, Testimony] = {}
         self._held_us: dict[str, int] = {}
         for device, incarnation in (incarnations or {}).items():
             self.learn(Replica(incarnation, 0, device))
 
-    def of(self, device: str) -> Sighting | None:
+    def of(self, device: str) -> Testimony | None:
         """Return what was heard of a device; None if nothing was."""
-        return self._sightings.get(device)
+        return self._known.get(device)
 
     def heard_since(self, time_us: int) -> Iterator[str]:
         """Yield the devices of which a beat came at this time or later."""
-        return (device for device, each in self._sightings.items() if each.heard_us >= time_us)
+        return (device for device, each in self._known.items() if each.heard_us >= time_us)
 
     def known(self, device: str, now_us: int, membership: Membership | None = None) -> Known:
         """Return what the rules of admission must know before a frame of a device is taken."""
-        found = self._sightings.get(device)
+        found = self._known.get(device)
         if found is not None:
             return Known(found.replica.incarnation, membership or Membership())
         held_us = self._held_us.get(device)
         # A clock that was set back says nothing of waiting.
         waited = held_us is not None and not held_us <= now_us < held_us + HELD_US
-        full = len(self._sightings) >= self._most
+        full = len(self._known) >= self._most
         return Known(None, membership or Membership(), waited=waited, full=full)
 
     def hold(self, device: str, now_us: int) -> None:
@@ -97,49 +102,56 @@ class Witness:
         if len(self._held_us) < MOST_HELD:
             self._held_us.setdefault(device, now_us)
 
-    def learn(self, replica: Replica, highs: tuple[SourceHigh, ...] = ()) -> None:
-        """Take over what somebody else knows of a device."""
-        found = self._sightings.get(replica.device)
-        if found is not None:
-            newest, known = max(replica, found.replica), joined(found.highs, highs)
-            self._sightings[replica.device] = Sighting(newest, known, found.heard_us)
-        elif len(self._sightings) < self._most:
-            self._sightings[replica.device] = Sighting(replica, highs)
-            self._held_us.pop(replica.device, None)
+    def learn(
+        self,
+        replica: Replica,
+        highs: tuple[SourceHigh, ...] = (),
+        teller: Replica | None = None,
+        heard_us: int = 0,
+    ) -> None:
+        """Take over what somebody knows of a device."""
+        device = replica.device
+        found = self._known.get(device)
+        if found is None:
+            if len(self._known) < self._most:
+                self._known[device] = Testimony(replica, highs, teller, heard_us)
+                self._held_us.pop(device, None)
+            return
+        known = found.highs if highs == found.highs else joined(found.highs, highs)
+        tellers = [each for each in (teller, found.teller) if each is not None]
+        seen = Testimony(
+            max(replica, found.replica),
+            known,
+            max(tellers, default=None),
+            max(heard_us, found.heard_us),
+        )
+        if seen != found:
+            self._known[device] = seen
 
     def take(self, frame: Frame, now_us: int) -> None:
         """Take a frame in which a device speaks of itself, and that is admitted."""
-        found = self._sightings.get(frame.about)
-        is_beat = isinstance(frame, BeatFrame)
-        heard_us = now_us if is_beat else 0
         told = frame.highs if isinstance(frame, BeatFrame | PaneFrame) else ()
-        if found is None:
-            self._sightings[frame.about] = Sighting(frame.sender, told, heard_us)
-            self._held_us.pop(frame.about, None)
-            return
-        highs = found.highs if told == found.highs else joined(found.highs, told)
-        newest = max(found.replica, frame.sender)
-        seen = Sighting(newest, highs, max(heard_us, found.heard_us))
-        if seen != found:
-            self._sightings[frame.about] = seen
+        heard_us = now_us if isinstance(frame, BeatFrame) else 0
+        self.learn(frame.sender, told, frame.sender if told else None, heard_us)
 
     def vouch(self, sender: Replica, number: int, hello: HelloFrame) -> VouchFrame:
         """Return the answer to a hello, which may be that nothing is known."""
-        found = self._sightings.get(hello.about)
-        if found is None:
-            return VouchFrame.of(sender, number, hello, None)
-        return VouchFrame.of(sender, number, hello, found.replica, found.highs)
+        found = self._known.get(hello.about)
+        known = (None, None, ()) if found is None else (found.replica, found.teller, found.highs)
+        return VouchFrame.of(sender, number, hello, *known, keeps=self._keeps)
 
     def lines(self) -> Iterator[str]:
         """Yield a line of JSON for each device: what `read` takes."""
-        for device, (replica, highs, _) in self._sightings.items():
-            yield json.dumps([device, replica.incarnation, replica.nonce, highs])
+        for device, (replica, highs, teller, _) in self._known.items():
+            yield json.dumps([device, *replica[:2], *(teller or replica)[:2], highs])
 
     def read(self, lines: Iterable[str]) -> None:
         """Take over what `lines` gave; a line that is damaged is left out."""
         for line in lines:
             try:
-                device, incarnation, nonce, highs = json.loads(line)
-                self.learn(Replica.checked(incarnation, nonce, device), source_highs(highs))
+                device, incarnation, nonce, of_teller, its_nonce, highs = json.loads(line)
+                known = Replica.checked(incarnation, nonce, device)
+                teller, told = Replica.checked(of_teller, its_nonce, device), source_highs(highs)
+                self.learn(known, told, teller if told else None)
             except (ValueError, TypeError):
                 continue

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 from crdts import Membership
@@ -74,6 +75,19 @@ class SimulatedDevice:
         if self.durable is not None:
             self.durable.store.close()
             self.durable = None
+
+    def lose_store(self) -> None:
+        """Lose all that a device keeps, while it is switched off."""
+        rmtree(self._directory)
+
+    def save_image(self) -> None:
+        """Copy all that a device keeps, while it is switched off."""
+        copytree(self._directory, self._directory.with_suffix(".image"), dirs_exist_ok=True)
+
+    def restore_image(self) -> None:
+        """Put the copy in place of all that a device keeps, while it is switched off."""
+        self.lose_store()
+        copytree(self._directory.with_suffix(".image"), self._directory)
 
     @property
     def core(self) -> Core:

@@ -49,7 +49,7 @@ class Hub:
             if sent == IN_FLIGHT or self._random.random() < self.faults.unsent:
                 device.core.handle_unsent(publication)
                 break
-            topic, payload, retain, _ = publication
+            topic, payload, retain, *_ = publication
             self.published_bytes += len(topic) + len(payload)
             if not topic.startswith(f"{self._topics.root}/out/"):
                 self._send(Parcel("", topic, payload, retain))

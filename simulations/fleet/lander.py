@@ -8,12 +8,13 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
+from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
 LANDER = Replica(1, 1, "lander")
-"""Who acknowledges; any replica will do, for a device looks at the lake alone."""
+"""Who acknowledges, unless a test says otherwise."""
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
@@ -26,6 +27,7 @@ class SimulatedLander:
         lake: the lake's id; devices send everything to another one anew.
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
+        process: who acknowledges; a device tries a new process with what it has refused before.
 
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
@@ -39,7 +41,9 @@ class SimulatedLander:
         plan: Plan,
         membership: Membership | None = None,
         sink: str = DEFAULT_SINK,
+        process: Replica = LANDER,
     ) -> None:
+        self._process = process
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
@@ -63,7 +67,7 @@ class SimulatedLander:
         """All member commands that were taken."""
         return self._acceptance.membership
 
-    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | None:
+    def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | VouchFrame | None:
         """Take a message; return what its sender is told of it.
 
         A device is told of this store where its beats do not name it, and else now and then.
@@ -74,6 +78,9 @@ class SimulatedLander:
         for rows in accepted.rows:
             if isinstance(rows, PaneRows):
                 self._join(rows)
+        for hello in accepted.hellos.values():
+            self._acks_sent += 1
+            return self._acceptance.witness.vouch(LANDER, self._acks_sent, hello)
         for device, answer in accepted.answers.items():
             return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():
@@ -83,7 +90,7 @@ class SimulatedLander:
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
-        said = (LANDER, self._acks_sent, device, self._acceptance.sink)
+        said = (self._process, self._acks_sent, device, self._acceptance.sink)
         (frame,) = answer.frames(*said, now_us // SECOND_US)
         return frame
 

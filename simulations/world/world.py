@@ -203,7 +203,7 @@ class World:
                 device.core.handle_unsent(publication)
                 self.seen["unsent"] += 1
                 break
-            topic, payload, retain, _ = publication
+            topic, payload, retain, *_ = publication
             self.bytes += len(topic) + len(payload)
             if self.observer is not None:
                 self.observer.published(self, device, publication)

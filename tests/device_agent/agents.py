@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from lasp_edge import Plan, Program, folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
@@ -107,6 +109,8 @@ def ack_of(
 class Device:
     """An agent on a data directory: it can be killed and started again.
 
+    Unless it is `fenced`, it publishes at once, and asks nobody who it was before.
+
     Attributes:
         landed: what its lander took.
         sent: every publication since the last `clear`.
@@ -120,11 +124,14 @@ class Device:
         name: str = "pi-1",
         settings: Settings | None = None,
         now_us: int = NOW_US,
+        fenced: bool = False,
     ) -> None:
         self.directory = directory
         self.program = program or greenhouse()
         self.name = name
         self.settings = settings or Settings(keep_readings=True)
+        if not fenced:
+            self.settings = replace(self.settings, fence_wait_us=0)
         self.now_us = now_us
         self.landed = SimulatedLander(LAKE, self.program)
         self.sent: list[Publication] = []
@@ -210,7 +217,7 @@ class Device:
             self.hear(answer)
         return frames
 
-    def lands(self, frame: Frame) -> AckFrame | None:
+    def lands(self, frame: Frame) -> AckFrame | VouchFrame | None:
         """Let the lander hear a frame; return its answer."""
         return self.landed.hear(self.topic_of(frame), frame.encode(), self.now_us)
 

@@ -13,8 +13,8 @@ from lasp_edge import Program, folds
 from lasp_edge.dataflow import at_least
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
-from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
@@ -24,6 +24,7 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
     VariableReport,
 )
+from lasp_edge.protocol.kinds import FRAME_KINDS
 from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
 
 PEER = Replica(3, 33, "pi-2")
@@ -111,11 +112,23 @@ def beats(device: Device) -> list[Frame]:
     ]
 
 
+def told(device: Device) -> Frame:
+    """Return an answer to the device's own hello."""
+    device.core.fence._ask(device.now_us)
+    life = Replica(7, 77, "pi-1")
+    return VouchFrame(PEER, 1, "pi-1", device.core.fence._challenge, life, life, ())
+
+
 PARTS = {
-    "succession": Case(
+    "fence": Case(
         lambda device: device.core.replica,
         lambda device: device.core.replica.incarnation >= 8,
-        lambda _device: [PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False)],
+        lambda device: [told(device)],
+    ),
+    "witness": Case(
+        lambda device: list(device.core.witnessing.witness.lines()),
+        nothing,
+        lambda device: [*beats(device), HelloFrame(PEER, 1, "pi-1", challenge=5, attempt=1)],
     ),
     "clock": Case(lambda device: device.core.timing.state, nothing, beats),
     "waiting": Case(nothing, nothing),
@@ -174,10 +187,10 @@ def test_every_part_is_in_the_table(tmp_path):
     device = worked(tmp_path)
     assert [part.name for part in device.core.ensemble.parts] == list(PARTS)
     taken = {kind for part in device.core.ensemble.parts for kind in part.handlers}
-    assert taken == {VariableFrame, PresenceFrame, AckFrame, BeatFrame, AskFrame, MemberFrame}
+    assert taken == {row.frame for row in FRAME_KINDS.values()} - {PaneFrame}
     for part in device.core.ensemble.parts:
         tried = {type(frame) for frame in PARTS[part.name].frames(device)}
-        if part.name not in {"succession", "clock"}:  # they take what other rows bring
+        if part.name not in {"fence", "witness", "clock"}:  # they take what other rows bring
             assert tried >= set(part.handlers), part.name
     device.kill()
 

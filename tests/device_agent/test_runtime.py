@@ -64,7 +64,7 @@ class Lander:
         self.topics = Topics(program.name)
         self.landed = SimulatedLander("lake-1", program)
         self.retained: dict[str, Any] = {}
-        kinds = ("pane", "beat", "presence", "var")
+        kinds = ("pane", "beat", "presence", "var", "hello")
         self.link = Link(
             BrokerUrl.parse(url),
             client_id="lander",

@@ -14,6 +14,8 @@ from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected
 from lasp_edge.protocol.acks import RUNS_IN_AN_ACK, NotTaken
+from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
@@ -296,3 +298,31 @@ def test_stop_lands_what_is_logged(station):
     station.lander.stop()
     assert len(station.rows()) == 2
     assert station.link.acks() == {"pi-0": {LIFE: [1, 2]}}
+
+
+def vouches(station):
+    """Return what the lander has told those who asked."""
+    sent = [decode(payload) for topic, payload in station.link.published if "/vouch/" in topic]
+    return [(frame.about, frame.challenge, frame.subject, frame.highs) for frame in sent]
+
+
+def test_who_asks_is_told_what_was_known_when_all_before_had_landed(station):
+    high = SourceHigh(8, 60, 2)
+    said = replace(panes(PROGRAM, 4), highs=(high,))
+    hello = HelloFrame(ME._replace(incarnation=1, nonce=99), 1, ME.device, 4711, 1)
+    stranger = HelloFrame(ME, 2, "nobody", 4712, 1)
+    station.turn(CONNECTED, message(said), message(hello), message(stranger))
+    assert vouches(station) == []
+    station.turn(after_s=1)
+    nobody = Replica(0, 0, "nobody")
+    assert vouches(station) == [(ME.device, 4711, ME, (high,)), (ME.device, 4712, nobody, ())]
+
+
+def test_a_lander_that_was_killed_still_knows_how_far_a_device_had_come(station):
+    high = SourceHigh(8, 60, 2)
+    station.turn(CONNECTED, message(replace(panes(PROGRAM, 4), highs=(high,))))
+    station.turn(after_s=1)
+    station.start()
+    station.turn(CONNECTED, message(HelloFrame(ME, 1, ME.device, 4711, 1)))
+    station.turn(after_s=1)
+    assert vouches(station) == [(ME.device, 4711, ME, (high,))]

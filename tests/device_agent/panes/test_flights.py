@@ -3,7 +3,7 @@
 import pytest
 
 from device_agent.changes import EntryKey
-from device_agent.panes.flights import FIRST_TIMEOUT_US, IN_FLIGHT, LAST_TIMEOUT_US, Flights
+from device_agent.panes.flights import FIRST_TIMEOUT_US, IN_FLIGHT, LAST_TIMEOUT_US, PROBES, Flights
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.acks import Seqs
 
@@ -25,21 +25,21 @@ def test_few_frames_are_in_flight_until_one_is_answered(flights):
         assert not flights.full
         flights.launch(number, [EntryKey(2, 99, number)], NOW_US, 1)
     assert flights.full
-    flights.answer(named(EntryKey(2, 99, 2)))
+    flights.answer(named(EntryKey(2, 99, 2)), NOW_US)
     assert (flights.count, flights.full) == (IN_FLIGHT - 1, False)
 
 
 def test_a_frame_is_in_flight_until_all_of_its_entries_are_answered(flights):
     flights.launch(1, [ONE, TWO, OF_BEFORE], NOW_US, 1)
-    flights.answer(named(ONE, TWO))
+    flights.answer(named(ONE, TWO), NOW_US)
     assert (flights.holds(ONE), flights.holds(OF_BEFORE), flights.count) == (False, True, 1)
-    flights.answer(named(OF_BEFORE))
+    flights.answer(named(OF_BEFORE), NOW_US)
     assert flights.count == 0
 
 
 def test_an_answer_for_another_replica_counts_for_nothing(flights):
     flights.launch(1, [ONE], NOW_US, 1)
-    flights.answer(named(ONE._replace(nonce=5), ONE._replace(incarnation=9)))
+    flights.answer(named(ONE._replace(nonce=5), ONE._replace(incarnation=9)), NOW_US)
     assert flights.holds(ONE)
 
 
@@ -49,7 +49,7 @@ def test_a_frame_that_is_late_makes_room(flights):
     assert flights.holds(ONE)
     flights.abandon_late(NOW_US + FIRST_TIMEOUT_US)
     assert (flights.count, flights.holds(ONE)) == (0, False)
-    flights.answer(named(ONE))  # whose answer comes late: nothing of it is needed here
+    flights.answer(named(ONE), NOW_US)  # whose answer comes late: nothing of it is needed here
 
 
 def test_a_clock_that_was_set_back_gives_up_what_was_sent_in_its_future(flights):
@@ -71,7 +71,7 @@ def test_without_answers_time_outs_double_and_frames_become_fewer_up_to_a_bound(
     assert waits[:3] == [FIRST_TIMEOUT_US << n for n in range(3)]
     assert waits[-1] == LAST_TIMEOUT_US
     assert together == [False] * (IN_FLIGHT - 1) + [True] * (13 - IN_FLIGHT)
-    flights.answer(named(TWO))  # somebody is there
+    flights.answer(named(TWO), NOW_US)  # somebody is there
     flights.launch(99, [ONE], at_us, 1)
     assert not flights.full
     flights.abandon_late(at_us + FIRST_TIMEOUT_US)
@@ -80,7 +80,7 @@ def test_without_answers_time_outs_double_and_frames_become_fewer_up_to_a_bound(
 
 def test_after_a_reconnect_what_was_in_flight_is_named_and_free(flights):
     flights.launch(1, [ONE, TWO], NOW_US, 1)
-    flights.answer(named(ONE))
+    flights.answer(named(ONE), NOW_US)
     assert flights.abandon_all() == {TWO}
     assert flights.count == 0
 
@@ -90,3 +90,29 @@ def test_a_frame_that_did_not_leave_is_not_in_flight(flights):
     flights.cancel(1)
     flights.cancel(77)
     assert flights.count == 0
+
+
+def test_a_sink_that_answers_late_is_there(flights):
+    at_us = NOW_US
+    for number in range(6):
+        flights.launch(number, [EntryKey(2, 99, number)], at_us, 1)
+        at_us += LAST_TIMEOUT_US
+        flights.abandon_late(at_us)
+    assert flights.latency_us == 0
+    flights.answer(named(EntryKey(2, 99, 0)), at_us)
+    assert flights.latency_us == at_us - NOW_US
+    for number in range(10, 10 + IN_FLIGHT):
+        assert not flights.full, "what comes too late counts as a miss no more"
+        flights.launch(number, [EntryKey(2, 99, number)], at_us, 1)
+        at_us += FIRST_TIMEOUT_US
+        flights.abandon_late(at_us)
+    flights.launch(20, [EntryKey(2, 99, 20)], at_us, 1)
+    flights.answer(named(EntryKey(2, 99, 20)), at_us + SECOND_US)
+    assert flights.latency_us == 0
+
+
+def test_what_is_remembered_of_given_up_frames_is_bounded(flights):
+    for number in range(10 * PROBES):
+        flights.launch(number, [EntryKey(2, 99, number)], NOW_US, 1)
+        flights.abandon_late(NOW_US + LAST_TIMEOUT_US)
+    assert len(flights._probes) == PROBES

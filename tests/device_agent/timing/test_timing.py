@@ -5,7 +5,7 @@ import pytest
 from crdts import BoundedLWWSet
 from device_agent.settings import SECOND_US
 from device_agent.timing import waiting
-from lasp_edge import Program, folds
+from lasp_edge import Plan, Program, folds
 from lasp_edge.protocol.frames import BeatFrame
 from tests.device_agent.agents import NOW_US, Device
 from tests.device_agent.timing.clocked import (
@@ -59,18 +59,41 @@ def test_readings_stamped_by_a_driver_without_a_clock_of_its_own_follow_it_at_on
     device.kill()
 
 
-def test_a_set_of_a_minute_holds_a_minute_though_the_clock_was_two_hours_ahead(tmp_path):
+def aged() -> Plan:
+    """Return a program with a set of a minute."""
     program = Program("aged")
     temperature = program.event("temperature", resolution="0.01")
     samples = program.declare_dynamic(BoundedLWWSet(max_age_s=60), "samples")
     program.collect(temperature, into=samples)
     program.fold_dynamic(program.fold(samples, folds.count(), "here"), "everywhere")
-    device = ClockedDevice(tmp_path, program.plan())
-    device.off_us = 2 * HOUR_US
-    device.reads_for(600)
-    device.off_us = 0
-    device.reads_for(120)
+    return program.plan()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_set_of_a_minute_holds_a_minute_though_a_driver_was_two_hours_ahead(tmp_path, restarts):
+    device = Device(tmp_path, aged(), now_us=NOW_US + 2 * HOUR_US)
+    for _ in range(200):
+        device.read([20.0])
+        device.tick()
+    device.now_us -= 2 * HOUR_US
+    if restarts:
+        device.restart()
+    for _ in range(200):
+        device.read([20.0])
+        device.tick()
     assert device.core.samples.partials("here")[""][0] <= 62
+    device.kill()
+
+
+def test_a_set_of_a_minute_holds_a_minute_though_the_clock_was_two_hours_ahead(tmp_path):
+    device = ClockedDevice(tmp_path, aged(), off_us=2 * HOUR_US)
+    device.reads_for(200)
+    assert device.core.samples.partials("here")[""][0] <= 62
+    device.off_us = 0
+    device.hears_lander()
+    device.reads_for(200)
+    assert device.core.timing.state == "trusted"
+    assert 59 <= device.core.samples.partials("here")[""][0] <= 62
     device.kill()
 
 
@@ -159,6 +182,7 @@ def test_a_promise_comes_back_with_the_clock(tmp_path):
     device.hears_lander()
     device.tick()
     assert device.core.intake.low_us(device.now_us) <= device.true_us
+    assert device.core.intake.progress.high_us <= device.true_us
     device.kill()
 
 

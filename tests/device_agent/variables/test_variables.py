@@ -13,19 +13,17 @@ from crdts import BoundedLWWSet, Counter, GCounter, Pair, Replica
 from crdts.wire import encode
 from device_agent.changes import Restored
 from device_agent.core import Core
-from device_agent.fleet.succession import MOST_SUCCESSIONS
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
-    PaneFrame,
     PresenceFrame,
     VariableFrame,
     VariableReport,
 )
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
-from tests.device_agent.agents import NOW_US, Device, entry_of, greenhouse, partial_of
+from tests.device_agent.agents import Device, entry_of, greenhouse, partial_of
 
 PEER = Replica(3, 33, "pi-2")
 
@@ -345,33 +343,6 @@ def test_changes_are_coalesced_to_one_entry_an_interval(device):
     assert len([f for f in device.frames(VariableFrame, device.tick()) if f.stream]) == 1
 
 
-# A store that was lost, an image that was restored, a device that was cloned.
-
-
-def test_a_device_whose_store_was_lost_becomes_later_than_its_retained_entry(device):
-    device.read([20.0])
-    device.hear(entry(device, Replica(7, 77, "pi-1"), 4, (5, 500)))
-    assert device.core.replica[:2] == (8, device.core.replica.nonce)
-    (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert (frame.sender, partial_of(frame)) == (device.core.replica, (1, 2000))
-    assert device.store.replica() == tuple(device.core.replica)
-    device.restart()
-    assert device.core.replica.incarnation == 9
-
-
-def test_so_it_does_where_only_its_presence_was_kept(tmp_path):
-    program = Program("windows only")
-    temperature = program.event("temperature")
-    program.window("minute", source=temperature, fold=folds.mean(), size_s=60)
-    device = Device(tmp_path, program.plan())
-    device.hear(PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False))
-    assert device.core.replica.incarnation == 8
-    published = device.tick()
-    assert {f.sender.incarnation for f in device.frames(BeatFrame, published)} == {8}
-    assert {f.sender.incarnation for f in device.frames(PresenceFrame, published)} == {8}
-    device.kill()
-
-
 def test_what_a_lost_store_had_counted_comes_back_from_the_broker(device):
     device.read([20.0] * 2)
     lost = Replica(7, 77, "pi-1")
@@ -384,81 +355,6 @@ def test_what_a_lost_store_had_counted_comes_back_from_the_broker(device):
     (frame,) = [f for f in device.frames(VariableFrame, device.tick()) if not f.stream]
     device.hear(frame)
     assert device.core.variables.shared()["total"] == 42
-
-
-def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_after(device):
-    device.read([20.0], [NOW_US])
-    flying = device.tick(20)
-    before = device.core.replica
-    device.hear(entry(device, Replica(7, 77, "pi-1"), 4, (5, 500)))
-    device.read([21.0], [NOW_US + 1])
-    panes = {pane.incarnation: row.partial for pane, row in device.rows()}
-    assert panes == {before.incarnation: (1, 2000, 2000), 8: (1, 2100, 2100)}
-    device.acknowledge(*device.frames(PaneFrame, flying))  # of the old name, and still counted
-    device.settle()
-    (entry_of_8,) = device.landed.panes.values()
-    assert entry_of_8[1] == (1, 2100, 2100)
-
-
-def test_entries_of_several_lost_lives_are_all_overtaken(device):
-    for incarnation, nonce in ((7, 77), (9, 99), (12, 12)):
-        device.hear(entry(device, Replica(incarnation, nonce, "pi-1"), 4, (5, 500)))
-    assert device.core.replica.incarnation == 13
-    assert "clone_alarms" not in device.counted
-
-
-def test_an_own_incarnation_far_ahead_is_left_aside(device):
-    device.restart()
-    known = device.core.replica
-    device.hear(entry(device, Replica(known.incarnation + 1_025, 77, "pi-1"), 4, (5, 500)))
-    assert device.core.replica == known
-    assert device.counted["frame: own incarnation too far ahead"] == 1
-
-
-def test_a_new_store_follows_no_life_far_ahead_once_the_lander_has_answered(device):
-    # The lander takes no such jump of a device that it knows, so who follows is never heard again.
-    device.acknowledge()
-    device.hear(entry(device, Replica(2_000, 77, "pi-1"), 4, (5, 500)))
-    device.hear(PresenceFrame(Replica(2_000, 78, "pi-1"), 1, online=True))
-    assert device.core.replica.incarnation == 1
-    assert device.counted["frame: own incarnation too far ahead"] == 2
-
-
-def test_the_greatest_incarnation_of_all_is_no_life_to_follow(device):
-    device.hear(entry(device, Replica(2**30 - 1, 77, "pi-1"), 4, (5, 500)))
-    assert device.core.replica.incarnation == 1
-
-
-def test_two_living_clones_raise_the_alarm_and_end_their_race(tmp_path):
-    a, b = Device(tmp_path / "a"), Device(tmp_path / "b")
-    for device in (a, b):
-        device.read([20.0])
-    for _ in range(40):
-        for here, there in ((a, b), (b, a)):
-            for frame in here.frames(VariableFrame, here.tick()):
-                there.hear(frame)
-            for frame in here.frames(BeatFrame, here.tick()):
-                there.hear(frame)
-    assert a.counted["clone_alarms"] >= 1
-    assert b.counted["clone_alarms"] >= 1
-    assert max(a.core.replica.incarnation, b.core.replica.incarnation) <= 2 * MOST_SUCCESSIONS + 2
-    a.kill()
-    b.kill()
-
-
-def test_a_beat_of_an_earlier_life_that_comes_late_is_no_clone(device):
-    late = device.frames(BeatFrame, device.tick(5))
-    device.restart()
-    for frame in late:
-        device.hear(frame)
-    assert "clone_alarms" not in device.counted
-
-
-def test_a_living_clone_of_the_same_incarnation_raises_the_alarm(device):
-    other = device.core.replica._replace(nonce=5)
-    device.hear(BeatFrame(other, 3, (), DONE, ()))
-    device.tick(20)
-    assert device.store.restored().counters["clone_alarms"] == 1
 
 
 def test_a_state_too_large_for_a_frame_is_not_published_and_said_so(device):

@@ -11,7 +11,7 @@ ME = Replica(1, 1, "lander")
 
 
 def beat(replica: Replica, *highs: SourceHigh) -> BeatFrame:
-    return BeatFrame(replica, 1, None, False, (), highs=highs)  # noqa: FBT003
+    return BeatFrame(replica, 1, (), False, (), highs=highs)  # noqa: FBT003
 
 
 def vouched(witness: Witness, device: str):

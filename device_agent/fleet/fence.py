@@ -1,0 +1,301 @@
+"""The fence: which replica this device is, as told by whoever knows.
+
+Problem: a device whose store was lost, or is an older image, starts with an incarnation that it had
+before. Its entries then look older than what the others hold of its later life, so their value
+stays as it was, for ever; and readings that it reads again would count twice. What it published
+itself is no help, for a broker forgets. Sketch:
+
+1. Before it publishes anything else a new replica says hello, and repeats it. Landers answer, and
+   of its peers some few (`device_agent.fleet.witnessing`), with the newest replica of this device
+   that they know and how far its sources had come.
+2. A second after the first answer it decides: it becomes a replica later than the greatest that it
+   was told of, and what its store does not know of its sources is doubtful. Where nobody answers
+   it goes on alone after `fence_wait_us`, says so, and goes on asking; nor does it tell others how
+   far its sources have come, for they may remember more.
+3. Sources with own times are not read before that, or before the same time has passed without a
+   connection. What was accepted alone and turns out to be doubtful later is counted.
+4. After each reconnect, and when it hears of a later life of itself, it asks again. Only an answer
+   to its own hello changes anything, and one process never takes more than `INCARNATIONS_AHEAD`
+   incarnations, unless its store is new and several vouch for more.
+
+If another replica of this device goes on to speak, it is alive: the device was cloned, and an alarm
+is counted.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from random import Random
+from typing import Any, Final
+
+from crdts import Replica
+from crdts.replica import INCARNATIONS
+from device_agent.agent import Agent
+from device_agent.changes import Changes, Restored
+from device_agent.clock import is_time
+from device_agent.intake.intake import Intake
+from device_agent.parts import Handler, Part, Publication
+from device_agent.settings import SECOND_US
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import (
+    ATTEMPTS,
+    CHALLENGES,
+    HINT,
+    HelloFrame,
+    SourceHigh,
+    VouchFrame,
+)
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
+from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+
+GATHER_US: Final = 1 * SECOND_US
+"""Microseconds from the first answer until it is decided: another may know of a later life."""
+ASK_US: Final = 1 * SECOND_US
+"""Microseconds between two hellos of a process that waits for answers."""
+ASK_ANEW_US: Final = 10 * SECOND_US
+"""Least time in microseconds between two rounds of hellos of a process that has decided."""
+MOST_ASKED: Final = 5
+"""Hellos of such a round, at most; the time between them doubles. A process that is alone goes on
+asking, every half minute."""
+IGNORANT_US: Final = 60 * SECOND_US
+"""Microseconds from the start in which a peer that knows no earlier life says nothing by that: it
+may have started just now, too. A lander keeps what it hears."""
+MOST_VOUCHES: Final = 64
+"""Answers of one round that are looked at, at most."""
+MOST_SUCCESSIONS: Final = 8
+"""Incarnations that one process takes, at most: two living clones would outbid each other without
+end, and the lives that a lost store forgot are all told at once."""
+
+
+class FenceState(Enum):
+    """How a process came to publish."""
+
+    ASKING = "asking"
+    VOUCHED = "vouched"
+    ALONE = "alone"
+    NOT_ASKED = "not asked"
+
+
+class Fence(Part):
+    """The replica that this device is.
+
+    Args:
+        agent: what all parts share.
+        restored: what the store holds.
+        intake: knows how far the sources have come.
+        become: lets all parts go on as a later replica.
+
+    Attributes:
+        state: how it came to publish, or that it is still asking.
+    """
+
+    name = "fence"
+
+    def __init__(
+        self,
+        agent: Agent,
+        restored: Restored,
+        intake: Intake,
+        become: Callable[[Replica], None],
+    ) -> None:
+        self._agent, self._intake, self._become = agent, intake, become
+        self._wait_us = agent.settings.fence_wait_us
+        self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
+        intake.highs.is_alone = self.closed
+        me = agent.replica
+        self._lives = {*restored.replicas, me[:2]}
+        self._first = me.incarnation
+        self._is_new = restored.incarnation == 0
+        self._met: list[int] = []
+        self._random = Random(me.nonce + 2)
+        self._told: dict[str, VouchFrame] = {}
+        self._challenge = self._attempt = self._hellos = 0
+        self._is_asking = False
+        self._began_us: int | None = None
+        self._asked_us: int | None = None
+        self._answered_us: int | None = None
+        self._next_us = 0
+        self._round_us: int | None = None
+        self._waited = False
+        self._is_due_anew = False
+        self._changed = True
+
+    @property
+    def closed(self) -> bool:
+        return self.state is FenceState.ASKING
+
+    @property
+    def lets_read(self) -> bool:
+        """Whether sources with own times may be read."""
+        return not self.closed or self._waited
+
+    @property
+    def handlers(self) -> Mapping[type[Frame], Handler]:
+        return {
+            VouchFrame: self._take_vouch,
+            HelloFrame: self._look_for_clone,
+            BeatFrame: self._look_for_clone,
+            VariableFrame: self._look_for_later_life,
+            PresenceFrame: self._look_for_later_life,
+        }
+
+    def told_highs(self) -> tuple[SourceHigh, ...]:
+        """Return what others may be told of this device's sources."""
+        confirmed = self.state in {FenceState.VOUCHED, FenceState.NOT_ASKED}
+        return self._intake.highs.told() if confirmed else ()
+
+    def connected(self, now_us: int) -> None:
+        if self._wait_us:
+            self._ask(now_us)
+
+    def _ask(self, now_us: int) -> None:
+        """Begin a round of hellos."""
+        self._challenge = self._random.randrange(1, CHALLENGES)
+        self._told.clear()
+        self._answered_us = None
+        self._attempt, self._is_asking, self._is_due_anew = 0, True, False
+        self._next_us = self._round_us = now_us
+
+    def tick(self, now_us: int) -> None:
+        if self._began_us is None:
+            self._began_us = now_us
+        if self._is_due_anew and _has_passed(self._round_us, ASK_ANEW_US, now_us):
+            self._ask(now_us)
+        if not self.closed:
+            return
+        self._waited = self._waited or _has_passed(self._began_us, self._wait_us, now_us)
+        if self._answered_us is not None:
+            if _has_passed(self._answered_us, GATHER_US, now_us):
+                self._follow(now_us)
+        elif self._asked_us is not None and _has_passed(self._asked_us, self._wait_us, now_us):
+            self.state, self._attempt = FenceState.ALONE, 1
+            self._agent.counters.add("fence: started alone")
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Say hello while nobody has answered."""
+        if not (self._is_asking and is_time(now_us, self._next_us, ASK_US << MOST_ASKED)):
+            return
+        attempt = min(self._attempt + 1, ATTEMPTS - 1)
+        me = self._agent.replica
+        hello = HelloFrame(me, self._hellos + 1, me.device, self._challenge, attempt)
+        yield Publication.of(hello, self._agent.topics)
+        self._hellos += 1  # the link took it, or else it asked for no more
+        self._attempt += 1
+        if self._asked_us is None:
+            self._asked_us = now_us
+        wait_us = ASK_US if self.closed else ASK_US << min(self._attempt - 1, MOST_ASKED)
+        self._next_us = now_us + wait_us
+        self._is_asking = self.state is not FenceState.VOUCHED or self._attempt < MOST_ASKED
+
+    def _take_vouch(self, frame: VouchFrame, now_us: int) -> None:
+        """Take an answer to the own hello."""
+        me, voucher = self._agent.replica, frame.sender
+        if frame.subject.device != me.device:
+            return  # about another device, of which the witness asked
+        if frame.challenge == HINT:
+            self._is_due_anew = self._is_due_anew or not self.closed
+        elif frame.challenge != self._challenge:
+            self._agent.counters.note("frame: a vouch that was not asked for")
+        elif voucher.device in self._told or len(self._told) < MOST_VOUCHES:
+            if voucher.device == me.device and voucher.nonce != me.nonce:
+                self._agent.counters.note("clone_alarms")
+            tells = not _is_ignorant(frame, me.nonce)
+            if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
+                self._told[voucher.device] = frame
+                self._answered(now_us)
+
+    def _answered(self, now_us: int) -> None:
+        if self._answered_us is None:
+            self._answered_us = now_us
+        if not self.closed:
+            self._follow(now_us)
+
+    def _follow(self, now_us: int) -> None:
+        """Become what the answers say."""
+        highs, newest = self._intake.highs, self._newest()
+        self.state, self._is_asking, highs.is_alone = FenceState.VOUCHED, False, False
+        before = highs.maybe_twice
+        for vouch in self._told.values():
+            self._intake.learn(vouch.highs, is_known=self._knows(vouch.teller), now_us=now_us)
+        is_known = newest is None or self._knows(newest)
+        if not is_known:
+            highs.learn_of_lost_life()
+        if highs.maybe_twice > before:
+            twice = highs.maybe_twice - before
+            self._agent.counters.add("fence: readings that may count twice", twice)
+        if newest is None or is_known:
+            return
+        if newest.nonce in self._met:
+            self._agent.counters.note("clone_alarms")
+        me = self._agent.replica
+        if newest.incarnation < me.incarnation or len(self._met) >= MOST_SUCCESSIONS:
+            return
+        self._met.append(newest.nonce)
+        self._agent.counters.add("fence: later lives met")
+        self._lives.add(newest[:2])
+        self._become(Replica(newest.incarnation + 1, me.nonce, me.device))
+
+    def _knows(self, replica: Replica) -> bool:
+        """Return whether the store knows a life of this device; nonce 0: which one is not told."""
+        if replica.nonce:
+            return replica[:2] in self._lives
+        return any(incarnation == replica.incarnation for incarnation, _ in self._lives)
+
+    def _newest(self) -> Replica | None:
+        """Return the newest life that is told and can be believed; None if there is none."""
+        told = sorted({vouch.subject for vouch in self._told.values()}, reverse=True)
+        for replica in told:
+            if not replica.incarnation:
+                break
+            if self._is_plausible(replica.incarnation):
+                return replica
+            self._agent.counters.note("frame: own incarnation too far ahead")
+        return None
+
+    def _is_plausible(self, incarnation: int) -> bool:
+        if incarnation + 1 >= INCARNATIONS:
+            return False
+        if incarnation - self._first <= INCARNATIONS_AHEAD:
+            return True
+        subjects = [vouch.subject.incarnation for vouch in self._told.values()]
+        near = [known for known in subjects if known >= incarnation - INCARNATIONS_AHEAD]
+        return self.closed and self._is_new and len(near) > 1
+
+    def _look_for_clone(self, frame: BeatFrame | HelloFrame, _now_us: int) -> None:
+        # A frame of an earlier incarnation may come late. One of a later incarnation, or of this
+        # one with another nonce, is sent by another process with this device's name.
+        other, me = frame.sender, self._agent.replica
+        is_later = other.device == me.device and other.incarnation >= me.incarnation
+        if is_later and other.nonce != me.nonce and not self.closed:
+            self._agent.counters.note("clone_alarms")
+            self._is_due_anew = True
+
+    def _look_for_later_life(self, frame: Frame, _now_us: int) -> None:
+        """Ask again where the broker kept something of a later life: that alone is no proof."""
+        other, me = frame.sender, self._agent.replica
+        if other.device == me.device and other > me and other.nonce != me.nonce:
+            self._is_due_anew = self._is_due_anew or not self.closed
+
+    def succeed(self) -> None:
+        self._lives.add(self._agent.replica[:2])
+        self._changed = True
+
+    def take_changes(self) -> Changes | None:
+        if not self._changed:
+            return None
+        self._changed = False
+        return Changes(replica=self._agent.replica)
+
+    def report(self) -> dict[str, Any]:
+        return {"fence": self.state.value}
+
+
+def _has_passed(since_us: int | None, span_us: int, now_us: int) -> bool:
+    """Return whether a span has passed; a clock that was set back says nothing of waiting."""
+    return since_us is None or not since_us <= now_us < since_us + span_us
+
+
+def _is_ignorant(frame: VouchFrame, nonce: int) -> bool:
+    """Return whether a peer's answer tells nothing but what this process said itself."""
+    replica, told = frame.subject, frame.teller
+    is_new = not replica.incarnation or replica.nonce == nonce
+    return not frame.keeps and is_new and (not told.incarnation or told.nonce == nonce)
