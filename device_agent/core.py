@@ -158,11 +158,7 @@ class Core:
             self.intake.handle_batch(batch, now_us)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
             self._guard.failed("a batch", error)
-            self.refuse(batch)
-
-    def refuse(self, batch: Batch) -> None:
-        """Refuse a batch that cannot be taken; its source goes on behind it."""
-        self.agent.guard.run("a batch", self.intake.refuse, batch)
+            self._guard.run("a batch", self.intake.refuse, batch)
 
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say; a driver of one true clock need not tell."""

@@ -61,11 +61,12 @@ class Durable:
         if self._takes(batch, at_us):
             return
         several = batch.split() if len(batch) > 1 else []
+        refuse, guard = self.core.intake.refuse, self.core.agent.guard
         if not several:
-            self.core.refuse(batch)
+            guard.run("a batch", refuse, batch)
         for one in several:
             if not self._takes(one, at_us):
-                self.core.refuse(one)
+                guard.run("a batch", refuse, one)
 
     def _takes(self, batch: Batch, at_us: int) -> bool:
         """Recall what a batch needs, and let the core have it; False if it cannot even be read."""

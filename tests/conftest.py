@@ -21,6 +21,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 CHECKOUT = Path(__file__).parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare how long structural fuzzing goes on."""
+    words = "structurally mutated frames that are given to agent, lander and operator"
+    parser.addoption("--fuzz-frames", type=int, default=3_000, metavar="N", help=words)
+    parser.addoption("--fuzz-seed", type=int, default=0, metavar="S", help="where they begin")
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Say which tests stay in one process (pytest-xdist reads it before it orders them).
 

@@ -12,6 +12,7 @@ in, and out come the commands that retire or admit a device.
 """
 
 from collections import Counter
+from contextlib import suppress
 from typing import NamedTuple
 
 from crdts import Membership, Replica, Version
@@ -60,10 +61,11 @@ class Roster:
 
     def hear(self, topic: str, payload: bytes) -> None:
         """Take a message of the fleet."""
-        try:
-            frame, address = decode(payload), self.topics.address(topic)
-        except ValueError:  # not a frame of the fleet: the agents count it
-            return
+        with suppress(Exception):  # no message may end a command; the agents count it
+            self._take(topic, payload)
+
+    def _take(self, topic: str, payload: bytes) -> None:
+        frame, address = decode(payload), self.topics.address(topic)
         kind = FRAME_KINDS[frame.kind]
         known = Known(membership=self.membership, waited=True)
         if not kind.subscribers & Subscriber.OPERATOR or (kind.topic, frame.about) != address:

@@ -84,7 +84,7 @@ class Intake(Part):
         found = (agent, self._routes, progress, self.identities, panes)
         self._recall = PaneRecall(agent, self._routes, panes)
         self._by_column = ByColumn(*found)
-        self._one_by_one = OneByOne(*found, variables)
+        self._one_by_one = OneByOne(*found, variables, self._recall)
         self.column_least = COLUMN_LEAST
         self._pending = PendingBatch()
         self._changes = Changes()
@@ -235,10 +235,8 @@ class Intake(Part):
             if not builder.values:
                 continue
             pane = self._panes.own(*where)
-            if builder.prechecked:
-                self._panes.fold_in(pane, builder.partial(), pending.now_us)
-            else:
-                self._panes.put(pane, builder.joined, pending.now_us)
+            partial = builder.partial() if builder.prechecked else builder.joined
+            self._panes.fold_in(pane, partial, pending.now_us, joined=not builder.prechecked)
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings

@@ -16,6 +16,7 @@ from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
+from device_agent.intake.recall import PaneRecall
 from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
 from device_agent.variables.variables import Variables
@@ -34,6 +35,7 @@ class OneByOne:
         progress: how far the readings have come.
         identities: which readings are known.
         panes, variables: what readings are checked against; they are not changed here.
+        recall: which entries the store was asked for.
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class OneByOne:
         identities: Identities,
         panes: Panes,
         variables: Variables,
+        recall: PaneRecall,
     ) -> None:
+        self._recall = recall
         self._plan, self._device = agent.plan, agent.replica.device
         self._routes, self._progress, self._identities = routes, progress, identities
         self._panes, self._variables, self._text_of = panes, variables, identities.text_of
@@ -180,7 +184,7 @@ class OneByOne:
         if builder is None:
             pane = self._panes.own(*where)
             held = self._panes.partial(pane)
-            if held is None and not self._panes.is_known(pane, span_us):
+            if held is None and not self._recall.is_known(pane, span_us):
                 raise ValueError(f"key of {window.name!r}: {key!r} is not what it gave before")
             builder = PaneBuilder(window, held, infallible=infallible)
             pending.builders[where] = builder

@@ -7,7 +7,7 @@ reading is taken in, and again there: a function that changes its mind in betwee
 refused, for the entry that it then names was not looked up.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -40,6 +40,7 @@ class PaneRecall:
     def __init__(self, agent: Agent, routes: Mapping[str, Route], panes: Panes) -> None:
         self._functions, self._device = agent.plan.functions, agent.replica.device
         self._routes, self._panes = routes, panes
+        self._asked: Collection[PaneId] = ()
 
     def wanted(self, readings: Iterable[OldReading]) -> list[PaneId]:
         """Return the entries that readings change, and that may be in the store alone."""
@@ -50,8 +51,12 @@ class PaneRecall:
                 if start_us + target.span_us <= self._panes.evicted_us:
                     for key in self._keys(target, reading):
                         wanted[self._panes.own(target.stream, key, start_us)] = None
-        self._panes.recalled = wanted.keys()
+        self._asked = wanted.keys()
         return [pane for pane in wanted if pane not in self._panes.entries]
+
+    def is_known(self, pane: PaneId, span_us: int) -> bool:
+        """Return whether an entry that is not in memory is surely not in the store either."""
+        return pane.pane_us + span_us > self._panes.evicted_us or pane in self._asked
 
     def _keys(self, target: WindowTarget, reading: OldReading) -> Iterator[str]:
         """Yield the key of a reading; nothing where the reading will be refused."""

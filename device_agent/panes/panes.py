@@ -66,7 +66,6 @@ class Panes:
         answered: entries of which only a sink's answer is new, which is worth no commit of its own
             where readings wait for one, too: after a crash they are sent again, and count once.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
-        recalled: entries that the store was asked for before the batch that is taken in.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -77,7 +76,6 @@ class Panes:
         self.bits = 0
         self.seq = 0
         self.evicted_us = NEVER_US
-        self.recalled: Collection[PaneId] = ()
         self.high_us = NEVER_US
         self._changes = Changes()
         self.answered: dict[PaneId, PaneRow] = {}
@@ -99,10 +97,6 @@ class Panes:
         rest = (stream, "", replica.incarnation, replica.nonce)
         return list(map(_pane_id, zip(starts_us, *map(repeat, rest))))  # noqa: B905 - repeat ends not
 
-    def is_known(self, pane: PaneId, span_us: int) -> bool:
-        """Return whether it is known that an entry which is not here is not in the store either."""
-        return pane.pane_us + span_us > self.evicted_us or pane in self.recalled
-
     def partial(self, pane: PaneId) -> Partial | None:
         """Return what an entry holds; None where it is not begun."""
         entry = self.entries.get(pane)
@@ -113,16 +107,18 @@ class Panes:
         entries = self.entries
         return [entries[pane].partial for pane in panes if pane in entries]
 
-    def fold_in(self, pane: PaneId, partial: Partial, now_us: int) -> None:
-        """Fold new readings, as one partial, into this replica's entry."""
-        entry = self.entries.get(pane)
-        if entry is not None:
-            partial = self._windows[pane.stream].fold.combine(entry.partial, partial)
-        self.put(pane, partial, now_us)
+    def fold_in(self, pane: PaneId, partial: Partial, now_us: int, *, joined: bool = False) -> None:
+        """Fold new readings, as one partial, into this replica's entry.
 
-    def put(self, pane: PaneId, partial: Partial, now_us: int) -> None:
-        """Let this replica's entry hold a partial, whatever it held."""
+        Args:
+            pane: the entry.
+            partial: of the new readings; `joined` with what the entry holds: of all its readings.
+            now_us: the time.
+            joined: see `partial`.
+        """
         entry = self.entries.get(pane)
+        if entry is not None and not joined:
+            partial = self._windows[pane.stream].fold.combine(entry.partial, partial)
         self.seq += 1
         if entry is None:
             end_us = pane.pane_us + self._windows[pane.stream].span_us

@@ -35,6 +35,10 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("sources, and how records become readings")
     for option in _options():
+        if option.is_flag:
+            words = f"--{option.name}"
+            group.add_argument(words, action="store_const", const=True, help=option.help)
+            continue
         group.add_argument(
             f"--{option.name}",
             action="append" if option.repeats else "store",

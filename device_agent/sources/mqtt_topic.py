@@ -8,6 +8,8 @@ comes while the agent is away. So no message is lost, but the broker sends a mes
 stored and not yet acknowledged when the agent was killed. A reading with a time of its own is then
 a repeat, and dropped. A reading that the agent stamps counts twice, for nothing tells it from a new
 one: publish a time where that matters.
+
+A message that the broker retained is no reading, unless `--retained` asks for it; see `retained`.
 """
 
 import hashlib
@@ -20,7 +22,8 @@ from typing import Any
 from device_agent.intake.batch import Batch
 from device_agent.sources.jsonl_file import NOT_JSON
 from device_agent.sources.mapping import MAPPING_OPTIONS, FieldMapping, Record, mapping_of
-from device_agent.sources.source import SourceContext, SourceKind
+from device_agent.sources.retained import SeenContents
+from device_agent.sources.source import Option, SourceContext, SourceKind
 from lasp_edge.link import BrokerUrl, Event, Link, Message
 
 MOST_UNACKNOWLEDGED = 16
@@ -31,6 +34,15 @@ KEEP_SESSION_S = 7 * 86_400
 """Seconds for which the broker keeps messages for an agent that is away: as long as readings are
 accepted by default (`Settings.retain_us`)."""
 NO_RECORD = "neither a JSON object nor a number"
+RETAINED = "retained by the broker (--retained takes it once)"
+REPEATED = "retained by the broker, and taken before"
+_RETAINED_OPTION = Option[bool](
+    "retained",
+    default=False,
+    parse=bool,
+    help="what the broker retained is a reading, too: each content of a topic once",
+    is_flag=True,
+)
 _LOOK_AGAIN_US = 100_000
 """Microseconds between two looks for messages, where nothing wakes the agent."""
 
@@ -46,6 +58,7 @@ class MqttTopic:
         device: the device's id; the broker knows the session by it and the topic.
         jitter: for the link.
         wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
+        retained: a message that the broker retained is a reading, once.
     """
 
     replayable = False
@@ -60,8 +73,10 @@ class MqttTopic:
         device: str,
         jitter: random.Random,
         wake: Callable[[], None] | None = None,
+        retained: bool = False,
     ) -> None:
         self.name = name
+        self._seen = SeenContents() if retained else None
         self._mapping = mapping
         self._wakes = wake is not None
         mark = hashlib.sha256(f"{device}\0{topic}".encode()).hexdigest()[:16]
@@ -78,8 +93,10 @@ class MqttTopic:
         self._unacknowledged: deque[tuple[int, Message]] = deque()
         self._taken = 0
 
-    def open(self, cursor: str | None) -> None:  # noqa: ARG002
-        """Connect; where to resume is the broker's knowledge, not the cursor's."""
+    def open(self, cursor: str | None) -> None:
+        """Connect; where to resume is the broker's knowledge, and not the cursor's."""
+        if self._seen is not None and cursor is not None:
+            self._seen = SeenContents(cursor.partition(" ")[2])
         self.link.start()
 
     @property
@@ -101,6 +118,8 @@ class MqttTopic:
             return None
         batch = self._mapping.batch(self.name, records)
         batch.cursor = str(self._taken)
+        if self._seen is not None:
+            batch.cursor += f" {self._seen.text()}"
         return batch
 
     @property
@@ -115,7 +134,7 @@ class MqttTopic:
         return None if self._wakes else now_us + _LOOK_AGAIN_US
 
     def acknowledge(self, cursor: str | None) -> None:
-        durable = 0 if cursor is None else int(cursor)
+        durable = 0 if cursor is None else int(cursor.partition(" ")[0])
         while self._unacknowledged and self._unacknowledged[0][0] <= durable:
             self.link.acknowledge(self._unacknowledged.popleft()[1])
 
@@ -123,6 +142,11 @@ class MqttTopic:
         self.link.stop()
 
     def _record(self, message: Message) -> Record | str:
+        if self._seen is None and message.retain:
+            return RETAINED
+        topic, payload, retained = message.topic, message.payload, message.retain
+        if self._seen is not None and not self._seen.is_news(topic, payload, retained=retained):
+            return REPEATED
         try:
             value: Any = json.loads(message.payload)
         except (ValueError, RecursionError):
@@ -146,7 +170,8 @@ def _make(spec: str, place: str, context: SourceContext) -> MqttTopic:
         device=context.device,
         jitter=context.jitter,
         wake=context.wake,
+        retained=context.get(_RETAINED_OPTION),
     )
 
 
-KIND = SourceKind("mqtt", "TOPIC", _make, MAPPING_OPTIONS)
+KIND = SourceKind("mqtt", "TOPIC", _make, (*MAPPING_OPTIONS, _RETAINED_OPTION))

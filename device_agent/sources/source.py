@@ -70,6 +70,7 @@ class Option(NamedTuple, Generic[Value]):
             raises ValueError for a text that is not a value.
         help, metavar, choices: for the command's help.
         repeats: it may be given several times.
+        is_flag: it stands alone; `parse` is given True.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Option(NamedTuple, Generic[Value]):
     metavar: str | None = None
     choices: Sequence[str] | None = None
     repeats: bool = False
+    is_flag: bool = False
 
 
 class SourceContext(NamedTuple):

@@ -52,7 +52,7 @@ def is_damage(error: BaseException, path: Path, *, opening: bool = False) -> boo
     if isinstance(error, DamagedStoreError):
         return True
     if not isinstance(error, sqlite3.Error):
-        # What SQLite gave back was never written: text that is none, numbers out of range.
+        # What SQLite gave back was never written: bytes that are no text, numbers out of range.
         return opening and isinstance(error, ValueError | TypeError | MemoryError)
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:  # Python's own errors; of those, the one of bytes that are no text

@@ -161,14 +161,6 @@ class Store:
         """Yield the rows of a query for all columns of a table, verified, without their seals."""
         return all_unsealed(self._db.execute(query, arguments))
 
-    def _put(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write rows, each in place of the one with its key."""
-        written = all_sealed(rows)
-        if written:
-            marks = ", ".join("?" * len(written[0]))
-            statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - ours
-            self._db.executemany(statement, written)
-
     @_finding_damage
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
@@ -177,39 +169,43 @@ class Store:
 
     def _write(self, changes: Changes) -> None:
         if changes.replica:
-            self._put("replica", [tuple(changes.replica)])
-        self._put("fact", changes.facts.rows())
-        self._put("member", changes.facts.member_rows())
-        self._put("counter", changes.counters.items())
-        self._put(
+            _put(self._db, "replica", [tuple(changes.replica)])
+        _put(self._db, "fact", changes.facts.rows())
+        _put(self._db, "member", changes.facts.member_rows())
+        _put(self._db, "counter", changes.counters.items())
+        _put(
+            self._db,
             "source",
             [
                 (name, row.cursor, row.high_us, int(row.stamped), int(row.done))
                 for name, row in changes.sources.items()
             ],
         )
-        self._put("identity", [(*block, packed) for block, packed in changes.identities.items()])
+        _put(
+            self._db, "identity", [(*block, packed) for block, packed in changes.identities.items()]
+        )
         self._panes.write(changes)
         self._write_variables(changes)
         self._write_readings(changes)
-        self._put("waiting", changes.waiting)
+        _put(self._db, "waiting", changes.waiting)
         if changes.placed:
             self._db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
 
     def _write_variables(self, changes: Changes) -> None:
-        self._put("meaning", [(number, *known) for number, known in changes.meanings.items()])
+        _put(self._db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
         self._db.executemany(
             "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
         )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
-        self._put("variable", [*wholes, *deltas])
+        _put(self._db, "variable", [*wholes, *deltas])
 
     def _write_readings(self, changes: Changes) -> None:
         if not changes.readings:
             return
         (last,) = self._db.execute("SELECT coalesce(max(n), 0) FROM reading").fetchone()
-        self._put(
+        _put(
+            self._db,
             "reading",
             [
                 (n, *row._replace(value=json.dumps(row.value, default=str)))
@@ -284,7 +280,7 @@ class Store:
             if known_us:
                 db.execute(f"DELETE FROM pane WHERE {panes}", floors)  # noqa: S608 - ours
                 db.execute(f"DELETE FROM identity WHERE {blocks}", block)  # noqa: S608 - ours
-                self._put("fact", Facts(pruned_us=pruned_us).rows())
+                _put(self._db, "fact", Facts(pruned_us=pruned_us).rows())
         return pruned_us
 
     def check(self) -> None:
@@ -342,6 +338,15 @@ def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
         " coalesce(sum(length(batch)), 0) FROM waiting"
     ).fetchone()
     return WaitingTotals(*found)
+
+
+def _put(db: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write rows with their seals, each in place of the one with its key."""
+    written = all_sealed(rows)
+    if written:
+        marks = ", ".join("?" * len(written[0]))
+        statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - ours
+        db.executemany(statement, written)
 
 
 def existing_store(directory: Path) -> Store:

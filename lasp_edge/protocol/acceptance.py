@@ -166,10 +166,14 @@ class Acceptance:
         """Return what comes of these messages, in their order."""
         accepted = Accepted()
         for record in records:
+            kept = len(accepted.rows)
             try:
                 self._take(record, accepted)
             except (FrameError, RecordRefusedError, PartialsRefusedError) as error:
                 accepted.refuse(record, str(error))
+            except Exception as error:  # noqa: BLE001 - no message may end a lander
+                del accepted.rows[kept:]
+                accepted.refuse(record, f"broken: {type(error).__name__}")
         return accepted
 
     def _take(self, record: Record, accepted: Accepted) -> None:

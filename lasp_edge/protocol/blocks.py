@@ -84,7 +84,7 @@ def unpacked(plain: Any) -> PaneEntries:
     indices = _restored(panes, -TIME_LIMIT_US // span_us, TIME_LIMIT_US // span_us)
     numbers = _restored(seqs, 0, SEQS)
     keys = _keys(packed_keys, len(indices))
-    if not (indices and columns) or {len(numbers), len(keys), *map(len, columns)} != {len(indices)}:
+    if not indices or {len(numbers), len(keys), *map(len, columns)} != {len(indices)}:
         raise FrameError("columns of unequal length")
     panes_us = tuple([index * span_us for index in indices])
     return PaneEntries(stream, span_us, incarnation, nonce, columns, keys, panes_us, numbers)

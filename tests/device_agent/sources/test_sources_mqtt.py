@@ -38,7 +38,7 @@ def opened(broker):
     """Return a function that opens the source as a process would; all are closed at the end."""
     sources = []
 
-    def start(topic, *, wake=None, **options):
+    def start(topic, *, wake=None, cursor=None, **options):
         context = SourceContext(
             ["temperature", "humidity"],
             "d",
@@ -49,7 +49,7 @@ def opened(broker):
         )
         source = source_from_spec(f"mqtt:{topic}", context)
         sources.append(source)
-        source.open(None)
+        source.open(cursor)
         until_true(lambda: source.link.connected)
         return source
 
@@ -67,16 +67,16 @@ def polled(source, count):
         batch = source.poll(0)
         if batch is not None:
             batches.append(batch)
-            taken = int(batch.cursor)
+            taken = int(batch.cursor.partition(" ")[0])
         return taken >= count
 
     until_true(enough)
     return batches
 
 
-def send(link, topic, *payloads):
+def send(link, topic, *payloads, retain=False):
     for payload in payloads:
-        until_true(lambda payload=payload: link.publish(topic, payload))
+        until_true(lambda payload=payload: link.publish(topic, payload, retain=retain))
     until_true(lambda: link.in_flight == 0)
 
 
@@ -157,3 +157,35 @@ def test_the_agent_is_woken_or_looks_again_soon(opened, sender):
     send(sender, "s", b'{"temperature": 1}')
     until_true(lambda: len(woken) > polled_before)
     assert opened("t").due_us(5) == 100_005
+
+
+def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender):
+    send(sender, "home/temperature", b"21.5", retain=True)
+    for _ in range(2):
+        source = opened("home/#")
+        batches = polled(source, 1)
+        assert readings(batches) == []
+        assert refused(batches) == {"retained by the broker (--retained takes it once)": 1}
+        source.acknowledge(batches[-1].cursor)
+        source.close()
+    source = opened("home/#")
+    polled(source, 1)
+    send(sender, "home/temperature", b"22", retain=True)  # now it is news
+    assert [value for _, _, value in readings(polled(source, 2))] == [22]
+
+
+@pytest.mark.parametrize("program", ["mosquitto"], indirect=True)  # the other keeps no session
+def test_what_the_broker_retained_counts_once_by_its_content_where_it_is_asked_for(opened, sender):
+    send(sender, "home/temperature", b"21.5", retain=True)
+    first = opened("home/#", retained=True)
+    batches = polled(first, 1)
+    first.acknowledge(batches[-1].cursor)
+    first.close()
+    again = opened("home/#", retained=True, cursor=batches[-1].cursor)
+    batches += polled(again, 1)  # the same once more
+    again.acknowledge(batches[-1].cursor)
+    again.close()
+    send(sender, "home/temperature", b"22", retain=True)
+    last = opened("home/#", retained=True, cursor=batches[-1].cursor)
+    batches += polled(last, 2)  # kept for the session, and retained for all
+    assert [value for _, _, value in readings(batches)] == [21.5, 22]

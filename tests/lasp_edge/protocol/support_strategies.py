@@ -73,7 +73,10 @@ def variable_frames(draw):
     def column(values):
         return tuple(draw(st.lists(values, min_size=length, max_size=length)))
 
-    columns = [column(draw(st.sampled_from([parts, binaries]))) for _ in range(draw(seqs) % 5)]
+    columns = [
+        column(draw(st.sampled_from([parts, binaries])))
+        for _ in range(max(draw(seqs) % 5, bool(keys)))
+    ]
     if stream == 0:
         columns = [column(binaries)]
     changed = column(st.integers(0, number))
