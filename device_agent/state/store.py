@@ -97,6 +97,7 @@ class Store:
         self._lock: TextIO | None = None
         if read_only:
             self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
+            self._panes = PaneTable(self._db)
             return
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(directory / LOCK_NAME)
@@ -115,6 +116,7 @@ class Store:
             self.quarantined = put_aside(self.path)
             self.news = f"damaged, kept as {self.quarantined.name}: {error}"
             self._db, torn = opened(self.path)
+        self._panes = PaneTable(self._db)
         if torn:
             self.news = "its last commit was torn, as by a power cut"
 
@@ -154,10 +156,6 @@ class Store:
             (LAST_BLOCKS,),
         ).fetchall()
         return restored
-
-    @property
-    def _panes(self) -> PaneTable:
-        return PaneTable(self._db)
 
     def _rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query for all columns of a table, verified, without their seals."""
