@@ -113,6 +113,8 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
         for name, settled in status["last_settled"].items()
     ]
+    left_aside = status["frames_left_aside"].items()
+    lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
     lines += [

@@ -78,7 +78,10 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce):
             self._send_all_again()
+        was_slow = sink.flights.latency_us
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
+        if was_slow and not self._sender.is_slow:
+            self._sender.hasten(now_us)
         for seqs in frame.taken:
             self._taken(sink, seqs)
         for reason, seqs in frame.not_taken:
@@ -106,7 +109,7 @@ class PaneDelivery(Part):
         here = self.memory.named(seqs)
         for pane in here:
             due_us = self._sender.refused_due_us(pane, now_us)
-            self.memory.refused(pane, sink.bit, reason, due_us)
+            self.memory.refused(pane, sink.bit, reason, now_us, due_us)
         self._tell_store(StoreWide(sink.bit, reason, seqs), len(here))
         self.cache.landed(0)
 

@@ -11,6 +11,7 @@ from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
 from device_agent.fleet.peers import Peers
 from device_agent.variables.published_fold import PublishedFold
+from device_agent.variables.sharing import Sharing
 from device_agent.variables.states import OwnState, SharedState
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol import inputs
@@ -147,11 +148,11 @@ def a_former_life_keeps_its_entry() -> Iterator[None]:
 def a_shared_state_is_replaced_not_joined() -> Iterator[None]:
     """A peer's contribution comes, and what was known of the others is gone."""
 
-    def join_fleet(self: SharedState, state: Any) -> None:
-        self.fleet = state | self.own
+    def hear(self: SharedState, state: Any) -> None:
+        self.whole = state | self.whole.restricted(self._agent.replica.device)
         self._digest = None
 
-    with replaced(SharedState, "_join_fleet", join_fleet):
+    with replaced(SharedState, "hear", hear):
         yield
 
 
@@ -160,7 +161,7 @@ def a_contribution_is_not_stored() -> Iterator[None]:
     """An agent restarts, and what it had counted is missing in the fleet's total."""
 
     def store(self: OwnState, delta: Any) -> None:
-        self.own |= delta
+        self.whole |= delta
 
     with replaced(OwnState, "store", store):
         yield
@@ -169,15 +170,16 @@ def a_contribution_is_not_stored() -> Iterator[None]:
 @planted
 def a_contribution_is_counted_at_each_start() -> Iterator[None]:
     """An agent restarts, and adds its former total once more under its new name."""
-    right = SharedState.succeed
+    right = Sharing.connected
 
-    def succeed(self: SharedState) -> None:
-        total = self.own.value
-        if total:
-            self.store(self.own.increment(self._agent.replica, total))  # type: ignore[attr-defined]
-        right(self)
+    def connected(self: Sharing, now_us: int) -> None:
+        for state in self._states.values():
+            own: Any = state.whole.restricted(self._agent.replica.device)
+            if own.value:
+                state.store(own.increment(self._agent.replica, own.value))
+        right(self, now_us)
 
-    with replaced(SharedState, "succeed", succeed):
+    with replaced(Sharing, "connected", connected):
         yield
 
 
