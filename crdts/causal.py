@@ -23,22 +23,34 @@ Set", INRIA RR-8083, 2012 (no tombstones).
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
-from typing import Any, Self
+from hashlib import sha256
+from itertools import groupby
+from typing import Any, Final, Self, TypeVar
 
 from crdts.causal_context import (
-    MAX_CLOUD,
     SEQ_BITS,
     SEQ_MASK,
     CausalContext,
     dots_from_plain,
     dots_to_plain,
     in_order,
+    pack,
     unpack,
 )
-from crdts.lattice import Lattice
-from crdts.plain import need_int, need_tuple, outranks
+from crdts.lattice import MOST_SUMS, Lattice
+from crdts.plain import encoded, need_column, need_int, need_tuple, outranks
+from crdts.replica import by_device, from_devices
 
 Payloads = dict[int, Any]
+CausalState = TypeVar("CausalState", bound="Causal")
+
+MOST_DOTS: Final = 1 << 15
+"""Dots beyond a gap that a piece of a state lists, at most: some 2 MB while it is joined."""
+DOT_BYTES: Final = 8
+"""Bytes of a dot beside its payload, or of a run of removed ones, at most, where they follow on
+each other in an encoded piece."""
+MOST_SHIFT: Final = 12
+"""A digest's blocks hold at most 2**12 dots: a peer that lists many asks for little work."""
 
 
 class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
@@ -110,27 +122,70 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         )
 
     def __sub__(self, other: Self) -> Self:
-        delta = self._news_to(other.context, other.dots.keys())
+        delta = _news_to(self, other.context, other.dots.keys())
         for dot in self.dots.keys() & other.dots.keys():
             if outranks(self.dots[dot], other.dots[dot]):
                 delta |= self.written(dot, self.dots[dot])
         return delta
 
-    def _news_to(self, context: CausalContext, live: Collection[int]) -> Self:
-        """Return the delta for a state with this context and these live dots."""
-        dots = {dot: payload for dot, payload in self.dots.items() if dot not in context}
-        removed = {dot for dot in self.context.beyond(context) if dot not in self.dots}
-        removed.update(dot for dot in live if dot not in self.dots and dot in self.context)
-        return self.part(dots, CausalContext.of(dots.keys() | removed))
+    def restricted(self, device: str) -> Self:
+        context = self.context.restricted(device)
+        dots = {dot: self.dots[dot] for dot in context.among(self.dots.keys())}
+        return self.part(dots, context)
+
+    def pieces(self, most_bytes: int) -> Iterator[Self]:
+        """Yield pieces by ranges of dots: what was removed is named by its ends."""
+        dots: Payloads = {}
+        context, size = CausalContext(), 0
+        for first, last in _runs(self):
+            live = first in self.dots
+            needed = DOT_BYTES + (len(encoded(self.dots[first])) if live else 0)
+            full = size + needed > most_bytes or len(context.cloud) >= MOST_DOTS
+            if size and full:
+                yield self.part(dots, context)
+                dots, context, size = {}, CausalContext(), 0
+            if live:
+                dots[first] = self.dots[first]
+            context |= CausalContext.between(first, last)
+            size += needed
+        if size:
+            yield self.part(dots, context)
 
     def digest(self) -> tuple[Any, ...]:
-        """Return the context and the live dots, without payloads."""
-        return self.context.to_plain(), len(self.dots), dots_to_plain(self.dots)
+        """Return the context, and for each block of dots a sum over its live ones.
+
+        A block is as small as it can be with `MOST_SUMS` of them: of few live dots, a dot.
+        """
+        shift = 0
+        while shift < MOST_SHIFT and len({dot >> shift for dot in self.dots}) > MOST_SUMS:
+            shift += 1
+        sums = _sums(self.dots, shift)
+        rows: dict[Any, tuple[list[int], list[int]]] = {}
+        for block in in_order([at << shift for at in sums]):
+            dot = unpack(block)
+            numbers, totals = rows.setdefault(dot.replica, ([], []))
+            numbers.append(dot.seq >> shift)
+            totals.append(sums[block >> shift])
+        columns = {replica: (tuple(ns), tuple(ts)) for replica, (ns, ts) in rows.items()}
+        return self.context.to_plain(), shift, by_device(columns)
 
     def delta_against(self, digest: Any) -> Self:
-        context, count, live = need_tuple(digest, "a digest", 3)
-        dots = dots_from_plain(live, need_int(count, "a number of live dots", below=MAX_CLOUD))
-        return self._news_to(CausalContext.from_plain(context), dots)
+        plain, shift, columns = need_tuple(digest, "a digest", 3)
+        context = CausalContext.from_plain(plain)
+        need_int(shift, "a shift", below=MOST_SHIFT + 1)
+        theirs = {}
+        for replica, (numbers, sums) in from_devices(columns, "a digest", width=2).items():
+            need_column(sums, "the sums of a digest", len(need_column(numbers, "the blocks")))
+            for number, total in zip(numbers, sums, strict=True):
+                theirs[pack(replica, need_int(number, "a block") << shift) >> shift] = total
+        known = context.among(self.dots.keys())
+        ours = _sums({dot: self.dots[dot] for dot in known}, shift)
+        differing = {at for at in ours.keys() | theirs.keys() if ours.get(at) != theirs.get(at)}
+        delta = _news_to(self, context, ())
+        dots = _block_dots(self, differing, shift)
+        live = {dot: self.dots[dot] for dot in dots if dot in self.dots}
+        delta |= self.part(live, CausalContext.of(dots))
+        return delta
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -176,3 +231,56 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
             raise ValueError("a causal state needs its live dots in its context, got others")
         filled = map(self.need_payload, payloads)
         self.join_dots(self.part(dict(zip(dots, filled, strict=True)), known))
+
+
+def _sums(dots: Payloads, shift: int) -> dict[int, int]:
+    """Return block -> sum of the hashes of its dots with their payloads, modulo 2**63."""
+    sums: dict[int, int] = {}
+    for dot, payload in dots.items():
+        text = encoded((dot & SEQ_MASK, payload))
+        hashed = int.from_bytes(sha256(text).digest()[:8]) >> 1
+        sums[dot >> shift] = (sums.get(dot >> shift, 0) + hashed) & (2**63 - 1)
+    return sums
+
+
+def _runs(state: Causal) -> Iterator[tuple[int, int]]:
+    """Yield (first, last) of runs of removed dots, and each live dot alone, in order."""
+    covered = (dot for dot in state.dots if dot not in state.context.cloud)
+    live = {at: list(dots) for at, dots in groupby(in_order(covered), lambda d: d >> SEQ_BITS)}
+    for first in in_order((index << SEQ_BITS) + 1 for index in state.context.vector):
+        index = first >> SEQ_BITS
+        end = (index << SEQ_BITS) + state.context.vector[index] + 1
+        at = first
+        for dot in (*live.get(index, ()), end):
+            while at < dot:
+                # What begins a vector is held as one number, whatever its length.
+                last = dot - 1 if at == first else min(dot, at + MOST_DOTS) - 1
+                yield at, last
+                at = last + 1
+            if dot < end:
+                yield dot, dot
+            at = dot + 1
+    for dot in in_order(state.context.cloud):
+        yield dot, dot
+
+
+def _block_dots(state: Causal, blocks: Collection[int], shift: int) -> list[int]:
+    """Return the dots of some blocks that a state has heard of."""
+    dots: list[int] = []
+    for block in sorted(blocks):
+        least = block << shift
+        index = least >> SEQ_BITS
+        end = min(
+            least + (1 << shift), (index << SEQ_BITS) + state.context.vector.get(index, 0) + 1
+        )
+        dots += range(max(least, (index << SEQ_BITS) + 1), end)
+    dots += [dot for dot in state.context.cloud if dot >> shift in blocks]
+    return dots
+
+
+def _news_to(state: CausalState, context: CausalContext, live: Collection[int]) -> CausalState:
+    """Return the delta for a state with this context and these live dots."""
+    dots = {dot: payload for dot, payload in state.dots.items() if dot not in context}
+    removed = {dot for dot in state.context.beyond(context) if dot not in state.dots}
+    removed.update(dot for dot in state.context.among(live) if dot not in state.dots)
+    return state.part(dots, CausalContext.of(dots.keys() | removed))

@@ -95,6 +95,19 @@ class CausalContext:
         """Return an equal context that shares nothing with this one."""
         return type(self)(self.vector.copy(), self.cloud.copy())
 
+    def restricted(self, device: str) -> Self:
+        """Return the dots of one device's replicas."""
+        mine = {at for at, replica in enumerate(_replicas) if replica.device == device}
+        vector = {index: n for index, n in self.vector.items() if index in mine}
+        return type(self)(vector, {dot for dot in self.cloud if dot >> SEQ_BITS in mine})
+
+    @classmethod
+    def between(cls, first: int, last: int) -> Self:
+        """Return the context of the dots from `first` to `last`, which are of one replica."""
+        if first & SEQ_MASK == 1:
+            return cls({first >> SEQ_BITS: last & SEQ_MASK}, set())
+        return cls({}, set(range(first, last + 1)))
+
     def __contains__(self, dot: int) -> bool:
         return dot & SEQ_MASK <= self.vector.get(dot >> SEQ_BITS, 0) or dot in self.cloud
 

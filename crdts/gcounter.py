@@ -50,6 +50,9 @@ class GCounter(ChainMap[Replica, int]):
         need_int(by, "an increment", below=INTEGERS - total)
         return type(self)({replica: total + by} if by else {})
 
+    def restricted(self, device: str) -> Self:
+        return type(self)({at: n for at, n in self.entries.items() if at.device == device})
+
     def to_plain(self) -> dict[str, tuple[int, ...]]:
         return by_device({replica: (total,) for replica, total in self.entries.items()})
 

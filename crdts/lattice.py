@@ -12,7 +12,10 @@ like. They agree as soon as each has heard everything, if their states form a *j
   they join to the state, and none can be left out.
 - `b | (a - b) == a | b`, and nothing in `a - b` is known to `b`: the **delta** `a - b` is the least
   message that brings `b` up to date.
-- `b.digest()` tells in few bytes what `b` knows: `b | a.delta_against(b.digest()) == a | b`.
+- `b.digest()` tells in bounded bytes what `b` knows: `b | a.delta_against(b.digest()) == a | b`.
+- `a.pieces(n)` are states of some `n` bytes that join to `a`, so that any state fits into messages.
+- `a.restricted(device)` is what only writes of `device` can have brought into `a`; restriction and
+  join commute.
 
 A type defines `|=`, `irreducibles`, `==` (which a dataclass has, and which is exact because states
 are kept canonical) and its plain form. The rest is derived here, and is the oracle for every type
@@ -41,13 +44,14 @@ Synchronization of State-based CRDTs", ICDE 2019, section III (irreducibles, min
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from operator import or_
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from crdts.plain import encoded, need_column
+from crdts.plain import INTEGERS, encoded, need_column, need_int, need_tuple
+
+MOST_SUMS: Final = 256
+"""Numbers in a digest, at most: of 10,000 irreducibles 40 share one, and are sent together."""
 
 
 class Lattice(ABC):
@@ -112,12 +116,45 @@ class Lattice(ABC):
 
     def __sub__(self, other: Self) -> Self:
         """Return the least state that brings `other` up to `self | other`."""
-        missing = (part for part in self.irreducibles() if not part <= other)
-        return reduce(or_, missing, self.bottom())
+        return self._joined(part for part in self.irreducibles() if not part <= other)
+
+    def _joined(self, parts: Iterable[Self]) -> Self:
+        joined = self.bottom()
+        for part in parts:
+            joined |= part
+        return joined
+
+    def restricted(self, device: str) -> Self:  # noqa: ARG002 - nobody's name is in most states
+        """Return the join of the irreducibles that only a write of `device` can have made.
+
+        Where a state does not say who wrote it, that is bottom.
+        """
+        return self.bottom()
+
+    def pieces(self, most_bytes: int) -> Iterator[Self]:
+        """Yield states that join to this one, of about `most_bytes` encoded bytes at most.
+
+        An irreducible is never cut, so a piece that is one may be larger.
+        """
+        piece, size = self.bottom(), 0
+        for part in self.irreducibles():
+            needed = len(encoded(part))
+            if size and size + needed > most_bytes:
+                yield piece
+                piece, size = self.bottom(), 0
+            piece |= part
+            size += needed
+        if size:
+            yield piece
 
     def digest(self) -> tuple[Any, ...]:
-        """Return plain data that tells a peer what is known here: 9 B an irreducible."""
-        return tuple(sorted(part.fingerprint() for part in self.irreducibles()))
+        """Return plain data that tells a peer what is known here: 9 B an irreducible.
+
+        Of more than `MOST_SUMS` irreducibles it is the sums of as many groups of them: a peer that
+        lacks one is sent its group. So it takes 2.3 kB at most.
+        """
+        prints = sorted(part.fingerprint() for part in self.irreducibles())
+        return (0, tuple(prints)) if len(prints) <= MOST_SUMS else (MOST_SUMS, _sums(prints))
 
     def delta_against(self, digest: Any) -> Self:
         """Return a delta that brings the state that gave `digest` up to this one.
@@ -125,10 +162,25 @@ class Lattice(ABC):
         Raises:
             ValueError: `digest` came from a peer and is not the digest of such a state.
         """
-        known = set(need_column(digest, "a digest"))
-        missing = (part for part in self.irreducibles() if part.fingerprint() not in known)
-        return reduce(or_, missing, self.bottom())
+        groups, column = need_tuple(digest, "a digest", 2)
+        parts = [(part.fingerprint(), part) for part in self.irreducibles()]
+        if groups == 0:
+            known = set(need_column(column, "a digest"))
+            return self._joined(part for at, part in parts if at not in known)
+        theirs = need_column(column, "a digest", need_int(groups, "groups", below=MOST_SUMS + 1))
+        ours = _sums([at for at, _ in parts])
+        if len(theirs) != len(ours):
+            raise ValueError(f"a digest needs {MOST_SUMS} sums, got {len(theirs)}")
+        return self._joined(part for at, part in parts if ours[at % groups] != theirs[at % groups])
 
     def fingerprint(self) -> int:
         """Return 63 bits that tell this state from any other."""
         return int.from_bytes(sha256(encoded(self)).digest()[:8]) >> 1
+
+
+def _sums(prints: Iterable[int]) -> tuple[int, ...]:
+    """Return the sums of the fingerprints of each group, modulo 2**63."""
+    sums = [0] * MOST_SUMS
+    for each in prints:
+        sums[each % MOST_SUMS] += each
+    return tuple([total % INTEGERS for total in sums])

@@ -72,8 +72,28 @@ class Product(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     def irreducibles(self) -> Iterator[Self]:
         for at, part in enumerate(self.parts):
             for least in part.irreducibles():
-                beside = self.bottom().parts
-                yield self.of((*beside[:at], least, *beside[at + 1 :]))
+                yield self._alone(at, least)
+
+    def _alone(self, at: int, part: Lattice) -> Self:
+        """Return the product that has one part and is bottom beside it."""
+        beside = self.bottom().parts
+        return self.of((*beside[:at], part, *beside[at + 1 :]))
+
+    def restricted(self, device: str) -> Self:
+        return self.of(tuple(part.restricted(device) for part in self.parts))
+
+    def pieces(self, most_bytes: int) -> Iterator[Self]:
+        for at, part in enumerate(self.parts):
+            for piece in part.pieces(most_bytes):
+                yield self._alone(at, piece)
+
+    def digest(self) -> tuple[Any, ...]:
+        return tuple(part.digest() for part in self.parts)
+
+    def delta_against(self, digest: Any) -> Self:
+        digests = need_tuple(digest, "a digest", len(self.parts))
+        pairs = zip(self.parts, digests, strict=True)
+        return self.of(tuple(part.delta_against(known) for part, known in pairs))
 
     def to_plain(self) -> tuple[Lattice, ...]:
         return self.parts

@@ -44,6 +44,7 @@ from device_agent.timing.waiting import Waiting
 from device_agent.variables.derived import Derived
 from device_agent.variables.reactions import Reactions
 from device_agent.variables.samples import Samples
+from device_agent.variables.sharing import Sharing
 from device_agent.variables.variables import Variables
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.checks import FrameError
@@ -109,8 +110,8 @@ class Core:
         self.panes = PaneDelivery(
             agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
         )
-        folds, states = self.samples.published, self.variables.shared_states
-        self.exchange = Exchange(agent, [*folds.values(), *states.values()])
+        self.sharing = Sharing(agent, self.variables.shared_states)
+        self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.members = Members(agent, self.samples.set_membership)
         self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
@@ -125,6 +126,7 @@ class Core:
             self.variables,
             Reactions(agent, self.derived, self.variables),
             self.samples,
+            self.sharing,
             self.exchange,  # entries are published before the beat that speaks of them
             self.panes,
             self.beats,

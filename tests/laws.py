@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import reduce
 from operator import or_
 
+import msgpack
+
 from crdts import Lattice, decode, encode
 
 Law = Callable[[Lattice, Lattice, Lattice], None]
@@ -75,6 +77,27 @@ def delta_is_minimal(a: Lattice, b: Lattice, _c: Lattice) -> None:
 def digest_stands_for_a_state(a: Lattice, b: Lattice, _c: Lattice) -> None:
     assert b | a.delta_against(b.digest()) == a | b
     assert (a | b).delta_against((a | b).digest()) == (a | b).bottom()
+
+
+def digest_is_bounded(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert len(msgpack.packb((a | b).digest())) <= 4_096
+
+
+def pieces_join_to_the_state(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    for most_bytes in (1, 40, 10_000):
+        pieces = list((a | b).pieces(most_bytes))
+        bottom = (a | b).bottom()
+        assert reduce(or_, pieces, bottom) == a | b
+        assert all(piece <= a | b and piece != bottom for piece in pieces)
+
+
+def restriction_commutes_with_the_join(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    for device in ("kitchen", "cellar", "attic"):
+        assert (a | b).restricted(device) == a.restricted(device) | b.restricted(device)
+        assert a.restricted(device) <= a
+        assert a.restricted(device).restricted(device) == a.restricted(device)
+        assert a.restricted(device) | (a - a.restricted(device)) == a
+        assert a.restricted(device).restricted("nobody here") == a.bottom()
 
 
 def irreducibles_join_to_the_state(a: Lattice, b: Lattice, _c: Lattice) -> None:
@@ -155,6 +178,9 @@ LATTICE_LAWS: tuple[Law, ...] = (
     delta_brings_up_to_date,
     delta_is_minimal,
     digest_stands_for_a_state,
+    digest_is_bounded,
+    pieces_join_to_the_state,
+    restriction_commutes_with_the_join,
     irreducibles_join_to_the_state,
     no_irreducible_can_be_dropped,
     irreducibles_are_irreducible,

@@ -17,6 +17,8 @@ from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 
+DOUBTFUL = "refused: read by an earlier life, perhaps, which this store does not know"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -47,6 +49,7 @@ def _status(store: Store) -> dict[str, Any]:
         "refused_by_reason": _counted(restored.counters, "refused: "),
         "frames_left_aside": _counted(restored.counters, "frame: "),
         "failures": _counted(restored.counters, "failed: "),
+        "fence": _counted(restored.counters, "fence: "),
         "clone_alarms": restored.counters.get("clone_alarms", 0),
         "clock": facts.clock or "",
         "waiting_for_the_clock": restored.waiting.readings,
@@ -95,6 +98,9 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  refused        {status['refused']}",
     ]
     lines += [f"      {total} {reason}" for reason, total in status["refused_by_reason"].items()]
+    if status["doubtful"]:
+        lines.append(f"  doubtful       {status['doubtful']} ({DOUBTFUL})")
+    lines += [f"  fence          {total} {what}" for what, total in status["fence"].items()]
     if status["clock"]:
         lines.append(f"  CLOCK          {status['clock']}")
     if status["waiting_for_the_clock"]:
@@ -107,6 +113,8 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
         for name, settled in status["last_settled"].items()
     ]
+    left_aside = status["frames_left_aside"].items()
+    lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
     lines += [

@@ -5,7 +5,7 @@ beat that speaks of them. A peer that lacks one asks for it. Where the broker ha
 entry of this device, the newer one is published over it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from device_agent.agent import Agent
 from device_agent.allowance import Allowance
@@ -25,7 +25,8 @@ class Exchange(Part):
 
     Args:
         agent: what all parts share.
-        variables: all variables that travel.
+        variables: all variables whose entries travel.
+        shared: returns what is reported of the variables that are joined.
 
     Attributes:
         variables: by name, sorted.
@@ -34,8 +35,14 @@ class Exchange(Part):
 
     name = "exchange"
 
-    def __init__(self, agent: Agent, variables: Iterable[Replicated]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        variables: Iterable[Replicated],
+        shared: Callable[[], Iterable[VariableReport]],
+    ) -> None:
         self._agent = agent
+        self._shared = shared
         self.variables = {each.name: each for each in sorted(variables, key=lambda one: one.name)}
         self._allowance = Allowance(agent.settings.interval_us, SECOND_US, burst=BURST, reserve=0)
         self.beat_due = False
@@ -78,7 +85,7 @@ class Exchange(Part):
 
     def reports(self) -> tuple[VariableReport, ...]:
         """Return what this device says of each variable in its beat."""
-        return tuple([variable.report() for variable in self.variables.values()])
+        return (*[variable.report() for variable in self.variables.values()], *self._shared())
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not any(variable.unsent for variable in self.variables.values()):

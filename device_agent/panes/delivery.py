@@ -21,6 +21,7 @@ from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.acks import AckFrame, Seqs
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import SourceHigh
+from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.sinks import SinkLow, store_tag
 
 
@@ -63,7 +64,7 @@ class PaneDelivery(Part):
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
-        return {AckFrame: self.acknowledged}
+        return {AckFrame: self.acknowledged, MemberFrame: self._admitted}
 
     def acknowledged(self, frame: AckFrame, now_us: int) -> None:
         """Take note of what a sink has taken, and of what it has not."""
@@ -77,11 +78,19 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce):
             self._send_all_again()
+        was_slow = sink.flights.latency_us
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
+        if was_slow and not self._sender.is_slow:
+            self._sender.hasten(now_us)
         for seqs in frame.taken:
             self._taken(sink, seqs)
         for reason, seqs in frame.not_taken:
             self._not_taken(sink, reason, seqs, now_us)
+
+    def _admitted(self, frame: MemberFrame, _now_us: int) -> None:
+        """Let what was refused be due where this device is told that it counts again."""
+        if frame.about == self._agent.replica.device and not frame.retired:
+            self._send_all_again()
 
     def _send_all_again(self) -> None:
         """Let everything be due that is not in flight: who answers now may take it."""
@@ -100,7 +109,7 @@ class PaneDelivery(Part):
         here = self.memory.named(seqs)
         for pane in here:
             due_us = self._sender.refused_due_us(pane, now_us)
-            self.memory.refused(pane, sink.bit, reason, due_us)
+            self.memory.refused(pane, sink.bit, reason, now_us, due_us)
         self._tell_store(StoreWide(sink.bit, reason, seqs), len(here))
         self.cache.landed(0)
 

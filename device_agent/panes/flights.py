@@ -72,6 +72,8 @@ class Flights:
         due_us = now_us + round(timeout_us * jitter)
         waiting = set(entries)
         self._flights[number] = _Flight(waiting, now_us, due_us)
+        for entry in waiting:  # an answer might be to its earlier frame
+            self._probes.pop(entry, None)
         self._probes[min(waiting)] = now_us
         if len(self._probes) > PROBES:
             del self._probes[next(iter(self._probes))]

@@ -36,15 +36,16 @@ class PaneEntry:
 
     Attributes:
         due_us: dirty, it is due at this time at the latest.
+        sent_us: when it was sent last, or refused; it says nothing before it was sent.
         tries: how often it was sent with its present seq.
     """
 
-    __slots__ = ("dirty", "due_us", "end_us", "partial", "refused", "seq", "tries")
+    __slots__ = ("dirty", "due_us", "end_us", "partial", "refused", "sent_us", "seq", "tries")
 
     def __init__(self, row: PaneRow, due_us: int) -> None:
         self.seq, self.end_us, self.partial, self.dirty, self.refused = row
         self.due_us = due_us
-        self.tries = 0
+        self.sent_us = self.tries = 0
 
     def row(self) -> PaneRow:
         """Return it as it is stored."""
@@ -180,7 +181,7 @@ class Panes:
                 self._changed(pane, may_wait=self._answers_wait)
         return landed
 
-    def refused(self, pane: PaneId, bit: int, reason: int, due_us: int) -> None:
+    def refused(self, pane: PaneId, bit: int, reason: int, now_us: int, due_us: int) -> None:
         """Note that a sink did not take an entry, and when it is due again for those like it."""
         entry = self.entries[pane]
         if not entry.dirty & bit:
@@ -190,7 +191,7 @@ class Panes:
             entry.refused = after
             self._changed(pane, may_wait=self._answers_wait)
         if not waits_for(entry.dirty, after):
-            entry.due_us = due_us
+            entry.sent_us, entry.due_us = now_us, due_us
 
     def change_bits(self, bits: int, dirtied: int) -> None:
         """Note which sinks there are, and for which of them every entry is dirty.

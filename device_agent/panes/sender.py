@@ -27,9 +27,8 @@ FIRST_REFUSAL_US = 60_000_000
 """Microseconds until an entry that was not taken is sent again; doubled each time."""
 LAST_REFUSAL_US = 3_600_000_000
 """Microseconds, after repeated doubling: an hour. A new process of a sink is tried at once."""
-LONGEST_RETRY_US = 2 * LAST_REFUSAL_US
-"""Microseconds after which an entry that was sent is due again, at most; a clock that was set back
-may say later."""
+SLOWEST_US = 600_000_000
+"""Microseconds until what a slow sink has not answered is sent again, at most, the first time."""
 
 
 class PaneSender:
@@ -125,7 +124,7 @@ class PaneSender:
                 entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
             else:
                 entry.due_us = self.refused_due_us(pane, now_us)
-            entry.tries += 1
+            entry.tries, entry.sent_us = entry.tries + 1, now_us
             dirty[self._panes.key(pane)] = entry.dirty
         jitter = self._jitter.uniform(0.75, 1.25)
         for sink in self._sinks:
@@ -147,23 +146,35 @@ class PaneSender:
             tuple([entry.seq for entry in entries]),
         )
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether a sink takes long to answer."""
+        return any(sink.flights.latency_us for sink in self._sinks)
+
     def first_retry_us(self) -> int:
         """Return after which time something that was sent is sent again, where nothing is heard."""
         slowest_us = max(sink.flights.latency_us for sink in self._sinks)
-        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, LAST_REFUSAL_US))
+        return max(FIRST_TIMEOUT_US, min(3 * slowest_us // 2, SLOWEST_US))
 
     def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, those that were sent least often first."""
         entries = self._panes.entries
 
         def is_due(entry: PaneEntry) -> bool:
-            if entry.tries:
-                return is_time(now_us, entry.due_us, LONGEST_RETRY_US)
+            if entry.tries:  # a clock that was set back says nothing of waiting
+                return not entry.sent_us <= now_us < entry.due_us
             is_over = everything or entry.end_us <= self._panes.high_us
             return is_over or is_time(now_us, entry.due_us, PATIENCE_US)
 
         found = [pane for pane in self._panes.dirty if is_due(entries[pane])]
         return sorted(found, key=lambda pane: (entries[pane].tries, pane))
+
+    def hasten(self, now_us: int) -> None:
+        """Wait no longer for answers than for those of a sink that is quick."""
+        for pane in self._panes.dirty:
+            entry = self._panes.entries[pane]
+            if entry.tries and waits_for(entry.dirty, entry.refused):
+                entry.due_us = min(entry.due_us, now_us + FIRST_TIMEOUT_US)
 
     def refused_due_us(self, pane: PaneId, now_us: int) -> int:
         """Return when an entry that no sink takes is due again."""

@@ -1,8 +1,8 @@
 """How variables are kept in the store: under their meaning, as deltas and now and then whole.
 
 What is stored of one key of one variable is a row of parts; their join is the state. A change adds
-its delta, so flash is written for what changed; after some deltas the whole state replaces them, so
-that a start has little to join.
+its delta, so flash is written for what changed; deltas that are many, and half as large as the
+state, are replaced by the whole of it, so that a start has little to join.
 
 A variable that is declared anew (other events, another step, keys of another version, another type)
 does not take over what was stored. Samples are converted where only the step differs and every
@@ -23,7 +23,8 @@ from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.language.meaning import Meaning
 
 DELTAS_PER_STATE = 64
-"""Stored deltas after which a variable without keys is stored whole: a start joins at most 64."""
+"""Stored deltas after which a variable without keys may be stored whole: a start joins 64, or as
+many as are half as large as the state."""
 DELTAS_PER_KEY = 8
 """The same for each key of a variable with keys: there may be thousands of them."""
 STORED_BYTES = 1 << 30
@@ -46,6 +47,7 @@ class Stored(Part):
         self._changes = Changes()
         self._parts = dict(restored.variables)
         self._counts: dict[VariableId, int] = {}
+        self._bytes: dict[VariableId, tuple[int, int]] = {}  # of the whole state; of its deltas
         self._meanings = dict(restored.meanings)
         numbers = {meaning: number for number, meaning in self._meanings.items()}
         before = restored.facts.meanings or {}
@@ -90,26 +92,32 @@ class Stored(Part):
             found[key] = state = _joined(parts, bottom)
             # What cannot be read is stored whole by the next change.
             self._counts[name, key] = len(parts) if state is not None else DELTAS_PER_STATE
+            whole = len(parts[0]) if state is not None else 0
+            self._bytes[name, key] = whole, sum(map(len, parts)) - whole
         return found
 
     def put_delta(self, where: VariableId, state: Lattice, delta: Lattice) -> None:
         """Store what changed: `delta` was joined into `state`."""
-        count = self._counts.get(where, 0) + 1
-        if count > (DELTAS_PER_KEY if where[1] else DELTAS_PER_STATE):
+        count, part = self._counts.get(where, 0) + 1, encode(delta)
+        whole, deltas = self._bytes.get(where, (0, 0))
+        many = count > (DELTAS_PER_KEY if where[1] else DELTAS_PER_STATE)
+        if many and 2 * (deltas + len(part)) >= whole:
             self.put_whole(where, state)
             return
-        self._counts[where] = count
-        self._changes.deltas.setdefault(self._at(where), []).append((count, encode(delta)))
+        self._counts[where], self._bytes[where] = count, (whole, deltas + len(part))
+        self._changes.deltas.setdefault(self._at(where), []).append((count, part))
 
     def put_whole(self, where: VariableId, state: Lattice) -> None:
         """Store a state whole, in place of all that was stored."""
-        self._counts[where] = 0
+        encoded = encode(state)
+        self._counts[where], self._bytes[where] = 0, (len(encoded), 0)
         self._changes.deltas.pop(self._at(where), None)
-        self._changes.states[self._at(where)] = encode(state)
+        self._changes.states[self._at(where)] = encoded
 
     def remove(self, where: VariableId) -> None:
         """Remove a key from the store."""
         self._counts.pop(where, None)
+        self._bytes.pop(where, None)
         self._changes.deltas.pop(self._at(where), None)
         self._changes.states[self._at(where)] = None
 

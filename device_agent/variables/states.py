@@ -1,65 +1,62 @@
 """Variables that are one lattice state: handlers change them by deltas.
 
-A state that is not shared is this device's alone. A shared one is joined over the fleet: each
-device publishes what it contributed itself, over all its incarnations, and joins what the others
-published.
+A state that is not shared is this device's alone. A shared one is joined over the fleet: a device
+holds and stores the join of all that it heard, and leaves its own part at the broker (`trace`).
+What travels, and when, is said in `device_agent.variables.sharing`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from crdts import Lattice, Version
+from crdts import Lattice
 from crdts.wire import encode
 from device_agent.agent import Agent
-from device_agent.parts import FrameRefusedError
 from device_agent.state.stored import UNREADABLE, fitting
-from device_agent.variables.replicated import Replicated
-from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
+from device_agent.variables.trace import Trace
+from lasp_edge.protocol.frames import VariableReport
 from lasp_edge.protocol.inputs import text_hash, variable_digest
 from lasp_edge.variables import Variable
 
-NO_STREAM = 0
-"""The stream of a shared state's frames: no fold made it."""
+PENDING = "pending"
+"""The key under which the store has what this device changed of others' until they confirm it."""
 
 
 class OwnState:
-    """The state of a variable to which this device contributes.
+    """The state of a variable that is this device's alone.
 
     Args:
         agent: what all parts share.
         variable: the variable.
 
     Attributes:
-        own: what this device contributed, over all its incarnations.
+        whole: the state that handlers see and change.
     """
 
     def __init__(self, agent: Agent, variable: Variable) -> None:
         assert variable.bottom is not None
-        self.own = variable.bottom.copy()
+        self.name = variable.name
         self._agent = agent
-        self._at = (variable.name, "")
-        for state in agent.stored.take(variable.name, self.own).values():
-            if state is None:
-                agent.counters.note(UNREADABLE)
-            else:
-                self.own = state
+        self._taken = agent.stored.take(variable.name, variable.bottom)
+        self.whole = self._restored("", variable.bottom)
 
-    @property
-    def whole(self) -> Lattice:
-        """The state that handlers see and change."""
-        return self.own
+    def _restored(self, key: str, bottom: Lattice) -> Lattice:
+        """Return what the store has under a key; a copy of bottom where it has nothing."""
+        state = self._taken.get(key, bottom)
+        if state is None:
+            self._agent.counters.note(UNREADABLE)
+        return bottom.copy() if state is None or state is bottom else state
 
     def join(self, delta: Lattice) -> None:
-        """Let handlers see a delta; `store` makes it part of this device's contribution."""
-        self.own |= delta
+        """Let handlers see a delta; `store` makes it this device's contribution."""
+        self.whole |= delta
 
     def store(self, delta: Lattice) -> None:
         """Store a delta of this device."""
-        self.own |= delta
-        self._agent.stored.put_delta(self._at, self.own, delta)
+        self.whole |= delta
+        self._agent.stored.put_delta((self.name, ""), self.whole, delta)
 
 
-class SharedState(OwnState, Replicated):
-    """The state of a shared variable.
+class SharedState(OwnState):
+    """The state of a shared variable: `whole` is the join of all that this device heard.
 
     Args:
         agent: what all parts share.
@@ -67,81 +64,101 @@ class SharedState(OwnState, Replicated):
         follow: is given everything that is joined.
 
     Attributes:
-        fleet: the join of what this device has heard of, its own contribution included.
+        stream: the id under which parts of it travel.
+        trace: what this device leaves at the broker.
     """
 
     def __init__(
         self, agent: Agent, variable: Variable, follow: Callable[[str, Lattice], None]
     ) -> None:
-        OwnState.__init__(self, agent, variable)
-        Replicated.__init__(self, variable.name)
-        self.fleet = self.own.copy()
+        super().__init__(agent, variable)
+        self._bottom = self.whole.bottom()
+        self._pending = self._restored(PENDING, self._bottom)
+        self._pending_shrank = False
+        self._heard = self._bottom.copy()  # joined, and not stored yet
+        self._life = agent.replica.incarnation
         self._follow = follow
         self._seq = 0
         self._digest: int | None = None
-        follow(self.name, self.own)
+        self.stream = agent.plan.shared_streams[variable.name]
+        self.trace = Trace(self._own_part)
+        follow(self.name, self.whole)
 
-    @property
-    def whole(self) -> Lattice:
-        # What others wrote counts, too: only what was observed can be removed.
-        return self.fleet
-
-    def join(self, delta: Lattice) -> None:
-        self.fleet |= delta
+    def _own_part(self) -> Lattice:
+        """Return what must outlive this device at the broker; the rest others leave there."""
+        return self.whole.restricted(self._agent.replica.device) | self._pending
 
     def store(self, delta: Lattice) -> None:
         super().store(delta)
-        self._join_fleet(delta)
-        self._seq += 1
-        self.unsent.add(0)
+        self._contribute(delta)
+        self.trace.add(delta)
+        self._joined(delta)
 
-    def _join_fleet(self, state: Lattice) -> None:
-        self.fleet |= state
-        self._follow(self.name, state)
+    def _contribute(self, delta: Lattice) -> None:
+        """Note what a delta of this device says beyond its own writes, until it is confirmed."""
+        beyond = delta - delta.restricted(self._agent.replica.device)
+        if beyond != self._bottom:
+            self._pending |= beyond
+            self._agent.stored.put_delta((self.name, PENDING), self._pending, beyond)
+
+    def _joined(self, news: Lattice) -> None:
+        self._follow(self.name, news)
+        self._seq += 1
         self._digest = None
 
-    def succeed(self) -> None:
-        self._seq = 1
-        self.unsent = {0}
+    def state_in(self, encoded: bytes) -> Lattice | None:
+        """Return the part of such a state that a frame holds; None if it holds something else."""
+        state = fitting(encoded, self._bottom)
+        return state if state is not None and state.bottom() == self._bottom else None
 
-    def shards(self) -> Iterable[int]:
-        return (0,)
+    def hear(self, state: Lattice) -> None:
+        """Join a part that a peer holds; it is stored with the next notes."""
+        news = state - self.whole
+        if news == self._bottom:
+            return
+        self.whole |= news
+        self._heard |= news
+        mine = news.restricted(self._agent.replica.device)
+        if mine != self._bottom:  # peers must see in the trace that this device knows it, too
+            self.trace.add(mine)
+        self._joined(news)
 
-    def version(self, shard: int) -> Version:  # noqa: ARG002 - there is one
-        return Version.of(self._agent.replica, self._seq)
+    def confirm(self, device: str, state: Lattice) -> None:
+        """Note what a device's trace says of its own writes: nobody else need leave that."""
+        if self._pending == self._bottom:
+            return
+        rest = self._pending - state.restricted(device)
+        if rest != self._pending:
+            self._pending, self._pending_shrank = rest, True
+            self.trace.shrank()
 
-    def frame(self, shard: int) -> VariableFrame:
-        number, columns = self._seq, ((encode(self.own),),)
-        keys, seqs = ("",), (number,)
-        return VariableFrame(
-            self._agent.replica, number, self.name, NO_STREAM, shard, keys, seqs, columns
-        )
+    def recover(self, state: Lattice, incarnation: int) -> None:
+        """Take back a part of this device's trace that the broker kept of an earlier life."""
+        news = state - self.whole
+        lost = state if incarnation >= self._life else news
+        if news != self._bottom:
+            super().store(news)
+            self.trace.add(news)
+            self._joined(news)
+        if lost != self._bottom:
+            self._contribute(lost)
 
-    def receive(self, frame: VariableFrame, *, own: bool) -> None:
-        state = _state_in(frame, self.fleet.bottom())
-        if state is None:
-            raise FrameRefusedError("variable: another definition")
-        if own and not state <= self.own:  # the store was lost, the broker's copy was not
-            self.store(state)
-        elif not state <= self.fleet:
-            self._join_fleet(state)
+    def take_notes(self) -> None:
+        """Store what was heard, and what was confirmed."""
+        if self._heard != self._bottom:
+            heard, self._heard = self._heard, self._bottom.copy()
+            self._agent.stored.put_delta((self.name, ""), self.whole, heard)
+        if self._pending_shrank:
+            self._pending_shrank = False
+            self._agent.stored.put_whole((self.name, PENDING), self._pending)
 
     def report(self) -> VariableReport:
-        return VariableReport(self.name, self._seq, self._fleet_digest())
+        """Return what this device holds, for its beat."""
+        return VariableReport(self.name, self._seq, self.digest)
 
-    def lacks(self, beat: BeatFrame, report: VariableReport) -> bool:  # noqa: ARG002 - any device's
-        return report.digest != self._fleet_digest()
-
-    def _fleet_digest(self) -> int:
+    @property
+    def digest(self) -> int:
+        """What tells the state from others."""
         if self._digest is None:
-            self._digest = variable_digest([text_hash(encode(self.fleet).hex())])
+            self._digest = variable_digest([text_hash(encode(self.whole).hex())])
         return self._digest
-
-
-def _state_in(frame: VariableFrame, bottom: Lattice) -> Lattice | None:
-    """Return the shared state in a frame; None where it holds another type."""
-    if frame.stream != NO_STREAM or (frame.shard, frame.keys, len(frame.columns)) != (0, ("",), 1):
-        return None
-    (encoded,) = frame.columns[0]
-    state = fitting(encoded, bottom) if isinstance(encoded, bytes) else None
-    return state if state is not None and state.bottom() == bottom else None

@@ -66,6 +66,7 @@ class Variables(Part):
         self.shared_states = {
             name: SharedState(agent, variable, derived.follow)
             for name, variable in agent.plan.shared_variables.items()
+            if name not in self._sampled
         }
         self._states: dict[str, OwnState] = {
             name: self.shared_states.get(name) or OwnState(agent, variable)
@@ -75,7 +76,7 @@ class Variables(Part):
 
     def shared(self) -> dict[str, object]:
         """Return the values of the shared variables, as this device has heard of them."""
-        return {name: state.fleet.value for name, state in sorted(self.shared_states.items())}
+        return {name: state.whole.value for name, state in sorted(self.shared_states.items())}
 
     def apply(self, requested: Sequence[Mutation], updates: PendingUpdates) -> None:
         """Take what was asked for one reading, all of it or, on an error, nothing.
@@ -92,10 +93,13 @@ class Variables(Part):
                 self._samples.check(name, key, value, time_us)
                 samples.append(((name, key), value, time_us))
                 continue
+            if len(requested) > 1 and name not in ahead:
+                ahead[name] = self._states[name].whole.copy()
             state = ahead[name] if name in ahead else self._states[name].whole
-            deltas.append((name, getattr(state, mutator)(self._agent.replica, *arguments)))
-            if len(requested) > 1:
-                ahead[name] = state | deltas[-1][1]
+            delta = getattr(state, mutator)(self._agent.replica, *arguments)
+            deltas.append((name, delta))
+            if name in ahead:
+                ahead[name] |= delta
         for (name, key), value, time_us in samples:
             updates.extend(name, key, (value,), (time_us,))
         for name, delta in deltas:

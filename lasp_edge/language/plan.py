@@ -33,6 +33,7 @@ from lasp_edge.language.declarations import (
     Window,
 )
 from lasp_edge.language.meaning import Meaning, program_digest
+from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
 
 
@@ -157,6 +158,14 @@ class Plan:
         """The variables that are joined over the fleet."""
         made = self.fold_targets
         return {n: v for n, v in self.variables.items() if not v.dynamic and n not in made}
+
+    @property
+    def shared_streams(self) -> dict[str, int]:
+        """Shared variable -> the id under which it travels: a hash of its meaning."""
+        return {
+            name: stream_id(self.name, "shared", name, self.meanings[name].text)
+            for name in self.shared_variables
+        }
 
     @property
     def own_variables(self) -> dict[str, Variable]:

@@ -216,9 +216,7 @@ class Acceptance:
                 accepted.refuse(record, text)
 
     def take_entries(self, frame: VariableFrame, record: Record, accepted: Accepted) -> None:
-        """Take a device's entry of a variable's shard; a shared state is for the devices alone."""
-        if not frame.stream:
-            return
+        """Take a device's entry of a variable's shard."""
         local = self._local_folds.get(frame.stream)
         if local is None:
             raise RecordRefusedError(UNKNOWN_STREAM)

@@ -98,6 +98,13 @@ def array(value: Any) -> list[Any]:
     return value
 
 
+def binary(value: Any) -> bytes:
+    """Return bytes; a frame bounds their length."""
+    if type(value) is not bytes:
+        raise FrameError("not bytes")
+    return value
+
+
 def flag(value: Any) -> bool:
     """Return True or False."""
     if type(value) is not bool:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Self
 from crdts import Membership, Replica, Version
 from crdts.membership import Member
 from crdts.replica import SEQS
-from lasp_edge.folds.fold import MAX_COLUMNS
 from lasp_edge.protocol import blocks, checks
 from lasp_edge.protocol.blocks import PaneEntries, PartColumn
 from lasp_edge.protocol.checks import FrameError
@@ -61,11 +60,10 @@ class VariableFrame(Frame):
     has the one key "" in shard 0. Of one with keys an entry may be empty.
 
     Attributes:
-        stream: the id of the local fold that made the partials; 0 for a shared state.
+        stream: the id of the local fold that made the partials.
         keys: sorted.
         seqs: the seq of the replica at which each key last changed, at most `number`.
-        columns: one tuple for each fold column, as long as `keys`; of a shared state the one
-            column with the encoded state.
+        columns: one tuple for each fold column, as long as `keys`.
     """
 
     variable: str
@@ -100,7 +98,7 @@ class VariableFrame(Frame):
         keys = tuple(checks.keys(packed_keys, KEY_BYTES))
         _check_keys(keys, shard)
         seqs = tuple([number - age for age in checks.integers(ages, 0, number + 1)])
-        columns = blocks.part_columns(packed_columns) if stream else _states(packed_columns)
+        columns = blocks.part_columns(packed_columns)
         if {len(seqs), *map(len, columns)} != {len(keys)} or (keys and not columns):
             raise FrameError("columns of unequal length")
         return cls(envelope.sender, number, variable, stream, shard, keys, seqs, columns)
@@ -262,16 +260,6 @@ def _check_keys(keys: tuple[str, ...], shard: int) -> None:
         raise FrameError("keys out of order")
     if (shard, keys) != (0, ("",)) and any(key_shard(key) != shard for key in keys):
         raise FrameError("a key of another shard")
-
-
-def _states(plain: Any) -> tuple[PartColumn, ...]:
-    """Return columns of encoded states, each as long as a frame can be."""
-    if len(checks.array(plain)) > MAX_COLUMNS:
-        raise FrameError("too many columns")
-    for column in plain:
-        if any(type(state) is not bytes for state in checks.array(column)):
-            raise FrameError("not an encoded state")
-    return tuple([tuple(column) for column in plain])
 
 
 def _report(variable: Any, seq: Any, digest: Any, own: Any) -> VariableReport:

@@ -37,6 +37,7 @@ from lasp_edge.protocol.frames import (
     PresenceFrame,
     VariableFrame,
 )
+from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.protocol.topics import Topics
 
 
@@ -133,6 +134,15 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             Publisher.DEVICES | Publisher.LANDER,
             nothing_refused,
             "take_vouch",
+        ),
+        FrameKind(
+            SharedFrame, "shared", _DEVICES, _ITSELF, sender_refusal, "take_shared", retained=True
+        ),
+        FrameKind(
+            SummaryFrame, "summary", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_summary"
+        ),
+        FrameKind(
+            RepairFrame, "repair", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_repair"
         ),
     )
 }

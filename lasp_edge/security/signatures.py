@@ -11,6 +11,7 @@ Source: S. Josefsson and I. Liusvaara, "Edwards-Curve Digital Signature Algorith
 RFC 8032, 2017.
 """
 
+import logging
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +25,8 @@ from lasp_edge.protocol.sizes import SIGNATURE_BYTES
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 from lasp_edge.security.participants import Participant
+
+log = logging.getLogger(__name__)
 
 _PLAIN, _WITH_MAP = b"\x98", b"\x99"  # msgpack: an array of 8, of 9
 _TAIL = b"\x81\xa1s\xc4\x48"  # a map of one: "s" -> 72 bytes, which are all that follows
@@ -99,6 +102,7 @@ class Signatures:
         self._unsigned = {each.name for each in known if each.key is None}
         self._devices = {each.name for each in known if each.role is Role.DEVICE}
         self._public: dict[bytes, Any] = {}
+        self._said: set[str] = set()
 
     def author(self) -> Participant | None:
         """Return whose key signs here; None if nobody of the fleet has it."""
@@ -117,9 +121,17 @@ class Signatures:
         Raises:
             BrokenSealError: no participant has signed it who may publish it.
         """
-        del topic  # a reader compares it with what the frame says
         if self._participants is None or not payload:
             return payload
+        try:
+            return self._opened(payload)
+        except BrokenSealError as error:
+            if str(error) not in self._said:
+                self._said.add(str(error))
+                log.warning("messages are refused, the first on %s: %s", topic, error)
+            raise
+
+    def _opened(self, payload: bytes) -> bytes:
         signed = payload[:1] == _WITH_MAP and payload[-SIGNATURE_BYTES:].startswith(_TAIL)
         if not signed:
             if not self._unsigned:

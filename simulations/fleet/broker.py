@@ -25,9 +25,11 @@ class SimulatedBroker:
 
     def publish(self, topic: str, payload: bytes, *, retain: bool) -> None:
         """Keep what is to be kept of a message."""
-        if retain:
+        if retain and payload:
             self.retained[topic] = payload
-        if self._topics.address(topic).kind == "var":
+        elif retain:
+            self.retained.pop(topic, None)
+        if payload and self._topics.address(topic).kind == "var":
             frame = decode(payload)
             assert isinstance(frame, VariableFrame)
             at = (frame.variable, frame.shard, frame.sender.device)

@@ -15,12 +15,13 @@ from typing import Any
 from crdts import Replica
 from device_agent.panes.flights import IN_FLIGHT
 from device_agent.parts import Publication
+from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet.lander import SimulatedLander
 from simulations.world.device import VirtualDevice
-from simulations.world.programs import STAMPED, TIMED
+from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.truth import counted_lines, live_landed
 from simulations.world.world import World
 
@@ -93,7 +94,7 @@ class Checks:
         """Hold a promise against what has landed in any lake of the sink."""
         if device.clock.wrong or device.name in world.operator.membership.entries:
             return
-        lines = device.recording[device.sure_from : device.position]
+        lines = device.recording[device.sure_from : device.acknowledged]
         spoken = [line for line in lines if line.time_us < low_us]
         if not spoken:
             return
@@ -166,6 +167,8 @@ class Checks:
         clones = bool(world.seen["clone"])
         for device in world.devices.values():
             self._landed(world, device, world.sink.lander, clones=clones)
+            self._own_samples(world, device)
+        self._shared(world)
         first, *others = world.running()
         for name in first.core.agent.plan.dynamic_folds:
             values = first.results(name)
@@ -183,6 +186,11 @@ class Checks:
         plan = world.plans[-1]
         landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
         sure = set(device.recording[device.sure_from :])
+        if world.sink.former:
+            # What is older than the retention has left the device once a lake had it.
+            newest_us = max([line.time_us for line in device.recording], default=0)
+            oldest_us = newest_us - (world.scenario.retain_s - 20) * SECOND_US
+            sure = {line for line in sure if line.time_us >= oldest_us}
         missing = 0
         for line in set(device.recording):
             times = landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4
@@ -194,9 +202,31 @@ class Checks:
             world.trouble.append(f"{device.name}: {missing} readings are lost")
         live = live_landed(lander, plan.windows[STAMPED].stream, device.name)
         least, most = device.live, device.live + device.unsure
-        if clones or retired or device.forgot:
+        if clones or retired or device.forgot or world.sink.former:
             least = 0
         if not least - device.counted(*OUTCOMES) <= live <= most:
             world.trouble.append(
                 f"{device.name}: {live} stamped readings landed, it read {least} to {most}"
             )
+
+    def _own_samples(self, world: World, device: VirtualDevice) -> None:
+        """Compare what a device folds of its samples with the last ones that it took in."""
+        if device.forgot or device.uncertain or device.counted(*OUTCOMES):
+            return
+        taken = list(dict.fromkeys(device.order))[-BOUND:]
+        (found,) = device.core.results.local()["here"].values()
+        if found.partial != (len(taken), sum(line.value for line in taken)):
+            world.trouble.append(f"{device.name} folds {found.partial}, and took in {taken}")
+
+    def _shared(self, world: World) -> None:
+        """Compare the shared counter with the number of readings that all devices took in."""
+        devices = list(world.devices.values())
+        if not world.scenario.shared or any(each.forgot or each.uncertain for each in devices):
+            return
+        if any(device.counted(*OUTCOMES) for device in devices):
+            return
+        total = sum(len(set(device.order)) for device in devices)
+        for device in devices:
+            found = device.core.variables.shared()["total"]
+            if found != total:
+                world.trouble.append(f"{device.name} counts {found} readings of {total}")

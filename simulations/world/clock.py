@@ -11,7 +11,7 @@ True
 from device_agent.settings import SECOND_US
 
 DRIFT_PARTS = 10_000
-"""A drift is given in parts of so many: 500 is 5 %."""
+"""A drift is given in ten-thousandths: 500 is 5 %."""
 
 
 class Clock:

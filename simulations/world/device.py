@@ -1,9 +1,10 @@
 """A device of a simulated world: disk, clock, sources and connection around an agent's core."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from device_agent.clock import ClockReading
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
@@ -13,6 +14,7 @@ from simulations.fleet.devices import SimulatedDevice
 from simulations.world.clock import Clock
 from simulations.world.disk import Disk
 from simulations.world.programs import LIVE, RECORDED
+from simulations.world.sensors import Sensors
 
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
@@ -43,6 +45,7 @@ class VirtualDevice(SimulatedDevice):
         clock: what it takes for the time.
         recording: what its first source gives, line by line; it outlives everything.
         position: the next line; set back to the durable cursor at each start.
+        acknowledged: the first line that is not known to be durable.
         live: readings of its second source that were accepted in each process: they are durable.
         unsure: readings of its second source that may have been lost, or counted.
         connected: whether the broker and it know of each other.
@@ -50,6 +53,7 @@ class VirtualDevice(SimulatedDevice):
         deaf_until, mute_until, full_until, disk_until: until which step that lasts.
         forgot: its store was lost, or went back; what it had said may not be known to it.
         sure_from: the first line of the recording that was never lost with a store.
+        uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
         order: lines in the order in which they were taken in.
         slots: how many readings each pane of a room has.
@@ -61,10 +65,11 @@ class VirtualDevice(SimulatedDevice):
         super().__init__(name, Path(), plan, settings)
         self.disk = disk
         self.clock = Clock()
+        self._ahead_us = 0
         self.recording: list[RecordedLine] = []
-        self.position = self.live = self.unsure = self.starts = 0
+        self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
         self.sure_from = 0
-        self.connected = self.forgot = False
+        self.connected = self.forgot = self.uncertain = False
         self.start_step = self.connect_step = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
         self.order: list[RecordedLine] = []
@@ -79,15 +84,27 @@ class VirtualDevice(SimulatedDevice):
     def open_store(self) -> Store:
         return self.disk.open()
 
-    def start(self, nonce: int) -> None:
+    def now_us(self, true_us: int) -> int:
+        """Return the time that its process goes by: from its start on, whatever is set."""
+        return true_us + self._ahead_us
+
+    def begin(self, nonce: int, true_us: int) -> None:
+        """Start a process: it takes its own time from the wall clock once."""
+        self._ahead_us = self.clock.read(true_us) - true_us
         self.starts += 1
-        super().start(nonce)
-        self.position = int(self.core.intake.sources.cursor(RECORDED) or 0)
+        self.start(nonce)
+        self._tell_clock(true_us)
+        self.position = self.acknowledged = int(self.core.intake.sources.cursor(RECORDED) or 0)
+
+    def _tell_clock(self, true_us: int) -> None:
+        clock = self.clock
+        reading = ClockReading(clock.read(true_us), true_us, self.name, not clock.wrong)
+        self.core.handle_clock(reading, self.now_us(true_us))
 
     def read_recording(self, true_us: int) -> None:
         """Let its first source give the next lines, if there are any."""
         lines = self.recording[self.position : self.position + LINES]
-        if not lines:
+        if not lines or self.core.agent.clock.holds_back or not self.core.fence.lets_read:
             return
         after = self.position + len(lines)
         batch = Batch(
@@ -98,25 +115,41 @@ class VirtualDevice(SimulatedDevice):
             [{"room": line.room} for line in lines],
             cursor=str(after),
         )
-        self.read(batch, self.clock.read(true_us))
-        self.order += lines
         self.position = after
+        self._take(batch, true_us, lambda: self._is_durable(lines, after))
+
+    def _take(self, batch: Batch, true_us: int, acknowledge: Callable[[], None]) -> None:
+        assert self.durable is not None
+        self.durable.read(batch, self.now_us(true_us), acknowledge)
+
+    def _is_durable(self, lines: list[RecordedLine], after: int) -> None:
+        self.order += lines
+        self.acknowledged = after
+
+    def read_sensors(self, sensors: Sensors, batch: Batch, true_us: int) -> None:
+        """Take in what sensors of any program give, if they give anything."""
+        if len(batch) and self.core.fence.lets_read and not self.core.agent.clock.holds_back:
+            self._take(batch, true_us, lambda: sensors.acknowledged(self.name, batch))
 
     def read_live(self, true_us: int) -> None:
         """Let its second source give a reading."""
         self.unsure += 1
-        self.read(Batch(LIVE, ["stamped"], [None], [1], [{}]), self.clock.read(true_us))
+        batch = Batch(LIVE, ["stamped"], [None], [1], [{}])
+        self._take(batch, true_us, self._live_is_durable)
+
+    def _live_is_durable(self) -> None:
         self.unsure -= 1
         self.live += 1
 
     def publications(self, true_us: int) -> Iterator[Publication]:
         """Do what is due, and yield what is to be published."""
-        return self.tick(self.clock.read(true_us))
+        self._tell_clock(true_us)
+        return self.tick(self.now_us(true_us))
 
     def take(self, topic: str, payload: bytes, true_us: int) -> None:
         """Take a message in."""
         assert self.durable is not None
-        self.durable.hear(topic, payload, self.clock.read(true_us))
+        self.durable.hear(topic, payload, self.now_us(true_us))
 
     def counted(self, *names: str) -> int:
         """Return how many readings were counted under these names, by what it knows."""

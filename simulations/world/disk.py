@@ -18,12 +18,13 @@ import shutil
 import sqlite3
 from abc import ABC, abstractmethod
 from collections import deque
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 from device_agent.changes import Changes
+from device_agent.state.pane_table import PaneTable
 from device_agent.state.store import FILE_NAME, Store
 
 IMAGES = 4
@@ -40,6 +41,7 @@ class MemoryStore(Store):
         self.news = ""
         self._lock = None
         self._db = db
+        self._panes = PaneTable(db)
 
     def close(self) -> None:
         """End an open transaction: the process is gone, the disk is not."""
@@ -168,11 +170,13 @@ class FileDisk(Disk):
         path = self._directory / FILE_NAME
         if not path.exists():
             return b""
+        if self._store is not None:
+            with suppress(sqlite3.Error):  # its process has ended
+                return self._store._db.serialize()  # noqa: SLF001 - as a disk would
         source = sqlite3.connect(path)
-        try:
+        with closing(source), suppress(sqlite3.Error):
             return source.serialize()
-        finally:
-            source.close()
+        return path.read_bytes()  # it is damaged
 
     def restore(self, image: bytes) -> None:
         self.remove()

@@ -64,7 +64,7 @@ KINDS: Final[dict[str, FaultKind]] = {
     "lander_crash": _of_fleet(0, 20),
     "lander_slow": _of_fleet(2, 40),
     "lander_cut": _of_fleet(1, 30),
-    "torn_commit": _of_device(1, 12),
+    "torn_commit": _of_device(1, 1_500),
     "disk_full": _of_device(1, 15),
     "disk_read_only": _of_device(1, 15),
     "unsynced_lost": _of_device(0, 3),

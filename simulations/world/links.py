@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from simulations.world.faults import CALM, FaultRates
 
 
-class InFlight(NamedTuple):
+class LegMessage(NamedTuple):
     """A message on one leg.
 
     Attributes:
@@ -38,9 +38,9 @@ class Links:
 
     def __init__(self, random: Random, faults: FaultRates, seen: Counter[str]) -> None:
         self._random, self._faults, self._seen = random, faults, seen
-        self._flying: dict[int, list[InFlight]] = defaultdict(list)
+        self._flying: dict[int, list[LegMessage]] = defaultdict(list)
 
-    def send(self, parcel: InFlight, step: int) -> None:
+    def send(self, parcel: LegMessage, step: int) -> None:
         """Put a message on a leg, where each copy may be lost, doubled and delayed."""
         if not self._faults.disturbs_messages:
             self._flying[step].append(parcel)
@@ -48,7 +48,7 @@ class Links:
         for to in parcel.to or (None,):
             self._disturb(parcel if to is None else parcel._replace(to=(to,)), step)
 
-    def _disturb(self, parcel: InFlight, step: int) -> None:
+    def _disturb(self, parcel: LegMessage, step: int) -> None:
         draw, faults = self._random.random, self._faults
         if draw() < faults.loss:
             self._seen["loss"] += 1
@@ -62,7 +62,7 @@ class Links:
                 self._seen["delayed"] += 1
             self._flying[step + late].append(parcel)
 
-    def arriving(self, step: int) -> list[InFlight]:
+    def arriving(self, step: int) -> list[LegMessage]:
         """Return what arrives in a step; what is sent meanwhile may be added to it."""
         return self._flying[step]
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import Fault
 from simulations.world.hostile import hostile_messages
-from simulations.world.links import TO_BROKER, InFlight
+from simulations.world.links import TO_BROKER, LegMessage
+from simulations.world.scenario import reconnects
 from simulations.world.world import KEEPALIVE_STEPS, World
 
 Befall = Callable[[World, VirtualDevice, int], bool]
@@ -165,6 +166,7 @@ def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
     copy = world.add(key, device.name)
     copy.disk.restore(device.disk.images[-1])
     copy.plan = device.plan
+    device.uncertain = True
     world.later(steps, lambda: world.remove(key))
     return True
 
@@ -200,7 +202,7 @@ def _other_release(world: World, device: VirtualDevice, steps: int) -> bool:
 def _hostile(world: World, _device: VirtualDevice, amount: int) -> bool:
     messages = hostile_messages(world.random, world.topics, world.heard, amount)
     for topic, payload, retain in messages:
-        world.send(InFlight(TO_BROKER, topic, payload, retain))
+        world.send(LegMessage(TO_BROKER, topic, payload, retain))
     return bool(messages)
 
 
@@ -254,6 +256,9 @@ def heal(world: World) -> None:
     """End all faults: what is broken works, what is off starts, what is wrong is set right."""
     world.calm()
     world.sink.heal()
+    if reconnects(world.scenario):
+        for device in world.devices.values():
+            world.disconnect(device, 0)
     for device in world.devices.values():
         device.clock.heal()
         device.disk.mend()

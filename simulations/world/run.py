@@ -8,15 +8,20 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from crdts import Membership
+from device_agent.settings import Settings
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
-from simulations.world.faults import Fault
+from simulations.world.faults import STEP_US, Fault
 from simulations.world.misfortunes import befall, heal
-from simulations.world.scenario import Scenario
+from simulations.world.scenario import Scenario, reconnects
 from simulations.world.world import World
 
 SETTLE_STEPS = 900
 """Steps after which a healed world is said not to settle: some time-outs of two minutes."""
+ROUNDS = 5
+"""Rounds of idle beats until a healed world is at its fixed point: a star's diameter, two, and one
+for the fence. Where devices do not connect anew, what was lost is sent again after time-outs."""
+ROUND_STEPS = Settings().keep_alive_us // STEP_US
 QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""
 
@@ -47,6 +52,10 @@ def run(scenario: Scenario) -> RunOutcome:
         _disturb(world)
         if not world.trouble:
             settled = _settle(world)
+        late = settled - ROUNDS * ROUND_STEPS - scenario.faults.delay_steps
+        is_bound = reconnects(scenario) and not world.seen["retire"]  # what is refused waits longer
+        if is_bound and late > 0 and not world.trouble:
+            world.trouble.append(f"settled after {settled} steps, {late} too late")
         if not world.trouble:
             checks.at_the_end(world)
         if not world.trouble and scenario.seed % 4 == 0:
@@ -90,10 +99,13 @@ def at_rest(world: World) -> bool:
     devices = world.running()
     if len(devices) < len(world.devices) or not all(device.connected for device in devices):
         return False
-    if any(device.position < len(device.recording) for device in devices):
+    if any(device.acknowledged < len(device.recording) for device in devices):
         return False
+    lake = world.sink.lander.lake
     for device in devices:
         device.core.handle_end()
+        if all(sink.store != lake for sink in device.core.panes.sinks):
+            return False  # it was not told of the lake yet
     first = devices[0].digests()
     membership = world.operator.membership
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
 from device_agent.parts import Publication
-from device_agent.settings import Settings
+from device_agent.settings import SECOND_US, Settings
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.kinds import topic_of
@@ -30,10 +30,11 @@ from simulations.world.broker import SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
-from simulations.world.links import TO_BROKER, TO_LANDER, InFlight, Links
+from simulations.world.landing import VirtualLander
+from simulations.world.links import TO_BROKER, TO_LANDER, LegMessage, Links
 from simulations.world.programs import trial
 from simulations.world.scenario import Scenario
-from simulations.world.sink import WorldSink
+from simulations.world.sensors import Sensors
 from simulations.world.workload import LIVE_RATE, record
 
 IN_FLIGHT = 20
@@ -70,11 +71,15 @@ class World:
         seen: kind of fault -> how often it happened.
         links: messages on their way.
         bytes: of all that devices published.
-        heard: the last messages that reached the broker, where strangers use them.
+        heard: the last messages that devices published, where strangers use them.
     """
 
     def __init__(
-        self, scenario: Scenario, observer: Observer | None = None, plan: Plan | None = None
+        self,
+        scenario: Scenario,
+        observer: Observer | None = None,
+        plan: Plan | None = None,
+        sensors: Sensors | None = None,
     ) -> None:
         self.scenario = scenario
         self.random = Random(scenario.seed)
@@ -82,7 +87,7 @@ class World:
         self.trouble: list[str] = []
         self.seen: Counter[str] = Counter()
         self.links = Links(self.random, scenario.faults, self.seen)
-        self._own = plan
+        self._sensors = sensors
         self.plans = [
             plan or trial(release=n, keyed=scenario.keyed, shared=scenario.shared).plan()
             for n in (0, 1)
@@ -90,7 +95,7 @@ class World:
         self.topics = Topics(self.plans[0].name)
         self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
         self.operator = SimulatedOperator(self.topics)
-        self.sink = WorldSink(self.plans[1])
+        self.sink = VirtualLander(self.plans[1])
         self.observer = observer
         self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
@@ -98,6 +103,7 @@ class World:
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
         self.devices: dict[str, VirtualDevice] = {}
+        self._places = {f"pi-{number}": number for number in range(scenario.size)}
         for number in range(scenario.size):
             self.add(f"pi-{number}", f"pi-{number}")
 
@@ -106,7 +112,11 @@ class World:
         disk: Disk = MemoryDisk()
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
-        settings = Settings(results_us=0, retain_us=self.scenario.retain_s * STEP_US)
+        settings = Settings(
+            results_us=0,
+            retain_us=self.scenario.retain_s * SECOND_US,
+            commit_every_us=self.scenario.commit_s * SECOND_US,
+        )
         device = self.devices[key] = VirtualDevice(name, disk, self.plans[0], settings)
         return device
 
@@ -152,7 +162,7 @@ class World:
         for key, device in list(self.devices.items()):
             self._live(key, device, reading=reading)
         for frame in self.sink.commit(self.step_number, self.now_us):
-            self.send(InFlight(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
+            self.send(LegMessage(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
         self._repeat_commands()
         self._deliver()
         if "unsynced_lost" in self._kinds:
@@ -169,7 +179,7 @@ class World:
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
-        if reading and key == device.name:
+        if reading and key == device.name and self._sensors is None:
             record(device, self.now_us, self.random)
         if device.disk_until and step >= device.disk_until:
             device.disk_until = 0
@@ -178,7 +188,7 @@ class World:
             return
         try:
             if device.durable is None:
-                device.start(self.random.getrandbits(32))
+                device.begin(self.random.getrandbits(32), self.now_us)
             if not device.connected and step >= device.connect_step:
                 self.connect(key, device)
             self._work(device, reading=reading)
@@ -190,6 +200,13 @@ class World:
 
     def _work(self, device: VirtualDevice, *, reading: bool) -> None:
         """Let a device's sources give, and its agent tick."""
+        if self._sensors is not None:
+            if reading:
+                place = self._places[device.name]
+                given = (place, self.step_number, self.now_us, self.random)
+                device.read_sensors(self._sensors, self._sensors.batch(*given), self.now_us)
+            self._collect(device)
+            return
         device.read_recording(self.now_us)
         if reading and self.random.random() < LIVE_RATE:
             device.read_live(self.now_us)
@@ -205,10 +222,12 @@ class World:
                 break
             topic, payload, retain, *_ = publication
             self.bytes += len(topic) + len(payload)
+            if "hostile" in self._kinds:
+                self.heard.append((topic, payload))
             if self.observer is not None:
                 self.observer.published(self, device, publication)
             if self.step_number >= device.mute_until:
-                self.send(InFlight(TO_BROKER, topic, payload, retain))
+                self.send(LegMessage(TO_BROKER, topic, payload, retain))
 
     def connect(self, key: str, device: VirtualDevice) -> None:
         """Connect a device; whoever has its client id is thrown out."""
@@ -217,10 +236,10 @@ class World:
                 self.disconnect(other, steps=self.random.randint(1, 2 * RECONNECT_STEPS))
         device.connected = True
         goodbye = device.core.beats.presence(online=False)
-        device.core.handle_connected(self.now_us)
+        device.core.handle_connected(device.now_us(self.now_us))
         will = LastWill(goodbye.topic, goodbye.payload, goodbye.retain)
         for topic, payload in self.broker.connect(device.name, will):
-            self.send(InFlight((key,), topic, payload))
+            self.send(LegMessage((key,), topic, payload))
 
     def disconnect(self, device: VirtualDevice, steps: int, notice: int = 0) -> None:
         """Break a device's connection for some steps; the broker notices, and tells the will."""
@@ -244,7 +263,7 @@ class World:
         self.disconnect(device, steps)
         device.connect_step = min(device.connect_step, device.start_step)
 
-    def send(self, parcel: InFlight) -> None:
+    def send(self, parcel: LegMessage) -> None:
         """Put a message on a leg."""
         self.links.send(parcel, self.step_number)
 
@@ -252,7 +271,7 @@ class World:
         """Hand over all that arrives in this step; what is sent meanwhile may arrive too."""
         arrived = self.links.arriving(self.step_number)
         for will in self._wills.pop(self.step_number, ()):
-            arrived.append(InFlight(TO_BROKER, *will))
+            arrived.append(LegMessage(TO_BROKER, *will))
         for parcel in arrived:
             if parcel.to == TO_LANDER:
                 self.sink.hear(parcel.topic, parcel.payload, self.step_number)
@@ -263,24 +282,22 @@ class World:
                 self.route(parcel)
         self.links.arrived(self.step_number)
 
-    def route(self, parcel: InFlight) -> None:
+    def route(self, parcel: LegMessage) -> None:
         """Let the broker pass on a message."""
         topic, payload = parcel.topic, parcel.payload
-        if "hostile" in self._kinds and payload:
-            self.heard.append((topic, payload))
         if parcel.retain:
             self.broker.keep(topic, payload)
         to = self.broker.route(topic)
         if not payload:
             return
         if to.landers:
-            self.send(InFlight(TO_LANDER, topic, payload))
+            self.send(LegMessage(TO_LANDER, topic, payload))
         if to.everybody:
-            self.send(InFlight(tuple(self.devices), topic, payload))
+            self.send(LegMessage(tuple(self.devices), topic, payload))
             self.operator.hear(topic, payload)
         elif to.device:
             keys = [key for key, device in self.devices.items() if device.name == to.device]
-            self.send(InFlight(tuple(keys), topic, payload))
+            self.send(LegMessage(tuple(keys), topic, payload))
 
     def _hear(self, key: str, topic: str, payload: bytes) -> None:
         device = self.devices.get(key)
@@ -305,4 +322,4 @@ class World:
             return
         held = [device.membership() for device in self.running()]
         for message in self.operator.repeated(self.sink.lander.membership, held):
-            self.route(InFlight(TO_BROKER, message.topic, message.payload, retain=True))
+            self.route(LegMessage(TO_BROKER, message.topic, message.payload, retain=True))

@@ -191,7 +191,7 @@ class Device:
     def frames(self, kind: type[Frame], published: Iterable[Publication] | None = None) -> list:
         """Return the frames of a kind among what was published."""
         source = self.sent if published is None else published
-        found = [decode(p.payload) for p in source if "/out/" not in p.topic]
+        found = [decode(p.payload) for p in source if p.payload and "/out/" not in p.topic]
         return [frame for frame in found if isinstance(frame, kind)]
 
     def hear(self, frame: Frame, topic: str | None = None) -> None:

@@ -1,8 +1,9 @@
 """Any history of one device, with hardly any memory: nothing is lost, doubled or promised falsely.
 
 One seed draws readings, repeats, late ones, kills, cuts, lost frames, late and doubled
-acknowledgements, new lakes and lost names. After each step every promise is held against what has
-landed; in the end all of it has, and equals the recomputation from the readings.
+acknowledgements, a second sink, new lakes and lost names. After each step every promise to the lake
+is held against what has landed there; in the end all of it has, in both sinks, and equals the
+recomputation from the readings.
 """
 
 from random import Random
@@ -45,6 +46,7 @@ class History:
         program = greenhouse(size_s=50, slide_s=20, bound=9, keyed=True)
         self.device = Device(directory, program, settings=settings)
         self.frames: list[PaneFrame] = []
+        self.archive = SimulatedLander("archive-1", program, sink="archive")
         self.lakes = 1
         self.read_once: list = []
 
@@ -89,8 +91,17 @@ class History:
             answer = self.device.lands(frame)
             if self.random.random() < 0.7:
                 self.device.hear(answer)
+            if self.random.random() < 0.3:
+                also = self.archives(frame)
+                if self.random.random() < 0.7:
+                    self.device.hear(also)
             if self.random.random() < 0.7:
                 self.frames.remove(frame)
+
+    def archives(self, frame):
+        """Let the second sink take a frame; return its answer."""
+        device = self.device
+        return self.archive.hear(device.topic_of(frame), frame.encode(), device.now_us)
 
     def kill(self):
         self.device.restart()
@@ -131,7 +142,9 @@ class History:
     def promises_hold(self):
         beats = self.device.frames(BeatFrame)
         self.device.sent.clear()
-        if not beats or beats[-1].lows[0].low_us is None:
+        lows = beats[-1].lows if beats else ()
+        low_us = next((low.low_us for low in lows if low.sink == "lake"), None)
+        if low_us is None:
             return
         landed: dict = {}
         window = self.device.program.windows["by_room"]
@@ -140,13 +153,21 @@ class History:
             landed[key, pane_us] = window.fold.combine(before, partial)
         for (key, pane_us), partial in self.device.stored_panes().items():
             pruned = pane_us + window.span_us <= self.device.core.intake.progress.floor_us
-            if pane_us < beats[-1].lows[0].low_us and not pruned:
+            if pane_us < low_us and not pruned:
                 assert landed.get((key, pane_us)) == partial
 
     def settle(self):
         device = self.device
         device.acknowledge(lake=device.landed.lake)
-        device.settle()
+        device.acknowledge(lake="archive-1", sink="archive")
+        device.core.handle_end()
+        for _ in range(900):
+            if device.core.done:
+                break
+            for frame in device.frames(PaneFrame, device.tick()):
+                device.hear(device.lands(frame))
+                device.hear(self.archives(frame))
+        assert device.core.done, device.core.report()
         return [
             Reading(device.name, "temperature", r["value"], r["time_us"], r["tags"], stamped=True)
             for r in device.store.readings()
@@ -163,13 +184,14 @@ def test_a_history_ends_with_the_truth_in_the_lake(tmp_path, hardly_any_memory, 
     replay = f"replay with: History(directory, seed={seed}), {STEPS} steps"
     truth = windows(device.program, "by_room", kept)
     found = device.landed.windows(device.program, "by_room")
+    safe_us = device.core.intake.progress.floor_us
+    safe = {at: window.partial for at, window in truth.items() if at[1] >= safe_us}
+    archived = history.archive.windows(device.program, "by_room")
+    assert {at: partial for at, partial in archived.items() if at[1] >= safe_us} == safe, replay
     if history.lakes == 1:
         assert found == {at: window.partial for at, window in truth.items()}, replay
     else:  # what lay below the floor when a lake was lost is not sent again
-        safe_us = device.core.intake.progress.floor_us
-        assert {at: p for at, p in found.items() if at[1] >= safe_us} == {
-            at: window.partial for at, window in truth.items() if at[1] >= safe_us
-        }, replay
+        assert {at: p for at, p in found.items() if at[1] >= safe_us} == safe, replay
     own = [(r.time_us, r.value, r.tags["room"]) for r in kept if r.value < 16.5]
     assert len(own) == len(set(own)), replay
     device.tick(0)

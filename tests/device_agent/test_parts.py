@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgpack
 import pytest
 
 from crdts import BoundedLWWSet, GCounter, GSet, Replica, Version
@@ -25,6 +26,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
 
 PEER = Replica(3, 33, "pi-2")
@@ -96,11 +98,21 @@ def landed(device: Device) -> list[Frame]:
 
 def entries(device: Device) -> list[Frame]:
     stream = device.program.local_folds[TARGET].stream
-    state = encode(GCounter().increment(PEER, 3))
     return [
         entry_of(PEER, 2, TARGET, stream, (1, 2200)),
-        entry_of(PEER, 2, "total", 0, (state,)),
         AskFrame(PEER, 1, "pi-1", TARGET),
+    ]
+
+
+def parts_of_states(device: Device) -> list[Frame]:
+    stream, state = device.program.shared_streams["total"], GCounter().increment(PEER, 3)
+    other = state.increment(PEER._replace(device="pi-3"), 4)
+    digest = device.core.sharing.reports()[0].digest
+    return [
+        SharedFrame(PEER, 2, "total", stream, 0, encode(state)),
+        RepairFrame(PEER, 1, "pi-1", "total", stream, encode(other)),
+        SummaryFrame(PEER, 1, "pi-1", "total", stream, msgpack.packb(state.digest())),
+        BeatFrame(PEER, 1, (), False, (VariableReport("total", 1, digest + 1),)),  # noqa: FBT003
     ]
 
 
@@ -133,12 +145,13 @@ PARTS = {
     "clock": Case(lambda device: device.core.timing.state, nothing, beats),
     "waiting": Case(nothing, nothing),
     "intake": Case(progress, progress),
-    "variables": Case(shared, shared, entries),
+    "variables": Case(shared, shared, parts_of_states),
     "reactions": Case(shared, shared),
     "samples": Case(
         lambda device: device.core.samples.partials(TARGET),
         lambda device: device.core.samples.partials(TARGET),
     ),
+    "sharing": Case(shared, shared, parts_of_states),
     "exchange": Case(lambda device: device.core.results.fleet(), own_partial, entries),
     "panes": Case(panes, panes, landed),
     "beats": Case(
@@ -166,7 +179,7 @@ PARTS = {
         lambda device: device.core.report()["other_programs"],
         lambda _device: [PresenceFrame(PEER, 1, online=True, program="0123", release="0.0.9")],
     ),
-    "stored variables": Case(shared, shared, entries),
+    "stored variables": Case(shared, shared, parts_of_states),
     "counters": Case(
         lambda device: device.core.counters.totals, lambda device: device.core.counters.totals
     ),

@@ -14,6 +14,7 @@ import msgpack
 import pytest
 
 from lasp_edge.link import Limits
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode, topic_of
@@ -66,7 +67,10 @@ class Attacked(OpenFleet):
     def is_well(self):
         """Wait until both agents hold their value again; nothing may have ended or failed them."""
         until_true(lambda: self.attacker.in_flight == 0)
-        self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"), 90)
+        try:
+            self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"), 60)
+        except AssertionError:
+            pytest.fail(f"no agreement: {[self.report(device) for device in self.agents]}")
         for device, agent in self.agents.items():
             assert agent.poll() is None
             assert "Traceback" not in self.errors(device)
@@ -119,6 +123,8 @@ def test_garbage_that_is_retained_on_every_topic_is_counted(fleet):
     assert left["not msgpack"] >= 5
     assert left["too large"] >= 3
     assert left["oversized"] >= 1  # the link drops it before anybody looks into it
+    told = fleet.command("status", "--data-dir", fleet.directory / "kitchen")
+    assert "messages: not msgpack" in told
 
 
 def test_agents_that_start_among_garbage_agree_again(fleet):
@@ -141,7 +147,9 @@ def test_an_entry_with_keys_and_no_columns_ends_no_agent(fleet):
 
 def test_frames_with_a_changed_part_end_no_agent(fleet):
     random = Random(7)
-    genuine = [msgpack.unpackb(frame.encode()) for frame in fleet.frames()]
+    # A forged acknowledgement of another store cannot be told from a new lake's: see below.
+    heard = [frame for frame in fleet.frames() if not isinstance(frame, AckFrame)]
+    genuine = [msgpack.unpackb(frame.encode()) for frame in heard]
     for _ in range(1_500):
         plain = msgpack.unpackb(msgpack.packb(random.choice(genuine)))
         plain[2], where, path = "mallory", plain, []
@@ -178,6 +186,31 @@ def test_a_forged_farewell_is_contradicted(fleet):
     until_true(lambda: fleet.hear() and fleet.frames(PresenceFrame)[-1].online, 40)
 
 
+def further(plain, by):
+    """Return a body in which each incarnation, which stands before a nonce, is greater."""
+    if not isinstance(plain, list):
+        return plain
+    found = [further(each, by) for each in plain]
+    for place, each in enumerate(found[1:]):
+        if type(each) is int and each >= 2**16 and type(found[place]) is int:
+            found[place] += by
+    return found
+
+
+def test_forged_acknowledgements_do_not_age_a_device(fleet):
+    replica = fleet.report("kitchen")["replica"]
+    mine = [frame for frame in fleet.frames(AckFrame) if frame.about == "kitchen"]
+    acks = [msgpack.unpackb(frame.encode()) for frame in mine]
+    acks = [plain for plain in acks if plain[7] != further(plain[7], 1)]
+    assert acks  # those that name entries, and so an incarnation
+    for step in range(12):
+        for ack in acks[-3:]:
+            plain = [*ack[:2], "mallory", *ack[3:7], further(ack[7], 1_000 * (step + 1))]
+            fleet.send(fleet.topics.of("ack", "kitchen"), msgpack.packb(plain))
+    fleet.is_well()
+    assert fleet.report("kitchen")["replica"] == replica
+
+
 def test_invented_devices_do_not_end_an_agent(fleet):
     entry = next(frame for frame in fleet.frames(VariableFrame) if frame.columns)
     beat = fleet.frames(BeatFrame)[-1]
@@ -198,7 +231,6 @@ def test_a_clone_is_told(fleet):
     clone = fleet.process("clone", *words, "--source", "host", *fleet.login("kitchen"))
     twin = re.compile("another program uses? the client id lasp/v1/process_5ffleet/kitchen")
     fleet.wait(lambda: twin.search(fleet.errors("clone") + fleet.errors("kitchen")))
-    fleet.wait(lambda: fleet.status("kitchen")["clone_alarms"] > 0)
     clone.terminate()
     assert clone.wait(timeout=30) == 0
     assert fleet.agents["kitchen"].poll() is None

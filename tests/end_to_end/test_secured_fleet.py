@@ -140,3 +140,32 @@ def test_an_agent_with_a_wrong_password_says_so_in_one_line_and_goes_on(fleet):
     assert agent.wait(timeout=30) == 0
     (line,) = [each for each in fleet.errors("cellar").splitlines() if each]
     assert reason in line
+
+
+def test_a_source_logs_in_as_its_device_and_reads_what_sensors_publish(tmp_path):
+    fleet = SecuredFleet(tmp_path, "--sensors", "house/#")
+    try:
+        words = (
+            "agent",
+            f"{NAME}:program",
+            "--device",
+            "kitchen",
+            "--data-dir",
+            tmp_path / "kitchen",
+        )
+        source = ("--source", "mqtt:house/+/temperature", "--report", "0.2")
+        fleet.process("kitchen", *words, *source, *fleet.login("kitchen"))
+        fleet.wait(lambda: fleet.report("kitchen").get("connected"))
+        sensors = fleet.link("sensors")
+        until_connected(sensors)
+        fleet.wait(lambda: _is_read(fleet, sensors))
+        assert refused(fleet, "kitchen", "house/attic/temperature")
+        assert fleet.errors("kitchen") == ""
+    finally:
+        fleet.close()
+
+
+def _is_read(fleet, sensors):
+    """Publish a reading; return whether an agent has read one."""
+    sensors.publish("house/attic/temperature", b"21.5")
+    return fleet.report("kitchen")["accepted"] > 0

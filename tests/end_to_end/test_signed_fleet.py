@@ -97,7 +97,7 @@ def test_frames_that_others_sign_or_nobody_are_refused_and_counted(running):
     kitchen = Replica(900, 5, "kitchen")
     forged = [
         PresenceFrame(kitchen, 1, online=False),
-        BeatFrame(kitchen, 1, None, done=False, reports=()),
+        BeatFrame(kitchen, 1, (), done=False, reports=()),
         AskFrame(kitchen, 1, "attic", "global_average"),
         MemberFrame(
             Replica(1, 5, "operator"), 1, "kitchen", 1, retired=True, version=Version(1, 1, 1)
@@ -116,6 +116,9 @@ def test_frames_that_others_sign_or_nobody_are_refused_and_counted(running):
     assert counted(fleet, "attic", "a device may not say this") >= 4
     assert value(fleet) == value(fleet, "attic") == before
     assert fleet.report("attic")["retired"] == []
+    for name in ("attic", "lander"):
+        (line,) = [each for each in fleet.errors(name).splitlines() if "not in the roster" in each]
+        assert "messages are refused, the first on lasp/v1/" in line
 
 
 def test_signed_frames_that_are_sent_again_change_nothing(running):

@@ -116,3 +116,12 @@ def test_what_is_remembered_of_given_up_frames_is_bounded(flights):
         flights.launch(number, [EntryKey(2, 99, number)], NOW_US, 1)
         flights.abandon_late(NOW_US + LAST_TIMEOUT_US)
     assert len(flights._probes) == PROBES
+
+
+def test_the_answer_to_a_frame_that_was_lost_before_is_not_late(flights):
+    flights.launch(1, [ONE], NOW_US, 1)
+    flights.abandon_late(NOW_US + FIRST_TIMEOUT_US)
+    again_us = NOW_US + LAST_TIMEOUT_US
+    flights.launch(2, [OF_BEFORE, ONE], again_us, 1)
+    flights.answer(named(ONE, OF_BEFORE), again_us + SECOND_US)
+    assert flights.latency_us == 0

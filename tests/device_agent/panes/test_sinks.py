@@ -387,3 +387,12 @@ def test_without_any_answer_little_is_sent_and_in_the_end_all_lands(device):
     assert IN_FLIGHT * 400 < 3_000
     Fleetlet(device, device.landed).run(300)
     assert waiting(device) == 0
+
+
+def test_what_was_sent_while_the_clock_was_ahead_is_sent_again_when_it_is_set_back(device):
+    full(device)
+    device.now_us += 40 * MINUTE_US
+    device.tick(20)
+    device.now_us -= 40 * MINUTE_US
+    assert starts(device.land(1))
+    device.settle()

@@ -9,7 +9,7 @@ from crdts import GCounter, GSet, MVRegister, ORMap, ORSet
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
 from lasp_edge.dataflow import Definition, Oracle, at_least, cardinality
-from lasp_edge.protocol.frames import VariableFrame
+from lasp_edge.protocol.sharing import SharedFrame
 from simulations.fleet import ROUGH, Fleet
 from tests.device_agent.agents import Device
 
@@ -188,7 +188,7 @@ def test_two_devices_derive_the_same_from_each_others_entries(tmp_path):
     for device in (a, b):
         device.tick()
     for here, there in ((a, b), (b, a), (a, b)):
-        for frame in here.frames(VariableFrame):
+        for frame in here.frames(SharedFrame):
             there.hear(frame)
     assert derived(a) == derived(b)
     assert derived(a)["upstairs"]["elements"] == [101, 202]
@@ -200,7 +200,7 @@ def test_a_device_removes_what_another_one_added(tmp_path):
     a, b = (Device(tmp_path / name, house(), name=name) for name in "ab")
     a.read([101, 102, 201])
     a.tick()
-    for frame in a.frames(VariableFrame):
+    for frame in a.frames(SharedFrame):
         b.hear(frame)
     b.read([-101, 5, -102])
     b.tick()
@@ -208,11 +208,11 @@ def test_a_device_removes_what_another_one_added(tmp_path):
     assert derived(b)["all moves"]["parts"]["value"] == 6
     b.restart()
     b.tick()
-    assert derived(b)["upstairs"]["elements"] == [], "what a added is not in b's store"
-    for frame in b.frames(VariableFrame):
+    assert derived(b)["upstairs"]["elements"] == [201], "b's store has what it heard of a"
+    for frame in b.frames(SharedFrame):
         a.hear(frame)
     assert derived(a)["upstairs"]["elements"] == [201]
-    for frame in a.frames(VariableFrame):
+    for frame in a.frames(SharedFrame):
         b.hear(frame)
     assert derived(b) == derived(a), "and b knows still what it removed"
     a.kill()
@@ -237,7 +237,7 @@ def test_a_rough_fleet_derives_the_same_everywhere_as_the_oracle_from_what_is_sh
     told = []
     for agent in fleet.devices.values():
         variables = agent.core.variables
-        shared = {name: state.fleet for name, state in variables.shared_states.items()}
+        shared = {name: state.whole for name, state in variables.shared_states.items()}
         oracle = Oracle(definitions, shared)
         told.append({name: agent.core.results.plain()[name] for name in definitions})
         for name in ("upstairs", "floors", "all but seven"):

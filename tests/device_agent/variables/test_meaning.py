@@ -170,7 +170,7 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
     text = _plainly(status)
     assert "SET ASIDE      samples: samples of temperature in steps of 0.01" in text
     assert "OTHER PROGRAM  pi-2 runs program 0123456789abcdef, release 0.1.0" in text
-    _write_plainly(device.core.report())
+    _write_plainly(device.core.report() | {"trouble": ""})
     said = capsys.readouterr().out
     assert "ANOTHER PROGRAM OR RELEASE: pi-2, pi-3" in said
     assert "SET ASIDE: samples" in said
@@ -187,7 +187,7 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
 def test_a_mixed_fleet_never_adds_up_samples_of_different_events():
     new = house(event="humidity", handler=True)
     fleet = Fleet(house(handler=True), size=2, seed=5)
-    fleet.devices["pi-1"]._plan = new
+    fleet.devices["pi-1"].plan = new
     fleet.kill("pi-1")
     fleet.read("pi-0", "temperature", 20.0)
     fleet.read("pi-1", "humidity", 60.0)
@@ -196,7 +196,7 @@ def test_a_mixed_fleet_never_adds_up_samples_of_different_events():
     for name, other in (("pi-0", "pi-1"), ("pi-1", "pi-0")):
         report = fleet.devices[name].report()
         assert list(report["other_programs"]) == [other]
-    fleet.devices["pi-0"]._plan = new
+    fleet.devices["pi-0"].plan = new
     fleet.kill("pi-0")
     fleet.step(30)
     assert fleet.values("everywhere") == {"pi-0": {"": (1, 6000)}, "pi-1": {"": (1, 6000)}}

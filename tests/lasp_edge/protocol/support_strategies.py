@@ -16,6 +16,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.sharing import SLOTS, RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.protocol.sinks import SinkLow
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
@@ -62,7 +63,7 @@ def blocks(draw, most=6):
 
 @st.composite
 def variable_frames(draw):
-    """Return an entry of one shard, of a variable without keys, or of a shared state."""
+    """Return an entry of one shard, or of a variable without keys."""
     number, keys = draw(numbers), draw(st.sets(texts, max_size=5).map(sorted))
     shard = key_shard(draw(st.sampled_from(keys))) if keys else draw(st.integers(0, 15))
     keys = [key for key in keys if key_shard(key) == shard]
@@ -77,8 +78,6 @@ def variable_frames(draw):
         column(draw(st.sampled_from([parts, binaries])))
         for _ in range(max(draw(seqs) % 5, bool(keys)))
     ]
-    if stream == 0:
-        columns = [column(binaries)]
     changed = column(st.integers(0, number))
     return VariableFrame(
         draw(replicas), number, draw(names), stream, shard, tuple(keys), changed, tuple(columns)
@@ -120,7 +119,9 @@ FRAMES = {
         clocks,
         highs,
     ),
-    PresenceFrame: st.builds(PresenceFrame, replicas, numbers, st.booleans()),
+    PresenceFrame: st.builds(
+        PresenceFrame, replicas, numbers, st.booleans(), st.text(max_size=8), st.text(max_size=8)
+    ),
     AckFrame: st.builds(
         AckFrame,
         replicas,
@@ -136,6 +137,11 @@ FRAMES = {
     MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),
     HelloFrame: st.builds(HelloFrame, replicas, numbers, names, challenges, st.integers(1, 15)),
     VouchFrame: vouch_frames(),
+    SharedFrame: st.builds(
+        SharedFrame, replicas, numbers, names, int64, st.integers(0, SLOTS - 1), st.binary()
+    ),
+    SummaryFrame: st.builds(SummaryFrame, replicas, numbers, names, names, int64, st.binary()),
+    RepairFrame: st.builds(RepairFrame, replicas, numbers, names, names, int64, st.binary()),
 }
 any_frame = st.one_of(*FRAMES.values())
 ME = Replica(1, 7, "pi-1")

@@ -122,7 +122,7 @@ def test_a_participant_says_only_what_its_role_may(keys, reader, frame, may, nam
 
 
 def test_a_lander_does_not_speak_in_the_name_of_a_device(keys, reader):
-    beat = BeatFrame(KITCHEN, 1, None, done=False, reports=())
+    beat = BeatFrame(KITCHEN, 1, (), done=False, reports=())
     with pytest.raises(BrokenSealError, match="a lander may not say this"):
         reader.opened(TOPIC, signed(keys, "lake", beat))
 

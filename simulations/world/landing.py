@@ -1,4 +1,4 @@
-"""A sink: a lander's process around what it has landed, with latency and crashes.
+"""A lander's process around what it has landed, with latency and crashes.
 
 What arrives waits for the next commit. A crash before it loses that, and nothing was acknowledged
 of it; what was committed stays.
@@ -12,7 +12,7 @@ from lasp_edge.protocol.envelope import Frame
 from simulations.fleet.lander import SimulatedLander
 
 
-class WorldSink:
+class VirtualLander:
     """One lander with its lake.
 
     Args:
@@ -61,7 +61,7 @@ class WorldSink:
         return lost
 
     def slow_down(self, step: int, steps: int) -> None:
-        """Let commits take so many steps, for some time."""
+        """Let each commit take some steps, for a while."""
         self._slow_steps, self.slow_until = steps, step + 2 * steps
         self.due_step = step + steps
 

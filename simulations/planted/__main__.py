@@ -1,0 +1,64 @@
+"""Run the planted bugs: each must be found by the simulator within a number of seeds.
+
+The last one is a canary, under which nothing is wrong: a harness that finds it is broken. Ends with
+1 where a bug was not found, or the canary was.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from simulations.planted.bug import BUGS, PlantedBug
+from simulations.planted.hunt import CANARY, SEEDS, hunt
+from simulations.world.faults import KINDS
+
+CANARY_SEEDS = 30
+"""Seeds under which the canary must live."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the bugs that were asked for, or all."""
+    parser = argparse.ArgumentParser(
+        "python -m simulations.planted",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="some bugs; else all")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds for each bug, at most")
+    parser.add_argument("--without", default="", help="kinds of faults to leave out, by comma")
+    parser.add_argument("--list", action="store_true", help="only say what each bug stands for")
+    arguments = parser.parse_args(argv)
+    unknown = sorted(set(arguments.names) - {*BUGS, CANARY.name})
+    if unknown:
+        parser.error(f"no planted bug {', '.join(unknown)}; see --list")
+    known = {**BUGS, CANARY.name: CANARY}
+    bugs = [known[name] for name in arguments.names or known]
+    if arguments.list:
+        for bug in bugs:
+            _say(f"{bug.name}\n    {bug.history}")
+        return 0
+    unwanted = arguments.without.split(",")
+    kinds = tuple(kind for kind in KINDS if kind not in unwanted)
+    wrong = [bug.name for bug in bugs if not _as_it_should(bug, arguments.seeds, kinds)]
+    _say(f"{len(bugs) - len(wrong)} of {len(bugs)} as they should be")
+    return bool(wrong)
+
+
+def _as_it_should(bug: PlantedBug, seeds: int, kinds: tuple[str, ...]) -> bool:
+    """Run a bug, say what came of it, and return whether that is as it should be."""
+    is_canary = bug is CANARY
+    caught = hunt(bug, range(min(seeds, CANARY_SEEDS) if is_canary else seeds), kinds)
+    if caught is None:
+        _say(f"{'ok' if is_canary else 'NOT FOUND':>10}  {bug.name}")
+    else:
+        verdict = "RED" if is_canary else f"seed {caught.seed}"
+        _say(f"{verdict:>10}  {bug.name}: {caught.trouble[:110]}")
+    return (caught is None) == is_canary
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

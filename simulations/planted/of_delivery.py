@@ -1,0 +1,291 @@
+"""Bugs of the way to the lake: frames, acknowledgements, promises, and the lander itself."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from device_agent.changes import Changes, PaneId
+from device_agent.panes.cache import PaneCache
+from device_agent.panes.delivery import PaneDelivery
+from device_agent.panes.panes import Panes
+from device_agent.panes.sender import PaneSender
+from device_agent.panes.sinks import Sinks
+from lasp_edge.protocol.acceptance import Acceptance, PaneRows
+from simulations.fleet.lander import SimulatedLander
+from simulations.planted.bug import planted, replaced
+from simulations.world.landing import VirtualLander
+
+
+@planted
+def the_lander_acknowledges_before_its_commit() -> Iterator[None]:
+    """The lander crashes after its answer: a device forgets what nobody holds."""
+    right_commit, right_crash = VirtualLander.commit, VirtualLander.crash
+    before: dict[int, Any] = {}
+
+    def commit(self: VirtualLander, step: int, now_us: int) -> Iterator[Any]:
+        before[id(self)] = dict(self.lander.panes)
+        yield from right_commit(self, step, now_us)
+
+    def crash(self: VirtualLander, until: int) -> int:
+        self.lander.panes = before.get(id(self), {})
+        return right_crash(self, until)
+
+    with replaced(VirtualLander, "commit", commit), replaced(VirtualLander, "crash", crash):
+        yield
+
+
+@planted
+def the_lander_keeps_the_frame_that_came_last() -> Iterator[None]:
+    """Frames overtake each other: an older version of a pane replaces the newer one."""
+
+    def join(self: SimulatedLander, rows: PaneRows) -> None:
+        block = rows.block
+        for key, pane_us, seq, partial in zip(
+            block.keys,
+            block.panes_us,
+            block.seqs,
+            zip(*block.columns, strict=True),
+            strict=True,
+        ):
+            at = (block.stream, key, pane_us, rows.device, block.incarnation, block.nonce)
+            self.panes[at] = (seq, partial)
+
+    with replaced(SimulatedLander, "_join", join):
+        yield
+
+
+@planted
+def the_lander_keeps_one_entry_a_device() -> Iterator[None]:
+    """An agent restarts: its new entry of a pane takes the place of the former life's."""
+    right = SimulatedLander._join  # noqa: SLF001
+
+    def join(self: SimulatedLander, rows: PaneRows) -> None:
+        right(self, rows._replace(block=rows.block._replace(incarnation=0, nonce=0)))
+
+    with replaced(SimulatedLander, "_join", join):
+        yield
+
+
+@planted
+def the_lander_adds_what_comes_twice() -> Iterator[None]:
+    """A message arrives twice: its readings count twice."""
+    right = SimulatedLander._join  # noqa: SLF001
+
+    def join(self: SimulatedLander, rows: PaneRows) -> None:
+        block = rows.block
+        for key, pane_us, seq, partial in zip(
+            block.keys,
+            block.panes_us,
+            block.seqs,
+            zip(*block.columns, strict=True),
+            strict=True,
+        ):
+            at = (block.stream, key, pane_us, rows.device, block.incarnation, block.nonce)
+            known = self.panes.get(at)
+            if known is not None and known[0] == seq:
+                twice = tuple(2 * part if isinstance(part, int) else part for part in partial)
+                self.panes[at] = (seq, twice)
+        right(self, rows)
+
+    with replaced(SimulatedLander, "_join", join):
+        yield
+
+
+@planted
+def the_lander_refuses_what_former_lives_sent() -> Iterator[None]:
+    """An agent restarts with panes that have not landed: nobody takes them under their name."""
+    right = Acceptance.take_panes
+
+    def take_panes(self: Acceptance, frame: Any, record: Any, accepted: Any) -> None:
+        mine = [block for block in frame.blocks if block[2:4] == frame.sender[:2]]
+        right(self, replace(frame, blocks=tuple(mine)), record, accepted)
+
+    with replaced(Acceptance, "take_panes", take_panes):
+        yield
+
+
+@planted
+def a_promise_does_not_wait_for_acknowledgements() -> Iterator[None]:
+    """A device promises that nothing older comes, and then sends what had not landed."""
+
+    def oldest_dirty_us(self: PaneCache, *_: Any) -> None:
+        del self
+
+    with replaced(PaneCache, "oldest_dirty_us", oldest_dirty_us):
+        yield
+
+
+@planted
+def done_does_not_wait_for_acknowledgements() -> Iterator[None]:
+    """`--exit-when-done` ends an agent whose last panes nobody has."""
+
+    def all_landed(self: PaneCache) -> bool:
+        del self
+        return True
+
+    with replaced(PaneCache, "all_landed", property(all_landed)):
+        yield
+
+
+@planted
+def nothing_is_sent_again_at_a_new_connection() -> Iterator[None]:
+    """The broker lost what was in flight: for minutes nobody sends it."""
+
+    def connected(self: PaneDelivery, _now_us: int) -> None:
+        del self
+
+    with replaced(PaneDelivery, "connected", connected):
+        yield
+
+
+@planted
+def an_entry_is_sent_once_only() -> Iterator[None]:
+    """The lander is away for a minute: what was sent to it is never sent again."""
+
+    def due(self: PaneSender, _now_us: int, *, everything: bool) -> list[PaneId]:
+        del everything
+        panes = self._panes
+        return sorted(pane for pane in panes.dirty if not panes.entries[pane].tries)
+
+    with replaced(PaneSender, "_due", due):
+        yield
+
+
+@planted
+def an_old_acknowledgement_cleans_a_newer_entry() -> Iterator[None]:
+    """A pane changes while its frame is acknowledged: the change never lands."""
+
+    def named(self: Panes, seqs: Any) -> list[PaneId]:
+        of = (seqs.incarnation, seqs.nonce)
+        return [pane for pane in self.dirty if pane[3:] == of]
+
+    with replaced(Panes, "named", named):
+        yield
+
+
+@planted
+def acknowledgements_of_a_former_life_count() -> Iterator[None]:
+    """An agent restarts and counts its entries from 1: a late answer is taken for other ones."""
+
+    def named(self: Panes, seqs: Any) -> list[PaneId]:
+        entries = self.entries
+        return [pane for pane in self.dirty if entries[pane].seq in seqs]
+
+    with replaced(Panes, "named", named):
+        yield
+
+
+@planted
+def another_lake_is_not_noticed() -> Iterator[None]:
+    """The lake is lost: what the former one had is never sent to the new one."""
+
+    def make_dirty(self: Sinks, _sink: Any) -> None:
+        del self
+
+    with replaced(Sinks, "_make_dirty", make_dirty):
+        yield
+
+
+@planted
+def another_lake_gets_only_what_is_in_memory() -> Iterator[None]:
+    """The lake is lost after a restart: clean entries of the store are not sent to the new one."""
+
+    def make_dirty(self: Changes, _bit: int) -> None:
+        del self
+
+    with replaced(Changes, "make_dirty", make_dirty):
+        yield
+
+
+@planted
+def a_frozen_entry_is_continued() -> Iterator[None]:
+    """An agent restarts and goes on with the entries of its former life, under their name."""
+    right = Panes.own
+    first: dict[str, Any] = {}
+
+    def own(self: Panes, stream: int, key: str, pane_us: int) -> PaneId:
+        known = first.setdefault(self._agent.replica.device, self._agent.replica)
+        pane = right(self, stream, key, pane_us)
+        return pane._replace(incarnation=known.incarnation, nonce=known.nonce)
+
+    with replaced(Panes, "own", own):
+        yield
+
+
+@planted
+def a_pane_keeps_its_last_readings_only() -> Iterator[None]:
+    """A pane is folded anew with each batch instead of being combined."""
+    right = Panes.fold_in
+
+    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int) -> None:
+        entry = self.entries.get(pane)
+        if entry is not None:
+            entry.partial = self._windows[pane.stream].fold.zero
+        right(self, pane, partial, now_us)
+
+    with replaced(Panes, "fold_in", fold_in):
+        yield
+
+
+@planted
+def a_changed_entry_keeps_its_seq() -> Iterator[None]:
+    """A pane changes and is sent under the number that it had: the lander takes it for the old."""
+    right = Panes.fold_in
+
+    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int) -> None:
+        entry = self.entries.get(pane)
+        known = None if entry is None else entry.seq
+        right(self, pane, partial, now_us)
+        if known is not None:
+            self.entries[pane].seq = known
+
+    with replaced(Panes, "fold_in", fold_in):
+        yield
+
+
+@planted
+def an_evicted_dirty_entry_is_forgotten() -> Iterator[None]:
+    """Memory is full: dirty entries leave it, and nobody remembers that the store has them."""
+    from device_agent.panes import cache  # noqa: PLC0415
+
+    def note_evicted(self: cache.PaneCache, panes: Any) -> None:
+        del self, panes
+
+    small = replaced(cache, "KEPT_ENTRIES", 3), replaced(cache, "PAGE", 2)
+    with small[0], small[1], replaced(cache.PaneCache, "_note_evicted", note_evicted):
+        yield
+
+
+@planted
+def what_the_link_did_not_take_counts_as_landed() -> Iterator[None]:
+    """The link is full: a frame that never left is taken for acknowledged."""
+
+    def take_back(self: PaneSender, _number: int) -> None:
+        for sink in self._sinks:
+            self._panes.landed([pane for pane in self._sent if pane in self._panes.dirty], sink.bit)
+
+    with replaced(PaneSender, "take_back", take_back):
+        yield
+
+
+@planted
+def a_promise_is_made_of_the_sources_alone() -> Iterator[None]:
+    """A device promises what its sources are at, whatever has landed."""
+    right = PaneDelivery.lows
+
+    def lows(self: PaneDelivery, source_us: int | None) -> Any:
+        return tuple([low._replace(low_us=source_us) for low in right(self, source_us)])
+
+    with replaced(PaneDelivery, "lows", lows):
+        yield
+
+
+@planted
+def what_a_sink_refuses_counts_as_landed() -> Iterator[None]:
+    """A lander of an older program says what it cannot take: the device forgets it."""
+
+    def not_taken(self: PaneDelivery, sink: Any, _reason: int, seqs: Any, _now_us: int) -> None:
+        self.memory.landed(self.memory.named(seqs), sink.bit)
+
+    with replaced(PaneDelivery, "_not_taken", not_taken):
+        yield

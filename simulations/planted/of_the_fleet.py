@@ -1,0 +1,247 @@
+"""Bugs of what devices tell each other: entries, digests, agreement, members, time."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from crdts import OwnedMap, Version
+from device_agent.clock import Timer
+from device_agent.core import Core
+from device_agent.fleet.agreement import Agreements
+from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.members import Members
+from device_agent.fleet.peers import Peers
+from device_agent.variables.published_fold import PublishedFold
+from device_agent.variables.sharing import Sharing
+from device_agent.variables.states import OwnState, SharedState
+from lasp_edge.aggregates.fleet import FleetFold
+from lasp_edge.protocol import inputs
+from simulations.planted.bug import planted, replaced
+
+
+@planted
+def settled_without_the_report_of_a_connected_holder() -> Iterator[None]:
+    """A device has not said what it holds, and its peer says `settled` all the same."""
+    right = Peers.agreement
+
+    def agreement(self: Peers, variable: str, digest: int, holders: Any, *retired: Any) -> Any:
+        known = [name for name in holders if variable in _reports(self, name)]
+        return right(self, variable, digest, known, *retired)
+
+    with replaced(Peers, "agreement", agreement):
+        yield
+
+
+def _reports(peers: Peers, device: str) -> Any:
+    peer = peers._peers.get(device)  # noqa: SLF001
+    return peer.reports if peer else ()
+
+
+@planted
+def settled_whatever_others_report() -> Iterator[None]:
+    """A peer holds something else, and `settled` is said."""
+
+    def agreement(self: Peers, *_: Any) -> tuple[bool, tuple[str, ...]]:
+        del self
+        return True, ()
+
+    with replaced(Peers, "agreement", agreement):
+        yield
+
+
+@planted
+def an_older_entry_replaces_a_newer_one() -> Iterator[None]:
+    """Messages overtake each other: a device goes back to what another one had said before."""
+
+    def join(self: FleetFold, shard: int, delta: OwnedMap) -> bool:
+        for device, entry in delta.entries.items():
+            self._need_range(None, device, entry)
+            self._replace(device, shard, entry)
+        return True
+
+    with replaced(FleetFold, "join", join):
+        yield
+
+
+@planted
+def a_changed_partial_keeps_its_version() -> Iterator[None]:
+    """A device's average changes under one version: peers that have the first never take it."""
+    right = FleetFold.put_own
+
+    def put_own(self: FleetFold, replica: Any, key: str, partial: Any) -> int:
+        self.seq = max(0, self.seq - 1)
+        return right(self, replica, key, partial)
+
+    with replaced(FleetFold, "put_own", put_own):
+        yield
+
+
+@planted
+def nobody_answers_who_asks() -> Iterator[None]:
+    """An entry is lost on its way, and its owner does not send it again."""
+
+    def answer(self: Exchange, _frame: Any, _now_us: int) -> None:
+        del self
+
+    def connected(self: Exchange, _now_us: int) -> None:
+        self._allowance.restart()
+
+    with replaced(Exchange, "_answer", answer), replaced(Exchange, "connected", connected):
+        yield
+
+
+@planted
+def nobody_asks_for_what_is_missing() -> Iterator[None]:
+    """An entry is lost on its way, and who lacks it waits for ever."""
+
+    def publications(self: Agreements, _now_us: int) -> Iterator[Any]:
+        self._missing.clear()
+        return iter(())
+
+    def connected(self: Exchange, _now_us: int) -> None:
+        self._allowance.restart()
+
+    silent = replaced(Agreements, "publications", publications)
+    with silent, replaced(Exchange, "connected", connected):
+        yield
+
+
+@planted
+def entries_are_joined_but_not_reported() -> Iterator[None]:
+    """A digest leaves the others' entries out, so two devices never agree."""
+    right = FleetFold.join
+
+    def join(self: FleetFold, shard: int, delta: OwnedMap) -> bool:
+        before = self._hash_sum
+        news = right(self, shard, delta)
+        self._hash_sum = before
+        return news
+
+    with replaced(FleetFold, "join", join):
+        yield
+
+
+@planted
+def a_digest_does_not_see_versions() -> Iterator[None]:
+    """Two devices hold different entries and find their digests equal."""
+    right = inputs.entry_hash
+    from lasp_edge.aggregates import fleet  # noqa: PLC0415
+
+    def entry_hash(key: str, device: str, _version: Version, _parts: Any) -> int:
+        return right(key, device, Version(0, 0, 0), ())
+
+    with replaced(fleet, "entry_hash", entry_hash):
+        yield
+
+
+@planted
+def a_former_life_keeps_its_entry() -> Iterator[None]:
+    """An agent restarts, and goes on publishing under the version of its former life."""
+
+    def succeed(self: PublishedFold) -> None:
+        del self
+
+    with replaced(PublishedFold, "succeed", succeed):
+        yield
+
+
+@planted
+def a_shared_state_is_replaced_not_joined() -> Iterator[None]:
+    """A peer's contribution comes, and what was known of the others is gone."""
+
+    def hear(self: SharedState, state: Any) -> None:
+        self.whole = state | self.whole.restricted(self._agent.replica.device)
+        self._digest = None
+
+    with replaced(SharedState, "hear", hear):
+        yield
+
+
+@planted
+def a_contribution_is_not_stored() -> Iterator[None]:
+    """An agent restarts, and what it had counted is missing in the fleet's total."""
+
+    def store(self: OwnState, delta: Any) -> None:
+        self.whole |= delta
+
+    with replaced(OwnState, "store", store):
+        yield
+
+
+@planted
+def a_contribution_is_counted_at_each_start() -> Iterator[None]:
+    """An agent restarts, and adds its former total once more under its new name."""
+    right = Sharing.connected
+
+    def connected(self: Sharing, now_us: int) -> None:
+        for state in self._states.values():
+            own: Any = state.whole.restricted(self._agent.replica.device)
+            if own.value:
+                state.store(own.increment(self._agent.replica, own.value))
+        right(self, now_us)
+
+    with replaced(Sharing, "connected", connected):
+        yield
+
+
+@planted
+def commands_are_not_taken() -> Iterator[None]:
+    """An operator retires a device, and the others count it on."""
+
+    def receive(self: Members, _frame: Any, _now_us: int) -> None:
+        del self
+
+    with replaced(Members, "_receive", receive):
+        yield
+
+
+@planted
+def a_frame_that_does_not_decode_ends_the_agent() -> Iterator[None]:
+    """One strange message, retained, and no agent of the fleet runs."""
+    right = Core.handle_message
+
+    def handle_message(self: Core, topic: str, payload: bytes, now_us: int) -> None:
+        self.decode(payload)
+        right(self, topic, payload, now_us)
+
+    with replaced(Core, "handle_message", handle_message):
+        yield
+
+
+@planted
+def a_timer_waits_for_the_time_before_the_clock_was_set_back() -> Iterator[None]:
+    """The clock was ahead for a while: the agent is silent for hours."""
+
+    def is_due(self: Timer, now_us: int) -> bool:
+        due = now_us >= self._next_us
+        if due:
+            self._next_us = now_us + self._every_us
+        return due
+
+    with replaced(Timer, "is_due", is_due):
+        yield
+
+
+@planted
+def a_connection_tells_no_part() -> Iterator[None]:
+    """The broker forgot everything, and no device publishes its state again."""
+
+    def handle_connected(self: Core, _now_us: int) -> None:
+        self.connected = True
+
+    with replaced(Core, "handle_connected", handle_connected):
+        yield
+
+
+@planted
+def only_the_first_key_is_published() -> Iterator[None]:
+    """A variable with keys: peers never see the others."""
+    right = PublishedFold.put_own
+
+    def put_own(self: PublishedFold, key: str, partial: Any) -> None:
+        if key in {"", "a"}:
+            right(self, key, partial)
+        elif partial is not None:
+            self.entries.put_own(self._agent.replica, key, partial)
+
+    with replaced(PublishedFold, "put_own", put_own):
+        yield

@@ -1,0 +1,233 @@
+"""Bugs of the way to the disk and back: what is durable, when, and together with what."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from device_agent import durable
+from device_agent.changes import Changes
+from device_agent.durable import Durable
+from device_agent.intake.identities import Block, Identities
+from device_agent.intake.intake import Intake
+from device_agent.panes import cache
+from device_agent.panes.panes import Panes
+from device_agent.state.store import Store
+from device_agent.state.stored import Stored
+from simulations.planted.bug import planted, replaced
+
+
+@planted
+def the_cursor_is_committed_apart_from_panes() -> Iterator[None]:
+    """The power goes between two commits: the source goes on behind readings that no pane has."""
+    right = Store.commit
+
+    def commit(self: Store, changes: Changes) -> None:
+        if changes.sources:
+            right(self, Changes(sources=changes.sources))
+            changes = replace(changes, sources={})
+        right(self, changes)
+
+    with replaced(Store, "commit", commit):
+        yield
+
+
+@planted
+def panes_are_committed_before_the_cursor_and_identities() -> Iterator[None]:
+    """The power goes between two commits: the readings of stored panes are read once more."""
+    right = Store.commit
+
+    def commit(self: Store, changes: Changes) -> None:
+        if changes.panes and changes.sources:
+            right(self, Changes(panes=changes.panes, replica=changes.replica))
+            changes = replace(changes, panes={}, replica=None)
+        right(self, changes)
+
+    with replaced(Store, "commit", commit):
+        yield
+
+
+@planted
+def a_failed_commit_is_swallowed() -> Iterator[None]:
+    """The disk is full: entries are published that no store holds, and are counted anew later."""
+    right = Store.commit
+
+    def commit(self: Store, changes: Changes) -> None:
+        try:
+            right(self, changes)
+        except sqlite3.Error:
+            if self._db.in_transaction:
+                self._db.rollback()
+
+    with replaced(Store, "commit", commit):
+        yield
+
+
+@planted
+def a_commit_is_no_transaction() -> Iterator[None]:
+    """The power goes in the middle of a commit: some tables have it, others do not."""
+
+    def commit(self: Store, changes: Changes) -> None:
+        self._write(changes)
+
+    with replaced(Store, "commit", commit):
+        yield
+
+
+@planted
+def identities_are_not_stored() -> Iterator[None]:
+    """An agent restarts, and a line that stands in its file twice is counted twice."""
+
+    def take_changed(self: Identities) -> dict[Any, bytes]:
+        del self
+        return {}
+
+    with replaced(Identities, "take_changed", take_changed):
+        yield
+
+
+@planted
+def identities_are_not_recalled() -> Iterator[None]:
+    """An agent restarts, and does not ask the store which readings of a block it knows."""
+
+    def identities(self: Store, _block: Any) -> None:
+        del self
+
+    with replaced(Store, "identities", identities):
+        yield
+
+
+@planted
+def readings_are_never_known() -> Iterator[None]:
+    """A file holds a line twice, and it counts twice."""
+
+    def holds(self: Block, _time_us: int, _quantised: int) -> bool:
+        del self
+        return False
+
+    with replaced(Block, "holds", holds):
+        yield
+
+
+@planted
+def a_pane_is_stored_once_only() -> Iterator[None]:
+    """An agent restarts, and what a pane got after its first commit is gone."""
+    right = Panes.take_changes
+    stored: set[Any] = set()
+
+    def take_changes(self: Panes) -> Changes | None:
+        changes = right(self)
+        if changes is not None:
+            changes.panes = {at: row for at, row in changes.panes.items() if at not in stored}
+            stored.update(changes.panes)
+        return changes
+
+    with replaced(Panes, "take_changes", take_changes):
+        yield
+
+
+@planted
+def samples_are_not_stored() -> Iterator[None]:
+    """An agent restarts, and its average begins anew."""
+
+    def put_delta(self: Stored, where: Any, state: Any, delta: Any) -> None:
+        del self, where, state, delta
+
+    def put_whole(self: Stored, where: Any, state: Any) -> None:
+        del self, where, state
+
+    with replaced(Stored, "put_delta", put_delta), replaced(Stored, "put_whole", put_whole):
+        yield
+
+
+@planted
+def dirty_panes_are_pruned() -> Iterator[None]:
+    """The lander is away for long: what was never acknowledged is deleted with the old."""
+
+    def prune(self: Store, floor_us: int) -> None:
+        self._db.execute("DELETE FROM pane WHERE end_us <= ?", (floor_us,))
+        self._db.execute("DELETE FROM pane WHERE end_us <= ?", (floor_us,))
+
+    with replaced(Store, "prune", prune), replaced(durable, "PRUNE_US", 3_000_000):
+        yield
+
+
+@planted
+def dirty_panes_are_not_read_back() -> Iterator[None]:
+    """An agent restarts with panes that have not landed, and never asks its store for them."""
+
+    def add_answer(self: cache.PaneCache, _stored: Any) -> None:
+        self._stored, self._alone = (), 0
+
+    with replaced(cache.PaneCache, "add_answer", add_answer):
+        yield
+
+
+@planted
+def what_is_published_is_committed_later() -> Iterator[None]:
+    """The power goes after a frame has left: its dots are given to other readings."""
+
+    def tick(self: Durable, now_us: int) -> Iterator[Any]:
+        core = self.core
+        self._take_in_held(now_us)
+        self._taken.clear()
+        core.handle_tick(now_us)
+        changes = core.prepare_commit()
+        core._uncommitted = Changes()  # noqa: SLF001 - so that the core lets it pass
+        yield from core.publications(now_us)
+        if changes:
+            self.store.commit(changes)
+            core.committed()
+
+    with replaced(Durable, "tick", tick):
+        yield
+
+
+@planted
+def the_replica_is_not_stored() -> Iterator[None]:
+    """An agent restarts as the same incarnation, and may look older than its former life."""
+    right = Store.commit
+
+    def commit(self: Store, changes: Changes) -> None:
+        right(self, replace(changes, replica=None))
+
+    with replaced(Store, "commit", commit):
+        yield
+
+
+@planted
+def facts_are_not_stored() -> Iterator[None]:
+    """An agent restarts without its floor, its lake, and the commands of operators."""
+    right = Store.commit
+
+    def commit(self: Store, changes: Changes) -> None:
+        right(self, replace(changes, facts=type(changes.facts)()))
+
+    with replaced(Store, "commit", commit):
+        yield
+
+
+@planted
+def the_last_commits_are_undone_at_a_restart() -> Iterator[None]:
+    """The disk lies about what is on it, as with `synchronous=OFF`: a cursor outlives its panes."""
+    right = Store.restored
+
+    def restored(self: Store) -> Any:
+        self._db.execute("DELETE FROM pane WHERE seq = (SELECT max(seq) FROM pane) AND dirty")
+        return right(self)
+
+    with replaced(Store, "restored", restored):
+        yield
+
+
+@planted
+def an_evicted_entry_is_begun_again() -> Iterator[None]:
+    """A late reading meets a pane that memory let go: one reading takes the place of sixty."""
+    right = Intake.wanted
+
+    def wanted(self: Intake, batch: Any, now_us: int) -> Any:
+        return right(self, batch, now_us)._replace(panes=[])
+
+    small = replaced(cache, "KEPT_ENTRIES", 3), replaced(cache, "PAGE", 2)
+    with small[0], small[1], replaced(Intake, "wanted", wanted):
+        yield
