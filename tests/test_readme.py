@@ -19,6 +19,7 @@ import pytest
 from lasp_edge import folds
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.tool.command_line import run_command
 from simulations.demo.broker import PrivateBroker
 from simulations.fleet import Fleet
 from tests.brokers import ConfiguredMosquitto, Mosquitto, free_port
@@ -64,6 +65,7 @@ MARKS = {
     "rooms": ("python", 'Program("rooms")'),
     "own fold": ("python", "class Range"),
     "check": ("sh", "lasp-edge check"),
+    "simulate": ("sh", "lasp-edge simulate"),
     "doors": ("python", 'Program("doors")'),
     "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
@@ -359,6 +361,15 @@ def test_rooms_have_a_value_each_on_every_device():
 def test_check_finds_nothing_wrong_with_the_example(tmp_path):
     (command,) = commands(block("check"))
     assert "Every law holds" in succeeds(here(command, tmp_path, ""), tmp_path)
+
+
+def test_the_simulated_greenhouse_ends_right(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (command,) = commands(block("simulate"))
+    _, name, *words = shlex.split(command)
+    assert run_command(name, "simulations.simulate.command", words) == 0
+    assert "windows are what the oracle says" in capsys.readouterr().out
+    assert (tmp_path / "run.html").exists()
 
 
 @pytest.mark.slow

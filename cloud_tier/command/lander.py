@@ -52,7 +52,7 @@ def sink_of(arguments: argparse.Namespace) -> str:
     """Return the name under which devices deliver to the lake.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it cannot be a name of a sink.
     """
     name: str = arguments.sink
     if not 0 < len(name.encode()) <= SINK_BYTES or not name.isprintable():

@@ -5,7 +5,7 @@ counts, and of that one's beats the one with the greatest pane seq. The module i
 in, and out come the commands that retire or admit a device.
 
     >>> roster = Roster(Topics("greenhouse"), nonce=1)
-    >>> beat = BeatFrame(Replica(2, 7, "attic"), 5, None, False, (), seq=60)
+    >>> beat = BeatFrame(Replica(2, 7, "attic"), 5, (), False, (), seq=60)
     >>> roster.hear(roster.topics.of("beat", "attic"), beat.encode())
     >>> roster.retiring("attic").version
     Version(incarnation=2, nonce=7, seq=60)

@@ -7,8 +7,8 @@ placed by a wrong clock lies in a wrong pane for ever.
 Sketch: everything that tells the time is a claim with a weight, as an offset from the monotonic
 clock, which never jumps:
 
-    the wall clock      2, or 6 where the kernel says that it is synchronised; nothing before this
-                        release was made, and nothing while it stands where the fleet refuted it
+    the wall clock      6 where the kernel says that it is synchronised, else 2; else nothing before
+                        this release was made, or while it stands where the fleet refuted it
     the time before     2: the last trusted time and what has passed since, in the same boot
     an earlier boot     2, against a time that is before the last one that was trusted
     the fleet           2 for each device and 4 for each lander that agree; see `witnesses`
@@ -44,6 +44,9 @@ OWN_WEIGHT = 2
 SYNCHRONISED_WEIGHT = 6
 """The weight of a wall clock that the kernel says is synchronised: a lander alone does not outweigh
 it, a lander and two devices that agree with each other do."""
+ANCHOR_US = 86_400_000_000
+"""Microseconds for which a jump is measured from the same time before: a clock that stands still,
+or runs more than 0.3 % too fast, jumps in small steps."""
 LEAST_NEAR_US = 5_000_000
 """Microseconds within which two clocks agree, at least: clocks are told in whole seconds, and a
 message may be under way for some."""
@@ -77,6 +80,7 @@ class Judgement:
         self._past_us = past_us
         self._boots = dict(boots or {})
         self._boot: str | None = None
+        self._anchor: tuple[int, int] | None = None
         self._contradicted: Claim | None = None
         self._since_us = 0
         self._refuted_us: int | None = None
@@ -92,16 +96,16 @@ class Judgement:
             trust: the wall clock is right, whatever speaks against it.
         """
         if reading.boot != self._boot:
-            self._boot = reading.boot
-            self.offset_us = self._boots.get(reading.boot) if reading.boot else None
+            self._begin(reading)
         wall_us = reading.wall_us - reading.monotonic_us
         if trust:
-            return self._trust(wall_us)
+            return self._trust(wall_us, reading.monotonic_us, afresh=True)
         if self._refuted_us is not None and not self._agree(wall_us, self._refuted_us):
             self._refuted_us = None
         wall = self._wall(reading, wall_us)
-        before = None if self.offset_us is None else Claim(self.offset_us, OWN_WEIGHT)
-        if wall and before and self._agree(wall_us, before.offset_us):
+        before = None if self._anchor is None else Claim(self._anchor[0], OWN_WEIGHT)
+        jumped = before is not None and not self._agree(wall_us, before.offset_us)
+        if wall and not jumped:
             before = None  # it is the wall clock's own word
         claims = [claim for claim in (wall, before, fleet) if claim is not None]
         total = sum(claim.weight for claim in claims)
@@ -110,43 +114,59 @@ class Judgement:
                 other.weight for other in claims if self._agree(claim.offset_us, other.offset_us)
             )
             if 2 * support > total + self._against(claim.offset_us + reading.monotonic_us):
-                return self._decide(claim, wall, wall_us, fleet)
+                if claim is wall:
+                    return self._trust(wall_us, reading.monotonic_us, afresh=jumped)
+                return self._mistrust(claim, wall_us, reading.monotonic_us, fleet)
         return self._wait(reading, wall)
+
+    def _begin(self, reading: ClockReading) -> None:
+        """Begin with what the store knows of this boot of the machine."""
+        self._boot = reading.boot
+        self.offset_us = self._boots.get(reading.boot) if reading.boot else None
+        self._anchor = None
+        if self.offset_us is not None:
+            self._anchor = self.offset_us, reading.monotonic_us
 
     def _wall(self, reading: ClockReading, wall_us: int) -> Claim | None:
         """Return what the wall clock claims; None while it is not worth anything."""
-        if reading.wall_us < self._released_us:
-            return None
         if reading.synchronised:
             return Claim(wall_us, SYNCHRONISED_WEIGHT)
-        return None if self._refuted_us is not None else Claim(wall_us, OWN_WEIGHT)
+        if reading.wall_us < self._released_us or self._refuted_us is not None:
+            return None
+        return Claim(wall_us, OWN_WEIGHT)
 
     def _against(self, time_us: int) -> int:
         """Return what weighs against this time: it is before the last one that was trusted."""
-        if self.offset_us is not None or self._past_us is None:
+        if self._anchor is not None or self._past_us is None:
             return 0
         return OWN_WEIGHT if time_us < self._past_us - self._near_us else 0
 
     def _agree(self, one_us: int, other_us: int) -> bool:
         return abs(one_us - other_us) <= self._near_us
 
-    def _decide(self, claim: Claim, wall: Claim | None, wall_us: int, fleet: Claim | None) -> State:
-        if claim is wall:
-            return self._trust(wall_us)
+    def _mistrust(
+        self, claim: Claim, wall_us: int, monotonic_us: int, fleet: Claim | None
+    ) -> State:
         self._contradicted = None
+        self._anchor = claim.offset_us, monotonic_us
         self.offset_us, self.off_us = claim.offset_us, wall_us - claim.offset_us
         strong = fleet is not None and fleet.weight > PEER_WEIGHT
         if strong and fleet is not None and self._agree(claim.offset_us, fleet.offset_us):
             self._refuted_us = wall_us
         return "ahead" if self.off_us > 0 else "behind"
 
-    def _trust(self, wall_us: int) -> State:
+    def _trust(self, wall_us: int, monotonic_us: int, *, afresh: bool) -> State:
+        anchor = self._anchor
+        if afresh or anchor is None or monotonic_us - anchor[1] >= ANCHOR_US:
+            self._anchor = wall_us, monotonic_us
         self._contradicted = self._refuted_us = self._past_us = None
         self.offset_us, self.off_us = wall_us, 0
         return "trusted"
 
     def _wait(self, reading: ClockReading, wall: Claim | None) -> State:
         """Trust a wall clock that is contradicted once it has stayed as it is for long enough."""
+        if self._anchor is not None:
+            self.offset_us = self._anchor[0]
         if wall is None:
             self._contradicted = None
             return "waiting"
@@ -154,5 +174,5 @@ class Judgement:
         if known is None or not self._agree(known.offset_us, wall.offset_us):
             self._contradicted, self._since_us = wall, reading.monotonic_us
         elif reading.monotonic_us - self._since_us >= self._wait_us:
-            return self._trust(wall.offset_us)
+            return self._trust(wall.offset_us, reading.monotonic_us, afresh=True)
         return "waiting"

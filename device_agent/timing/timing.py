@@ -20,7 +20,7 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 
 EARLIEST_US = 1_000_000_000 * SECOND_US
-"""In 2001; before it, a driver is not believed that tells nothing of its machine's clocks."""
+"""In 2001; before it, nobody else's clock is believed, nor a driver that tells of no other."""
 KEPT_BOOTS = 4
 """Boots of which the time is remembered: readings of an earlier one may still wait."""
 KEPT_EVERY_US = 3_600 * SECOND_US
@@ -73,7 +73,7 @@ class Timing(Part):
             self._hear(frame, frame.clock_s, now_us, LANDER_WEIGHT)
 
     def _hear(self, frame: Frame, clock_s: int | None, now_us: int, weight: int) -> None:
-        if clock_s is None:
+        if clock_s is None or clock_s * SECOND_US < EARLIEST_US:
             return
         incarnation, nonce, name = frame.sender
         self._witnesses.hear(

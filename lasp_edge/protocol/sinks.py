@@ -76,7 +76,7 @@ def sink_name(value: Any) -> str:
     """Return a sink's name.
 
     Raises:
-        FrameError: it is none.
+        FrameError: it cannot be a name of a sink.
     """
     if not checks.text(value, SINK_BYTES) or not value.isprintable():
         raise FrameError("bad text")

@@ -17,6 +17,7 @@ GROUP = "lasp_edge.commands"
 ORDER = (
     "demo",
     "check",
+    "simulate",
     "agent",
     "status",
     "members",
@@ -38,6 +39,7 @@ EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 SUMMARY = {
     "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
     "check": "try the laws on a program's folds; warn of functions changed without a new version",
+    "simulate": "run a program in a virtual fleet, with faults, and compare it with the truth",
     "agent": "run a program on this device",
     "status": "what a device's agent has accepted, refused and still has to send",
     "members": "the devices of a fleet: who is connected, and who was retired",

@@ -14,6 +14,7 @@ from simulations.fleet.devices import SimulatedDevice
 from simulations.world.clock import Clock
 from simulations.world.disk import Disk
 from simulations.world.programs import LIVE, RECORDED
+from simulations.world.sensors import Sensors
 
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
@@ -124,6 +125,11 @@ class VirtualDevice(SimulatedDevice):
     def _is_durable(self, lines: list[RecordedLine], after: int) -> None:
         self.order += lines
         self.acknowledged = after
+
+    def read_sensors(self, sensors: Sensors, batch: Batch, true_us: int) -> None:
+        """Take in what sensors of any program give, if they give anything."""
+        if len(batch) and self.core.fence.lets_read and not self.core.agent.clock.holds_back:
+            self._take(batch, true_us, lambda: sensors.acknowledged(self.name, batch))
 
     def read_live(self, true_us: int) -> None:
         """Let its second source give a reading."""

@@ -18,9 +18,9 @@ from simulations.world.world import World
 
 SETTLE_STEPS = 900
 """Steps after which a healed world is said not to settle: some time-outs of two minutes."""
-ROUNDS = 4
-"""Rounds of idle beats until a healed world is at its fixed point: a star's diameter, and two.
-Where devices do not connect anew, what was lost is asked for and sent again after time-outs."""
+ROUNDS = 5
+"""Rounds of idle beats until a healed world is at its fixed point: a star's diameter, two, and one
+for the fence. Where devices do not connect anew, what was lost is sent again after time-outs."""
 ROUND_STEPS = Settings().keep_alive_us // STEP_US
 QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""

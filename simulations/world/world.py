@@ -34,6 +34,7 @@ from simulations.world.landing import VirtualLander
 from simulations.world.links import TO_BROKER, TO_LANDER, LegMessage, Links
 from simulations.world.programs import trial
 from simulations.world.scenario import Scenario
+from simulations.world.sensors import Sensors
 from simulations.world.workload import LIVE_RATE, record
 
 IN_FLIGHT = 20
@@ -74,7 +75,11 @@ class World:
     """
 
     def __init__(
-        self, scenario: Scenario, observer: Observer | None = None, plan: Plan | None = None
+        self,
+        scenario: Scenario,
+        observer: Observer | None = None,
+        plan: Plan | None = None,
+        sensors: Sensors | None = None,
     ) -> None:
         self.scenario = scenario
         self.random = Random(scenario.seed)
@@ -82,7 +87,7 @@ class World:
         self.trouble: list[str] = []
         self.seen: Counter[str] = Counter()
         self.links = Links(self.random, scenario.faults, self.seen)
-        self._own = plan
+        self._sensors = sensors
         self.plans = [
             plan or trial(release=n, keyed=scenario.keyed, shared=scenario.shared).plan()
             for n in (0, 1)
@@ -98,6 +103,7 @@ class World:
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
         self.devices: dict[str, VirtualDevice] = {}
+        self._places = {f"pi-{number}": number for number in range(scenario.size)}
         for number in range(scenario.size):
             self.add(f"pi-{number}", f"pi-{number}")
 
@@ -173,7 +179,7 @@ class World:
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
-        if reading and key == device.name:
+        if reading and key == device.name and self._sensors is None:
             record(device, self.now_us, self.random)
         if device.disk_until and step >= device.disk_until:
             device.disk_until = 0
@@ -194,6 +200,13 @@ class World:
 
     def _work(self, device: VirtualDevice, *, reading: bool) -> None:
         """Let a device's sources give, and its agent tick."""
+        if self._sensors is not None:
+            if reading:
+                place = self._places[device.name]
+                given = (place, self.step_number, self.now_us, self.random)
+                device.read_sensors(self._sensors, self._sensors.batch(*given), self.now_us)
+            self._collect(device)
+            return
         device.read_recording(self.now_us)
         if reading and self.random.random() < LIVE_RATE:
             device.read_live(self.now_us)

@@ -107,6 +107,7 @@ def test_a_lander_takes_it_by_the_same_row(device):
         plan.windows.values(),
         plan.published_folds.values(),
         topics,
+        ("lake", "lake-1"),
         incarnations={PEER_NAME: 3},
     )
     peer = device.core.replica._replace(device=PEER_NAME, incarnation=4)

@@ -124,6 +124,10 @@ def beats(device: Device) -> list[Frame]:
     ]
 
 
+def command() -> Frame:
+    return MemberFrame(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))  # noqa: FBT003
+
+
 def told(device: Device) -> Frame:
     """Return an answer to the device's own hello."""
     device.core.fence._ask(device.now_us)
@@ -153,11 +157,15 @@ PARTS = {
     ),
     "sharing": Case(shared, shared, parts_of_states),
     "exchange": Case(lambda device: device.core.results.fleet(), own_partial, entries),
-    "panes": Case(panes, panes, landed),
+    "panes": Case(panes, panes, lambda device: [*landed(device), command()]),
     "beats": Case(
         lambda device: device.frames(BeatFrame)[-1],
         lambda device: device.core.intake.progress.promised_us,
-        lambda device: [PresenceFrame(device.core.replica, 1, online=False)],
+        lambda device: [
+            PresenceFrame(device.core.replica, 1, online=False),
+            AskFrame(PEER, 1, "pi-1", ""),
+            *landed(device),
+        ],
     ),
     "results": Case(
         lambda device: device.core.results.plain(),
@@ -172,7 +180,7 @@ PARTS = {
     "members": Case(
         lambda device: device.core.members.membership,
         lambda device: device.core.members.membership,
-        lambda _device: [MemberFrame(PEER, 1, "pi-3", 1, True, Version(2, 5, 60))],  # noqa: FBT003
+        lambda _device: [command()],
     ),
     "programs": Case(
         lambda device: device.core.report()["other_programs"],

@@ -126,6 +126,20 @@ def test_a_jump_is_not_followed_where_one_other_device_tells_the_time(off_us):
     assert machine.error_us == 0
 
 
+@pytest.mark.parametrize("percent", [-100, -5, 5])
+def test_a_clock_that_stands_still_or_runs_far_too_fast_is_noticed(percent):
+    machine = Machine()
+    said = set()
+    for _ in range(1_080):
+        machine.off_us += 10 * SECOND_US * percent // 100
+        said |= machine.goes_on(10 * SECOND_US)
+        assert abs(machine.error_us) <= 2 * NEAR_US
+    assert "waiting" in said
+    machine.off_us = 0
+    machine.goes_on(WAIT_US + MINUTE_US)
+    assert (machine.said, machine.error_us) == ("trusted", 0)
+
+
 def test_a_synchronised_clock_is_followed_at_once():
     machine = Machine(off_us=-3 * HOUR_US)  # restored at boot from the last shutdown
     machine.off_us, machine.synchronised = 0, True

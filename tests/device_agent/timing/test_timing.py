@@ -351,6 +351,16 @@ def test_one_liar_among_three_peers_moves_nothing(tmp_path):
     device.kill()
 
 
+def test_a_lander_in_1970_moves_nothing(tmp_path):
+    device = ClockedDevice(tmp_path)
+    device.hears_lander(-TRUE_US + DAY_US)
+    device.read([20.0])
+    device.tick()
+    assert device.core.timing.state == "trusted"
+    assert device.times_us() == [TRUE_US]
+    device.kill()
+
+
 def test_a_sleep_of_eight_hours_is_no_jump(tmp_path):
     device = ClockedDevice(tmp_path)
     device.read([20.0])

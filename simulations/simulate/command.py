@@ -1,0 +1,118 @@
+"""Run a program in a virtual fleet: real agents on virtual time, with the faults you choose.
+
+Each device reads each event of the program at intervals; tags that its keys ask for are drawn. In
+the end all faults are healed, the fleet settles, and every window in the simulated lake is compared
+with a sequential recomputation from the readings. One seed gives one run.
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.language.plan import Plan
+from lasp_edge.tool.loading import load_plan
+from simulations.simulate.course import CourseOutcome, course
+from simulations.simulate.plot import html
+from simulations.world.faults import HOUR_STEPS, KINDS, FaultRates
+from simulations.world.scenario import Scenario
+from simulations.world.shrink import lines, shrunk
+
+SMALL = 50_000
+"""Devices times steps up to which a failing run is shrunk: some seconds a run."""
+BAR = 40
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("program", metavar="MODULE:program", help="such as greenhouse:program")
+    parser.add_argument("--devices", type=int, default=5, help="how many; 5 unless told")
+    parser.add_argument("--hours", type=float, default=0.1, help="of virtual time; 0.1 unless told")
+    parser.add_argument("--seed", type=int, default=1, help="of everything that is drawn")
+    parser.add_argument("--every", type=int, default=5, help="seconds between two readings")
+    parser.add_argument(
+        "--faults",
+        nargs="*",
+        default=[],
+        metavar="KIND=RATE",
+        help="`drawn` from the seed, or rates: of messages probabilities (loss, doubled, delayed),"
+        f" else times an hour: {', '.join(KINDS)}",
+    )
+    parser.add_argument("--plot", type=Path, help="write an HTML page with the run's course")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    plan, scenario = load_plan(arguments.program), _scenario(arguments)
+    outcome = course(plan, scenario, arguments.every, _progress)
+    sys.stderr.write("\r" + " " * (BAR + 20) + "\r")
+    notes = _notes(scenario, outcome)
+    _say("\n".join(notes))
+    if arguments.plot:
+        arguments.plot.write_text(html(plan.name, outcome.samples, notes), encoding="utf-8")
+        _say(f"see {arguments.plot}")
+    if not outcome.trouble:
+        return Exit.FINE
+    _fail(arguments, plan, scenario, outcome)
+    return Exit.DIFFERS
+
+
+def _scenario(arguments: argparse.Namespace) -> Scenario:
+    if arguments.devices < 1 or arguments.hours <= 0 or arguments.every < 1:
+        raise UsageError("--devices, --hours and --every need numbers above 0")
+    random, steps = Random(arguments.seed), max(1, round(arguments.hours * HOUR_STEPS))
+    try:
+        drawn = arguments.faults == ["drawn"]
+        faults = FaultRates.drawn(random) if drawn else FaultRates.parsed(arguments.faults)
+    except ValueError as error:
+        raise UsageError(f"--faults: {error}") from None
+    faults = faults.without("other_release")  # there is one program
+    names = [f"pi-{number}" for number in range(arguments.devices)]
+    schedule = tuple(faults.schedule(random, names, steps))
+    return Scenario(arguments.seed, arguments.devices, steps, faults, schedule)
+
+
+def _progress(step: int, steps: int) -> None:
+    done = BAR * step // steps
+    bar = "#" * done + "." * (BAR - done)
+    sys.stderr.write(f"\r{bar} {step:,} of {steps:,} s")
+    sys.stderr.flush()
+
+
+def _notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
+    rate = outcome.sent_bytes / scenario.steps / scenario.size
+    right = outcome.windows - min(outcome.wrong, outcome.windows)
+    befell = ", ".join(f"{kind} {count}" for kind, count in sorted(outcome.seen.items()) if count)
+    return [
+        f"{scenario.size:,} devices, {scenario.steps:,} seconds, {outcome.readings:,} readings",
+        f"faults: {befell or 'none'}",
+        f"{rate:,.1f} bytes a second and device were published",
+        f"settled {outcome.settled_steps} seconds after the faults ended",
+        f"{right:,} of {outcome.windows:,} windows are what the oracle says",
+    ]
+
+
+def _fail(
+    arguments: argparse.Namespace, plan: Plan, scenario: Scenario, outcome: CourseOutcome
+) -> None:
+    """Say what is wrong, how to replay it, and which faults matter."""
+    faults = " ".join(arguments.faults)
+    _say(f"FAILED: {outcome.trouble[0]}")
+    _say(
+        f"replay: lasp-edge simulate {arguments.program} --devices {arguments.devices}"
+        f" --hours {arguments.hours} --seed {arguments.seed} --every {arguments.every}"
+        + (f" --faults {faults}" if faults else "")
+    )
+    if scenario.size * scenario.steps > SMALL:
+        return
+    small = shrunk(scenario, lambda one: bool(course(plan, replace(one), arguments.every).trouble))
+    _say("the faults that matter:\n  " + "\n  ".join(lines(small)))
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a command
+
+
+__all__ = ["add_arguments", "run"]

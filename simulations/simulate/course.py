@@ -1,0 +1,134 @@
+"""The course of a simulated program: readings and faults, then healed, settled and compared."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lasp_edge.language.plan import Plan
+from simulations.oracle import windows
+from simulations.world.faults import STEP_US, Fault
+from simulations.world.misfortunes import befall, heal
+from simulations.world.run import at_rest, unsettled
+from simulations.world.scenario import Scenario
+from simulations.world.sensors import Sensors
+from simulations.world.world import World
+
+SETTLE_STEPS = 900
+"""Steps after which a healed fleet is said not to settle."""
+POINTS = 240
+"""Points of a plot's line, about."""
+FORGETTING = ("store_lost", "older_image", "unsynced_lost", "bit_flip", "clone")
+"""Kinds of faults under which readings may be lost, for no store has them any more."""
+
+
+class Sample(NamedTuple):
+    """How the fleet stands after a step.
+
+    Attributes:
+        agreeing: the share of devices that hold what most devices hold.
+        sent_bytes: published since the sample before, a step and device.
+        stale_s: how far the lake's frontier is behind the clock; 0 before the first promise.
+    """
+
+    step: int
+    agreeing: float
+    sent_bytes: float
+    stale_s: float
+
+
+class CourseOutcome(NamedTuple):
+    """What came of a program's run.
+
+    Attributes:
+        trouble: what should not be; empty for a good run.
+        wrong: windows in the lake that are not what the oracle says.
+        windows: all windows of the oracle.
+    """
+
+    trouble: list[str]
+    samples: list[Sample]
+    seen: Counter[str]
+    readings: int
+    sent_bytes: int
+    settled_steps: int
+    wrong: int
+    windows: int
+
+
+Progress = Callable[[int, int], None]
+
+
+def course(
+    plan: Plan, scenario: Scenario, every_steps: int, progress: Progress = lambda *_: None
+) -> CourseOutcome:
+    """Run a program in a fleet, and return what came of it."""
+    sensors = Sensors(plan, every_steps)
+    world = World(scenario, plan=plan, sensors=sensors)
+    samples: list[Sample] = []
+    try:
+        settled = _run(world, samples, progress)
+        wrong, known = _compare(world, plan, sensors)
+        trouble = list(world.trouble)
+        if wrong and not any(world.seen[kind] for kind in FORGETTING):
+            trouble.append(f"{wrong} of {known} windows are not what the oracle says")
+        return CourseOutcome(
+            trouble,
+            samples,
+            world.seen,
+            len(sensors.readings),
+            world.bytes,
+            settled,
+            wrong,
+            known,
+        )
+    finally:
+        world.close()
+
+
+def _run(world: World, samples: list[Sample], progress: Progress) -> int:
+    due: dict[int, list[Fault]] = defaultdict(list)
+    for fault in world.scenario.schedule:
+        due[fault.step].append(fault)
+    steps = world.scenario.steps
+    every = max(1, steps // POINTS)
+    before = 0
+    for step in range(1, steps + 1):
+        for fault in due[step]:
+            befall(world, fault)
+        world.step(reading=True)
+        if step % every == 0:
+            samples.append(_sample(world, world.bytes - before, every))
+            before = world.bytes
+            progress(step, steps)
+    heal(world)
+    for settled in range(SETTLE_STEPS):
+        if at_rest(world):
+            return settled
+        world.step()
+        samples.append(_sample(world, world.bytes - before, 1))
+        before = world.bytes
+    world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {unsettled(world)}")
+    return SETTLE_STEPS
+
+
+def _sample(world: World, sent_bytes: int, steps: int) -> Sample:
+    held = Counter(device.digests() for device in world.running())
+    agreeing = max(held.values(), default=0) / len(world.devices)
+    lows = [each.low_us for each in world.sink.lander.promises.entries.values()]
+    known = [low_us for low_us in lows if low_us is not None]
+    stale_s = (world.now_us - min(known)) / STEP_US if known else 0.0
+    each = sent_bytes / steps / len(world.devices)
+    return Sample(world.step_number, agreeing, each, max(0.0, stale_s))
+
+
+def _compare(world: World, plan: Plan, sensors: Sensors) -> tuple[int, int]:
+    """Return how many windows in the lake are not the oracle's, and how many there are."""
+    wrong = known = 0
+    retired = world.operator.membership.entries
+    readings = [each for each in sensors.readings if each.device not in retired]
+    for name in plan.windows:
+        truth = {at: found.partial for at, found in windows(plan, name, readings).items()}
+        landed = world.sink.lander.windows(plan, name, retired)
+        known += len(truth)
+        wrong += sum(landed.get(at) != truth.get(at) for at in {*truth, *landed})
+    return wrong, known

@@ -1,0 +1,47 @@
+"""`lasp-edge simulate` runs any program in a virtual fleet, and says whether it ended right."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from lasp_edge.errors import Exit
+from lasp_edge.examples import greenhouse
+from lasp_edge.tool.command_line import run_command
+from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
+from simulations.world.sensors import asked_tags
+
+GREENHOUSE = "lasp_edge.examples.greenhouse:program"
+
+
+def simulate(*words):
+    few = [GREENHOUSE, "--devices", "2", "--hours", "0.01"]
+    return run_command("simulate", "simulations.simulate.command", [*few, *words])
+
+
+def test_a_program_ends_right_under_faults_and_is_plotted(tmp_path, capsys):
+    page = tmp_path / "run.html"
+    code = simulate("--faults", "kill=100", "loss=0.1", "--plot", str(page))
+    said = capsys.readouterr().out
+    assert code == Exit.FINE
+    assert "2 devices, 36 seconds" in said
+    assert page.read_text().count("<polyline") == 3
+
+
+def test_a_run_that_ends_wrong_says_how_to_replay_it_and_which_faults_matter(capsys):
+    with contextmanager(the_lander_adds_what_comes_twice)():
+        code = simulate("--faults", "doubled=0.9", "cut=100")
+    said = capsys.readouterr().out
+    assert code == Exit.DIFFERS
+    assert "windows are not what the oracle says" in said
+    assert "--devices 2 --hours 0.01 --seed 1 --every 5 --faults doubled=0.9 cut=100" in said
+    assert "the faults that matter:\n  2 devices" in said
+
+
+def test_the_tags_that_keys_look_at_are_found():
+    assert asked_tags(greenhouse.program.plan()) == ["room"]
+
+
+@pytest.mark.parametrize("words", [["--devices", "0"], ["--faults", "explosion=1"]])
+def test_what_cannot_be_simulated_is_refused(words, capsys):
+    assert simulate(*words) == Exit.USAGE
+    assert "lasp-edge simulate: " in capsys.readouterr().err
