@@ -108,6 +108,7 @@ class Accepted:
         promises: the newest of each device, with the time at which its version first came.
         answers: what each device is to be told of its pane entries, once they have landed.
         heard: the devices whose beats came, and whether they name this sink's store.
+        known: the devices of which an entry came, or was kept by the broker.
         hellos: who is to be told what was known when it asked, by asker and subject.
         refused: by topic and reason.
     """
@@ -116,6 +117,7 @@ class Accepted:
     promises: Frontier = field(default_factory=Frontier)
     answers: dict[str, Answer] = field(default_factory=dict)
     heard: dict[str, bool] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
     hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
 
@@ -224,6 +226,7 @@ class Acceptance:
         if frame.keys:
             check_partials(local.fold, frame.columns)
         accepted.rows.append(EntryRows(frame, record.received_us))
+        accepted.known.add(frame.about)
 
     def take_beat(self, frame: BeatFrame, record: Record, accepted: Accepted) -> None:
         """Take a device's promise to this sink, unless the broker had kept it: it may be old."""

@@ -109,7 +109,14 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             retained=True,
         ),
         FrameKind(AckFrame, "ack", _ADDRESSEE, Publisher.LANDER, nothing_refused, "take_ack"),
-        FrameKind(AskFrame, "inbox", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_ask"),
+        FrameKind(
+            AskFrame,
+            "inbox",
+            _ADDRESSEE,
+            Publisher.DEVICES | Publisher.OPERATOR,
+            nothing_refused,
+            "take_ask",
+        ),
         FrameKind(
             MemberFrame,
             "member",
