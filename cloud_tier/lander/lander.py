@@ -225,6 +225,9 @@ class Lander:
         self._hellos |= accepted.hellos
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)
+        for device in accepted.known - accepted.heard.keys():
+            if self._greetings.is_first(device):  # it sends few beats on its own
+                self._answers.setdefault(device, Answer())
         for device, is_ours in accepted.heard.items():
             if self._greetings.is_due(device, is_ours, segment.clock.now_us):
                 self._answers.setdefault(device, Answer())

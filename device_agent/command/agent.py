@@ -43,8 +43,8 @@ RESULTS_HELP = (
 )
 INTERVAL_HELP = (
     "publish what changed at most this often (default: %(default)g). The others know a change at"
-    " most this much later, and whether all agree after twice that; 1 shows everything live, and"
-    " costs 30 times the flash and the traffic"
+    " most this much later, and whether all agree after twice that; 1 shows everything live,"
+    " writes 50 times as much to the card and sends 25 times as much"
 )
 COMMIT_HELP = (
     "write readings to the card at most this often (default: as --interval). A crash loses at most"

@@ -12,12 +12,12 @@ from typing import Self
 
 from crdts import Replica
 from device_agent.fleet.members import CORRECT_US
-from device_agent.fleet.roster import Roster
+from device_agent.fleet.roster import OPERATOR, Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
 from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.link import Connected, Link, Message
-from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.frames import AskFrame, MemberFrame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.topics import Topics, level
 from lasp_edge.security.access import Role
@@ -90,6 +90,7 @@ class BrokerSession:
         self._listen_s: float = arguments.listen
         self._correction_s = min(CORRECTION_S, self._listen_s)
         nonce = fresh_nonce()
+        self._sender = Replica.checked(1, nonce, OPERATOR)
         client_id = f"{roster.topics.root}/operator-{nonce:08x}"
         seal = seal_of(arguments, roster.topics, Role.OPERATOR)
         self._link = Link(
@@ -113,6 +114,11 @@ class BrokerSession:
 
     def __exit__(self, *_: object) -> None:
         self._link.stop()
+
+    def ask(self, device: str) -> None:
+        """Ask a device for a beat; it sends few on its own."""
+        frame = AskFrame(self._sender, 1, device, "")
+        self._link.publish(topic_of(frame, self._roster.topics), frame.encode())
 
     def listen(self, more: Callable[[], bool]) -> None:
         """Listen until what is retained has come, and while `more()` holds, up to --listen."""

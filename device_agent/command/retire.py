@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--seq: a number from 0 to {SEQS - 1}, not {arguments.seq}")
     roster = roster_of(arguments)
     with BrokerSession(arguments, roster, [roster.topics_of(device)]) as session:
+        session.ask(device)
         session.listen(lambda: _undecided(roster, arguments))
         known = roster.membership.retired.get(device)
         if known is not None and arguments.seq is None:

@@ -1,15 +1,16 @@
 """Beats and presence: what a device periodically says of itself.
 
 A beat says what the device holds of each variable, and up to when its readings are complete. It is
-sent when it says something new, as often as the interval allows, and else seldom, so that the
-device counts as connected. A promise is new when it has passed the end of a pane: no window closes
-before. Presence is retained: it says that the device is connected; the broker says as its Last Will
-that it is not any more.
+sent when it says something new, as often as the interval allows; for whoever has come: a device, a
+lander, an operator; and else seldom, so that the device counts as connected. A promise is new when
+it has passed the end of a pane: no window closes before. Presence is retained: it says that the
+device is connected; the broker says as its Last Will that it is not any more.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from crdts import Replica
 from device_agent.agent import Agent
 from device_agent.allowance import Allowance
 from device_agent.clock import Timer, is_time
@@ -19,8 +20,9 @@ from device_agent.intake.intake import Intake
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
-from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame, VariableReport
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
 
@@ -28,6 +30,8 @@ BURST, RESERVE = 4, 2
 """Beats that may follow each other; two of them are for the time when nothing more is read."""
 LEAST_US = 2 * SECOND_US
 """Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
+MOST_MET = 1_000
+"""Others of whom it is remembered that they came: some 100 kB."""
 REST_US = 5 * SECOND_US
 """Microseconds without a change of what is held, after which the fleet counts as at rest."""
 
@@ -76,14 +80,36 @@ class Beats(Part):
         self._held: tuple[VariableReport, ...] = ()
         self._moved_us = 0
         self._at_rest = False
+        self._met: dict[str, int] = {}
+        self._is_asked = False
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
-        return {PresenceFrame: self._contradict}
+        return {
+            PresenceFrame: self._hear_presence,
+            AskFrame: self._hear_ask,
+            AckFrame: self._hear_lander,
+        }
 
-    def _contradict(self, frame: PresenceFrame, _now_us: int) -> None:
+    def _hear_ask(self, frame: AskFrame, _now_us: int) -> None:
+        self._is_asked |= not frame.variable
+
+    def _hear_lander(self, frame: AckFrame, _now_us: int) -> None:
+        self._meet(frame.sender)
+
+    def _meet(self, other: Replica) -> None:
+        """Note that somebody is there who has not heard this device yet."""
+        if self._met.get(other.device) != other.nonce:
+            if len(self._met) >= MOST_MET:
+                self._met.clear()
+            self._met[other.device] = other.nonce
+            self._is_asked = True
+
+    def _hear_presence(self, frame: PresenceFrame, _now_us: int) -> None:
         """Say that this device is connected where a late Last Will says that it is not."""
         sender, me = frame.sender, self._agent.replica
+        if sender.device != me.device and frame.online:
+            self._meet(sender)
         if sender.device == me.device and sender <= me and not frame.online:
             self._say_again()
 
@@ -108,7 +134,7 @@ class Beats(Part):
         last = self._last
         if last is None or not self._announced or beat.done != last.done:
             return True
-        if self._keep_alive.is_over(now_us):
+        if self._keep_alive.is_over(now_us) or (self._is_asked and self._least.is_over(now_us)):
             return True
         if self._says(beat) == self._says(last):
             return False
@@ -135,7 +161,7 @@ class Beats(Part):
         beat = self._beat(now_us)
         self._promise(beat)
         yield Publication.of(beat, self._agent.topics)
-        self._last, self._beats = beat, beat.number
+        self._last, self._beats, self._is_asked = beat, beat.number, False
         self._allowance.spend(now_us, at_rest=self._at_rest)
         self._keep_alive.begin(now_us)
         self._least.begin(now_us)

@@ -76,7 +76,8 @@ class PublishedFold(Replicated):
 
     def report(self) -> VariableReport:
         entries = self.entries
-        own = entries.device_digest(self._agent.replica.device)
+        # Without keys there is one entry, which its seq names.
+        own = entries.device_digest(self._agent.replica.device) if self.fold.keyed else None
         return VariableReport(self.name, entries.seq, entries.digest, own)
 
     def lacks(self, beat: BeatFrame, report: VariableReport) -> bool:

@@ -1,12 +1,12 @@
 """Topic aliases: a topic that is used again is sent as a number of two bytes (MQTT 5, 3.3.2.3.4).
 
 A fleet's topic has some 45 bytes and a frame some 60, so an alias saves a third of what is sent.
-The broker says how many it takes (mosquitto: 10); they hold for one connection. A topic gets one
-when it is used for the second time, so that what is said once takes none away.
+The broker says how many it takes (mosquitto: 10); they hold for one connection. The first half are
+given at once, the others to topics that are used for the second time: what is said once takes few.
 
-    >>> aliases = Aliases(most=1)
-    >>> [aliases.of(topic) for topic in ("beat", "will", "beat", "beat", "will")]
-    [('beat', 0), ('will', 0), ('beat', 1), ('', 1), ('will', 0)]
+    >>> aliases = Aliases(most=2)
+    >>> [aliases.of(topic) for topic in ("beat", "will", "beat", "var", "var", "var")]
+    [('beat', 1), ('will', 0), ('', 1), ('var', 0), ('var', 2), ('', 2)]
 """
 
 MOST_ONCE = 256
@@ -35,7 +35,7 @@ class Aliases:
             return "", number
         if len(self._numbers) >= self._most:
             return topic, 0
-        if topic not in self._once:
+        if topic not in self._once and 2 * len(self._numbers) >= self._most:
             if len(self._once) >= MOST_ONCE:
                 self._once.clear()
             self._once.add(topic)

@@ -193,7 +193,11 @@ class PresenceFrame(Frame):
 
 @dataclass(frozen=True, slots=True)
 class AskFrame(Frame):
-    """A peer asks the device `about` to publish its entries of a variable again."""
+    """A peer asks the device `about` to publish its entries of a variable again.
+
+    Attributes:
+        variable: its name; "" where an operator asks for a beat.
+    """
 
     about: str = field()  # the base class's property is not its default
     variable: str

@@ -27,6 +27,13 @@ class Greetings:
     def __init__(self) -> None:
         self._told: dict[str, tuple[int, bool]] = {}
 
+    def is_first(self, device: str) -> bool:
+        """Return whether a device was not greeted yet; it counts as greeted as a stranger."""
+        if device in self._told:
+            return False
+        self._told[device] = (0, False)
+        return True
+
     def is_due(self, device: str, is_ours: bool, now_us: int) -> bool:  # noqa: FBT001
         """Return whether a device is to be greeted now; if so, it counts as greeted.
 

@@ -102,14 +102,21 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
         FrameKind(
             PresenceFrame,
             "presence",
-            _DEVICES | _OPERATOR,
+            _EVERYBODY,
             _ITSELF,
             sender_refusal,
             "take_presence",
             retained=True,
         ),
         FrameKind(AckFrame, "ack", _ADDRESSEE, Publisher.LANDER, nothing_refused, "take_ack"),
-        FrameKind(AskFrame, "inbox", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_ask"),
+        FrameKind(
+            AskFrame,
+            "inbox",
+            _ADDRESSEE,
+            Publisher.DEVICES | Publisher.OPERATOR,
+            nothing_refused,
+            "take_ask",
+        ),
         FrameKind(
             MemberFrame,
             "member",

@@ -161,7 +161,11 @@ PARTS = {
     "beats": Case(
         lambda device: device.frames(BeatFrame)[-1],
         lambda device: device.core.intake.progress.promised_us,
-        lambda device: [PresenceFrame(device.core.replica, 1, online=False)],
+        lambda device: [
+            PresenceFrame(device.core.replica, 1, online=False),
+            AskFrame(PEER, 1, "pi-1", ""),
+            *landed(device),
+        ],
     ),
     "results": Case(
         lambda device: device.core.results.plain(),

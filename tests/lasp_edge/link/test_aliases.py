@@ -51,9 +51,8 @@ def test_an_alias_saves_the_topic(mosquitto, connect):
     speaking = connect(mosquitto.url, "speaking")
     connected(speaking)
     once = sent(speaking, [(TOPICS[0], b"x", 1)])
-    sent(speaking, [(TOPICS[0], b"x", 1)])
     again = sent(speaking, [(TOPICS[0], b"x", 1)])
-    assert once - again == len(TOPICS[0]) - 3  # an alias is a property of three bytes
+    assert once - again == len(TOPICS[0])
 
 
 def test_an_alias_does_not_outlive_its_connection(mosquitto, connect):
@@ -79,24 +78,24 @@ def test_a_broker_that_takes_none_is_sent_topics():
 
 def test_no_more_are_used_than_the_broker_takes():
     aliases = Aliases(2)
-    for topic in ("a", "b", "c") * 2:
+    for topic in ("a", "b", "b", "c", "c"):
         aliases.of(topic)
     assert [aliases.of(topic) for topic in ("a", "b", "c")] == [("", 1), ("", 2), ("c", 0)]
 
 
 def test_topics_that_are_used_once_are_not_remembered_without_end():
     aliases = Aliases(2)
+    aliases.of("first")
     for number in range(10 * MOST_ONCE):
         assert aliases.of(str(number)) == (str(number), 0)
     assert len(aliases._once) <= MOST_ONCE
 
 
-@pytest.mark.parametrize("turns", [2, 3])
+@pytest.mark.parametrize("turns", [1, 2])
 def test_what_was_not_sent_is_sent_with_its_topic_again(turns):
     aliases = Aliases(2)
     for _ in range(turns):
         aliases.of("a")
     aliases.forget("a")
-    assert aliases.of("a") == ("a", 0)
     assert aliases.of("a") == ("a", 1)
     assert aliases.of("a") == ("", 1)

@@ -39,7 +39,8 @@ def test_a_device_hears_all_devices_and_only_its_own_acknowledgements():
 def test_only_landers_acknowledge_and_only_operators_command():
     writers = {role: filters(role, "write") for role in Role}
     assert {role for role in Role if f"{ROOT}/+/ack/#" in writers[role]} == {Role.LANDER}
-    assert writers[Role.OPERATOR] == {f"{ROOT}/+/member/#"}
+    # An operator also asks a device for a beat, which takes nothing and changes nothing.
+    assert writers[Role.OPERATOR] == {f"{ROOT}/+/member/#", f"{ROOT}/+/inbox/#"}
     assert writers[Role.VIEWER] == set()
     assert filters(Role.VIEWER, "read") == {f"{ROOT}/out/#"}
     assert f"{ROOT}/+/pane/#" in filters(Role.LANDER, "read")
