@@ -5,10 +5,12 @@ errors, at the opening, at a commit or at any read; or it gives back a row that 
 seal. All of that is damage. A full disk, a lock, a file or directory that may not be written and
 too little memory are not: they are the machine's, and the file is sound.
 
-A damaged file is renamed and kept, never deleted, and the agent starts with an empty one. No source
-cursor, identity or clean entry is taken over: a cursor without the entries that were made from its
-readings would lose them, and entries that are continued would double them. What is taken over
-cannot do either, however much of the rest is missing: see `device_agent.state.salvage`.
+A damaged file is renamed and kept, never deleted, and the agent starts with an empty one. Nothing
+is taken over from it, sound rows neither. A source's cursor without all entries that were made from
+its readings would lose them; entries without the cursor and the identities of their readings would
+count these again when the source gives them again; and of a row that is missing nobody knows. What
+the fleet holds of the device comes back from there, and says up to where readings are doubtful
+(`device_agent.fleet.fence`).
 """
 
 import os

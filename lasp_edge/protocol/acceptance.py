@@ -32,7 +32,13 @@ from lasp_edge.protocol.fitting import (
     check_partials,
     sort_out,
 )
-from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PaneFrame, VariableFrame
+from lasp_edge.protocol.frames import (
+    BeatFrame,
+    MemberFrame,
+    PaneFrame,
+    PresenceFrame,
+    VariableFrame,
+)
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.shards import key_shard
@@ -108,7 +114,7 @@ class Accepted:
         promises: the newest of each device, with the time at which its version first came.
         answers: what each device is to be told of its pane entries, once they have landed.
         heard: the devices whose beats came, and whether they name this sink's store.
-        known: the devices of which an entry came, or was kept by the broker.
+        known: the devices of which an entry or presence came, or was kept by the broker.
         hellos: who is to be told what was known when it asked, by asker and subject.
         refused: by topic and reason.
     """
@@ -241,6 +247,11 @@ class Acceptance:
         accepted.promises |= accepted.promises.promise(
             frame.sender, frame.number, low.low_us, record.received_us, done=frame.done
         )
+
+    def take_presence(self, frame: PresenceFrame, record: Record, accepted: Accepted) -> None:  # noqa: ARG002
+        """Note that a device is there: it sends few beats on its own, and is to be greeted."""
+        if frame.online:
+            accepted.known.add(frame.about)
 
     def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
         """Note that somebody asks what is known of a device."""

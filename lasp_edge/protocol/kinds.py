@@ -102,7 +102,7 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
         FrameKind(
             PresenceFrame,
             "presence",
-            _DEVICES | _OPERATOR,
+            _EVERYBODY,
             _ITSELF,
             sender_refusal,
             "take_presence",

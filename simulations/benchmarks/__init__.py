@@ -5,6 +5,7 @@
 - `sizes`: bytes of an element, an entry and a window, beside pycrdt and the talk's own scheme
 - `dynamic`: one entry of a fleet changed, by the number of devices, beside recomputation
 - `quantile`: the quantile sketch, beside ddsketch
+- `wide_pane`: one reading at a time into a pane of many keys, beside a plain loop
 - `economy`: bytes that real agents write and send, beside shipping JSON; only where it is named
 - `recordings`: the readings that `ingest` counts
 - `measure`, `crdt_peers`: lines of the table and how they are taken; the peers of `crdts`

@@ -260,7 +260,7 @@ def is_taken(topic: str, payload: bytes) -> bool:
 
 def test_the_fleet_says_something_of_every_kind(corpus):
     empty = {FRAME_KINDS[kind].topic for kind, frames in corpus.items() if not frames}
-    assert empty <= {"hello", "vouch"}
+    assert empty <= {"hello", "vouch", "summary", "repair"}  # not said while all goes well
     streams = {decode(payload).stream for _, payload in corpus[VariableFrame.kind]}
     assert len(streams) > len(ONE_EACH)
 

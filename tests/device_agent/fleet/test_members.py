@@ -277,3 +277,25 @@ def test_status_names_who_is_retired(device, capsys):
     as_json, *plain = capsys.readouterr().out.splitlines()
     assert json.loads(as_json)["retired"] == ["pi-2"]
     assert any("retired        pi-2 (counted no more)" in line for line in plain)
+
+
+def test_a_command_costs_what_it_says_and_not_what_all_before_it_said(tmp_path):
+    device, rows = Device(tmp_path), []
+    write = device.store.commit
+    device.store.commit = lambda changes: rows.append(changes.facts.membership) or write(changes)
+    for number in range(30):
+        peer = Replica(3, 33, "pi-2")
+        version = Version(1, 5, number)
+        device.hear(MemberFrame(peer, number + 1, f"x-{number:02}", 1, True, version))  # noqa: FBT003
+        device.tick()
+    written = [len(membership.entries) for membership in rows if membership is not None]
+    assert written == [1] * 30
+    assert len(device.core.members.retired) == 30
+    membership = device.core.members.membership
+    device.restart()
+    assert device.core.members.membership == membership
+    digests = {fold.entries.digest for fold in device.core.samples.published.values()}
+    again = next(iter(device.core.samples.published.values())).entries
+    again.set_membership(membership)
+    assert digests == {again.digest}
+    device.kill()
