@@ -66,10 +66,12 @@ def _replay(seed: int, kinds: tuple[str, ...]) -> int:
 
 
 def _explore(seeds: range, arguments: argparse.Namespace, kinds: tuple[str, ...]) -> int:
-    began_s, seen = time.process_time(), Counter[str]()
+    began_s, run_s, seen = time.process_time(), 0.0, Counter[str]()
     failed = done = 0
     for seed in seeds:
+        before_s = time.process_time()
         outcome = run(scenario_of(seed, kinds))
+        run_s += time.process_time() - before_s  # shrinking is not counted
         done += 1
         seen.update(outcome.seen)
         if outcome.trouble:
@@ -78,7 +80,7 @@ def _explore(seeds: range, arguments: argparse.Namespace, kinds: tuple[str, ...]
         if time.process_time() - began_s > arguments.seconds:
             break
     unseen = [kind for kind in kinds if not seen[kind]] if done >= RARE else []
-    _summary(seen, done, time.process_time() - began_s)
+    _summary(seen, done, run_s)
     if unseen:
         _say(f"RED: never seen in {done} seeds: {', '.join(unseen)}")
     _say(f"{failed} of {done} seeds failed")

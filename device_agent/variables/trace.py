@@ -104,7 +104,11 @@ class Trace:
         for slot in list(self._slots):
             self._drop(slot)
         self._order.clear()
-        self._append(self._whole())
+        whole = self._whole()
+        if len(encode(whole)) > TAIL_BYTES:
+            self._append(whole)
+        elif whole != whole.bottom():
+            self._put(TAIL, whole)
         self._changed = False
 
     def tidy(self) -> None:

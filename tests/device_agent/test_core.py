@@ -25,6 +25,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.sharing import SharedFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK, SinkLow
 from simulations.fleet import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, Device, entry_of, greenhouse
@@ -291,7 +292,7 @@ def test_nothing_is_published_while_disconnected_and_everything_after(device):
     assert [device.tick(20) for _ in range(5)] == [[]] * 5
     device.core.handle_connected(device.now_us)
     kinds = {type(frame) for frame in device.frames(object, device.tick())}
-    assert kinds == {VariableFrame, PaneFrame, BeatFrame, PresenceFrame}
+    assert kinds == {VariableFrame, SharedFrame, PaneFrame, BeatFrame, PresenceFrame}
 
 
 def test_a_broker_that_lost_everything_is_told_everything_again(device):
@@ -301,11 +302,10 @@ def test_a_broker_that_lost_everything_is_told_everything_again(device):
     device.core.handle_disconnected()
     device.core.handle_connected(device.now_us)
     frames = device.frames(object, device.tick())
-    assert {type(frame) for frame in frames} == {VariableFrame, BeatFrame, PresenceFrame}
-    assert {frame.variable for frame in frames if isinstance(frame, VariableFrame)} == {
-        "local_average",
-        "total",
-    }
+    kinds = {VariableFrame, SharedFrame, BeatFrame, PresenceFrame}
+    assert {type(frame) for frame in frames} == kinds
+    entries = [frame for frame in frames if isinstance(frame, VariableFrame | SharedFrame)]
+    assert {frame.variable for frame in entries} == {"local_average", "total"}
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])

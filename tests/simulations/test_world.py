@@ -18,7 +18,7 @@ from simulations.world.shrink import shrunk
 CHECKOUT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_seed_ends_with_the_truth(seed):
     outcome = run(scenario_of(seed))
     assert not outcome.trouble, f"replay with: python -m simulations.explore --seed {seed}"
@@ -65,7 +65,7 @@ TRACE = """
 from simulations.world.faults import KINDS
 from simulations.world.run import run
 from simulations.world.scenario import scenario_of
-for seed in (3, 17, 20, 33):
+for seed in (3, 17):
     print(run(scenario_of(seed)).trace)
 """
 

@@ -353,13 +353,12 @@ def test_an_answer_that_comes_between_is_not_undone_by_recalling_the_entry(devic
     device.core.handle_disconnected()
     many(device, 2 * KEPT_ENTRIES)
     device.tick(0)
-    (first, row) = device.rows()[0]
-    device.acknowledge(PaneFrame(device.core.replica, 1, (block_of(first, row),)))
-    device.read([21.0], [NOW_US + 1])  # recalls it, and makes it dirty again
-    device.core.handle_connected(device.now_us)
-    device.settle()
+    _, (beside, row), *_ = device.rows()
+    device.acknowledge(PaneFrame(device.core.replica, 1, (block_of(beside, row),)))
+    device.read([21.0], [NOW_US + 1])  # recalls it together with the pane before it
     device.tick(0)
-    assert waiting(device) == 0
+    entry = device.core.panes.memory.entries[beside]
+    assert (entry.dirty, dict(device.rows())[beside].dirty) == (0, 0)
 
 
 def block_of(pane, row):
