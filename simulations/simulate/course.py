@@ -21,7 +21,7 @@ FORGETTING = ("store_lost", "older_image", "unsynced_lost", "bit_flip", "clone")
 """Kinds of faults under which readings may be lost, for no store has them any more."""
 
 
-class Sample(NamedTuple):
+class CoursePoint(NamedTuple):
     """How the fleet stands after a step.
 
     Attributes:
@@ -46,7 +46,7 @@ class CourseOutcome(NamedTuple):
     """
 
     trouble: list[str]
-    samples: list[Sample]
+    samples: list[CoursePoint]
     seen: Counter[str]
     readings: int
     sent_bytes: int
@@ -64,7 +64,7 @@ def course(
     """Run a program in a fleet, and return what came of it."""
     sensors = Sensors(plan, every_steps)
     world = World(scenario, plan=plan, sensors=sensors)
-    samples: list[Sample] = []
+    samples: list[CoursePoint] = []
     try:
         settled = _run(world, samples, progress)
         wrong, known = _compare(world, plan, sensors)
@@ -85,7 +85,7 @@ def course(
         world.close()
 
 
-def _run(world: World, samples: list[Sample], progress: Progress) -> int:
+def _run(world: World, samples: list[CoursePoint], progress: Progress) -> int:
     due: dict[int, list[Fault]] = defaultdict(list)
     for fault in world.scenario.schedule:
         due[fault.step].append(fault)
@@ -111,14 +111,14 @@ def _run(world: World, samples: list[Sample], progress: Progress) -> int:
     return SETTLE_STEPS
 
 
-def _sample(world: World, sent_bytes: int, steps: int) -> Sample:
+def _sample(world: World, sent_bytes: int, steps: int) -> CoursePoint:
     held = Counter(device.digests() for device in world.running())
     agreeing = max(held.values(), default=0) / len(world.devices)
     lows = [each.low_us for each in world.sink.lander.promises.entries.values()]
     known = [low_us for low_us in lows if low_us is not None]
     stale_s = (world.now_us - min(known)) / STEP_US if known else 0.0
     each = sent_bytes / steps / len(world.devices)
-    return Sample(world.step_number, agreeing, each, max(0.0, stale_s))
+    return CoursePoint(world.step_number, agreeing, each, max(0.0, stale_s))
 
 
 def _compare(world: World, plan: Plan, sensors: Sensors) -> tuple[int, int]:
