@@ -7,7 +7,8 @@ Their broker is mosquitto, a lander acknowledges their panes, and each connects 
 counts the bytes in both directions, MQTT's own included. What the kernel counts as written
 (`write_bytes`) is what a card is given: the log, its index, checkpoints, whole pages.
 
-The first minute does not count: an agent that starts may write and send some times at once. A
+The first minute does not count: an agent that starts may write and send some times at once. What
+the frames alone weigh, on virtual time, is asserted in `tests/device_agent/test_economy.py`. A
 checkpoint of the log, some 100 kB an hour, may or may not lie within the time that is measured.
 """
 
