@@ -29,7 +29,7 @@ from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
-from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
+from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +189,7 @@ class Lander:
         now_us = self._now_us()
         since_us = now_us if self._since_us is None else self._since_us
         # What is longer is refused in any case; its length shows with one byte too many.
-        payload = message.payload[: MAX_FRAME_BYTES + 1]
+        payload = message.payload[: MAX_MESSAGE_BYTES + 1]
         self._log.append(Record(now_us, message.topic, message.retain, payload), since_us)
         self._bytes += len(payload)
         self._first_us = now_us if self._first_us is None else self._first_us

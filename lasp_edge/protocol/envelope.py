@@ -25,7 +25,7 @@ from crdts import Replica
 from crdts.replica import SEQS
 from lasp_edge.protocol import checks
 from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.sizes import MAX_FRAME_BYTES, SIGNATURE_BYTES
+from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 
 FORMAT = 3
 """The format's number; a frame of any other format is refused."""
@@ -95,7 +95,7 @@ def unpack(payload: bytes) -> Envelope:
     Raises:
         FrameError: they hold none of this format.
     """
-    if len(payload) > MAX_FRAME_BYTES + SIGNATURE_BYTES:
+    if len(payload) > MAX_MESSAGE_BYTES:
         raise FrameError("too large")
     try:
         fields = msgpack.unpackb(payload, use_list=True, strict_map_key=True)

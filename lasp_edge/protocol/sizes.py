@@ -18,6 +18,9 @@ far the sources have come."""
 SIGNATURE_BYTES = 77
 """What a signature adds to a frame's length (`lasp_edge.security.signatures`)."""
 
+MAX_MESSAGE_BYTES = MAX_FRAME_BYTES + SIGNATURE_BYTES
+"""A message's greatest length in bytes: a frame with its signature."""
+
 
 BLOCK_OVERHEAD_BYTES = 64 + 5 * MAX_COLUMNS
 """An upper bound for a block's bytes beside its entries: its head, and 5 B for each column."""

@@ -28,7 +28,7 @@ from lasp_edge.protocol.frames import (
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sinks import SinkLow
-from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
+from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 from lasp_edge.protocol.topics import Topics
 
 HUGE_BYTES = 10_000_000
@@ -78,7 +78,7 @@ def words(program: Plan, devices: Sequence[str], now_us: int, seed: int) -> Iter
             yield Word(topic, chance.randbytes(chance.randrange(2_000)), retain)
             yield Word(topic, b"")
             yield Word(topic, b"\x91" * chance.randrange(3_000))
-            yield Word(topic, chance.randbytes(MAX_FRAME_BYTES + 1))
+            yield Word(topic, chance.randbytes(MAX_MESSAGE_BYTES + 1))
             for shape in (*_SHAPES, *_envelopes(chance, victim)):
                 yield Word(topic, msgpack.packb(shape))
         for frame in _frames(program, Replica(1, NONCE, other), now_us):

@@ -15,15 +15,13 @@ from lasp_edge.protocol.frames import (
     VariableFrame,
 )
 from lasp_edge.protocol.kinds import decode
-from lasp_edge.protocol.sizes import (
-    MAX_FRAME_BYTES,
-)
+from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 from tests.lasp_edge.protocol.support_strategies import ME, any_frame
 
 
 def test_a_frame_that_is_too_large_is_refused_before_it_is_read():
     with pytest.raises(FrameError, match="too large"):
-        decode(b"\xc1" * (MAX_FRAME_BYTES + 1))
+        decode(b"\xc1" * (MAX_MESSAGE_BYTES + 1))
 
 
 def refused_or_decoded(payload):
