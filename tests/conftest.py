@@ -19,6 +19,8 @@ settings.register_profile("ci", derandomize=True, database=None, deadline=None, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
+IN_SPARK = ("tests/cloud_tier/job/", "tests/cloud_tier/spark/test_session.py")
+"""Where the tests of the shared session are."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,14 +30,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-seed", type=int, default=0, metavar="S", help="where they begin")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Say which tests stay in one process (pytest-xdist reads it before it orders them).
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Say which tests stay in one process: those of one file, and all of the job in Spark.
 
-    All tests of the shared Spark session are one group, so that only one process pays for starting
-    it and for what it compiles; every other group is a file.
+    So only one process pays for the shared session's start and for what it compiles.
     """
-    group = "spark" if _has_session(item) else str(item.path)
-    item.add_marker(pytest.mark.xdist_group(group))
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where tests are divided
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return "spark" if file.startswith(IN_SPARK) else file
+
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
