@@ -40,7 +40,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::")[0]
+            file, _, _ = nodeid.partition("::")
             return "spark" if file.startswith(IN_SPARK) else file
 
     return ByFile(config, log)

@@ -15,6 +15,7 @@ from lasp_edge import Program, folds
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.inputs import membership_text
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet import Faults, Fleet
 from simulations.oracle import Reading, dynamic_partials, inputs
@@ -89,7 +90,8 @@ class Run:
         self.fleet = LandedFleet(size=size, seed=seed, faults=ROUGH)
         self.lake = LakeUnderTest(spark, PROGRAM, root)
         streams = (PROGRAM.windows.values(), PROGRAM.published_folds.values())
-        self.acceptance = Acceptance(*streams, Topics(PROGRAM.name))
+        here = (DEFAULT_SINK, self.fleet.hub.lander.lake)
+        self.acceptance = Acceptance(*streams, Topics(PROGRAM.name), here)
         self.columns = LandedColumns(PROGRAM)
         self.segments = 0
         self.readings = defaultdict(list)
