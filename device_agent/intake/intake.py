@@ -93,6 +93,7 @@ class Intake(Part):
         """Return what must be in memory before the batch is handled, and is in the store alone."""
         if self._clock.holds_back and batch.came_us is None:
             return NOTHING
+        self._join_before(batch)
         evicted = self._panes.evicted_us // BLOCK_US
         if len(batch.times_us) == 1 and self._is_near(batch, evicted):
             return NOTHING
@@ -108,6 +109,15 @@ class Intake(Part):
                 old.add(number)
         panes = self._recall.wanted(self._readings(batch, now_us, old)) if old else []
         return Wanted(blocks, panes) if blocks or panes else NOTHING
+
+    def _join_before(self, batch: Batch) -> None:
+        """Join what is pending before whole columns, which are checked against panes as they are.
+
+        This comes before it is asked what the store must give back. Joining tells how far each
+        stream's identities go, and so which blocks the store may hold.
+        """
+        if len(batch.names) >= self.column_least and self._pending.builders:
+            self.join()
 
     def _is_near(self, batch: Batch, evicted: int) -> bool:
         """Return whether a single reading lies in the block that the last one of its stream did."""
@@ -163,8 +173,7 @@ class Intake(Part):
             raise ValueError("names, times, values and tags of one length are needed")
         doubt_us = self._doubt_us(batch)
         by_column = len(batch.names) >= self.column_least and doubt_us is None
-        if by_column and self._pending.builders:
-            self.join()  # whole columns are checked against the panes as they are
+        self._join_before(batch)
         pending = self._pending
         pending.doubt_us = doubt_us
         pending.now_us, pending.clock_us = now_us, self._clock.time_us(now_us)

@@ -195,7 +195,8 @@ class Acceptance:
             raise RecordRefusedError(reason)
         handle: Callable[[Any, Record, Accepted], None] = getattr(self, kind.handler)
         handle(frame, record, accepted)
-        if kind.guard is sender_refusal:  # what others say of a device tells nothing of its life
+        # What others say of a device tells nothing of its life, nor does a farewell in its name.
+        if kind.guard is sender_refusal and not isinstance(frame, PresenceFrame):
             self.witness.take(frame, record.received_us)
 
     def _frame(self, record: Record) -> Frame:

@@ -179,3 +179,23 @@ def test_a_held_reading_is_placed_when_it_was_read(device):
         device.tick()
     times = [row["accepted_us"] for row in existing_store(device.directory).readings()][-30:]
     assert times == [read_us + second * SECOND_US for second in range(30)]
+
+
+def test_columns_of_an_older_time_follow_held_readings_of_a_newer_one(device):
+    warm(device)
+    accepted = device.core.counters.totals["accepted"]
+    late_us = device.now_us - 3_600 * SECOND_US
+    single = Batch("replay", ["temperature"], [device.now_us], [20.0], [{}], "1")
+    column = Batch(
+        "replay",
+        ["temperature"] * 20,
+        [late_us + at * SECOND_US for at in range(20)],
+        [21.0] * 20,
+        [{}] * 20,
+        "21",
+    )
+    for batch in (single, column):
+        device.durable.read(batch, device.now_us)
+    device.durable.commit(device.now_us)
+    totals = device.core.counters.totals
+    assert (totals["accepted"] - accepted, totals.get("refused", 0)) == (21, 0)
