@@ -16,6 +16,9 @@ from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import PaneFrame
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse
 
+LONGEST_S = 20
+"""Seconds between two batches, at most."""
+
 
 class Mortal:
     """A connection that ends the process in front of one of its statements."""
@@ -48,7 +51,7 @@ def work(directory: Path, statements: int | None, seed: int) -> None:
         device.store._db = Mortal(device.store._db, statements)
     random = Random(seed)
     cursor = int(device.core.intake.sources.cursor("test") or 0)
-    device.now_us = NOW_US + cursor * SECOND_US
+    device.now_us = NOW_US + cursor * LONGEST_S * SECOND_US  # a clock that is not set back
     while True:
         size = random.randint(1, 40)
         times_us = [device.now_us - random.randint(0, 300) * SECOND_US for _ in range(size)]
@@ -58,7 +61,7 @@ def work(directory: Path, statements: int | None, seed: int) -> None:
         device.take(values, times_us, tags, cursor=str(cursor))
         sys.stdout.write(f"{device.counted['accepted']} {cursor}\n")
         sys.stdout.flush()
-        for frame in device.frames(PaneFrame, device.tick(random.choice((0.5, 5, 20)))):
+        for frame in device.frames(PaneFrame, device.tick(random.choice((0.5, 5, LONGEST_S)))):
             if random.random() < 0.5:
                 device.acknowledge(frame, lake=LAKE)
 

@@ -73,7 +73,7 @@ class Lander:
         )
         self.link.start()
 
-    def serve(self, enough: Callable[[], bool], seconds: float = 2 * PATIENCE_S) -> None:
+    def serve(self, enough: Callable[[], bool], seconds: float = 6 * PATIENCE_S) -> None:
         """Work until something is the case."""
         ends_s = time.perf_counter() + seconds
         while not enough():

@@ -70,7 +70,7 @@ class FakedStage(Stage):
 
     def waits(self, enough: Callable[[], bool]) -> None:
         """Wait without a lander until something is the case."""
-        ends_s = time.perf_counter() + PATIENCE_S
+        ends_s = time.perf_counter() + 3 * PATIENCE_S
         while not enough():
             assert time.perf_counter() < ends_s, "waited in vain"
             time.sleep(0.05)
