@@ -187,6 +187,17 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         delta |= self.part(live, CausalContext.of(dots))
         return delta
 
+    def marks(self, near: Self | None = None) -> Iterator[bytes]:
+        """Yield a mark for each live dot, and for the context's vector and what is beyond it."""
+        dots, context = self.dots, self.context
+        known = dots.keys() if near is None else near.context.among(dots.keys())
+        for dot in known:
+            if dot in dots:
+                replica, seq = unpack(dot)
+                yield encoded((tuple(replica), seq, dots[dot]))
+        for replica, seq in context.heard(None if near is None else near.context):
+            yield encoded((tuple(replica), seq))
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Causal)
