@@ -87,13 +87,14 @@ class Core:
         fleet: str = "",
     ) -> None:
         self.counters = Counters(restored.counters)
+        settings = settings or Settings()
         self.agent = agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
-            settings or Settings(),
+            settings,
             Topics(fleet or plan.name),
             self.counters,
-            Stored(restored, plan.meanings),
+            Stored(restored, plan.meanings, drop_set_aside=settings.drop_set_aside),
             restored.facts,
             Guard(self.counters),
         )

@@ -27,6 +27,7 @@ from device_agent.sources.choice import add_source_arguments, source_from_spec, 
 from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
+from device_agent.state.stored import DROP_OPTION
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
     add("--results", type=float, default=0.0, metavar="S", help=RESULTS_HELP)
     add("--keep-readings", action="store_true", help="keep each accepted reading, as read")
+    add(DROP_OPTION, action="store_true", help="delete what a former program stored of variables")
     add("--retain-days", type=float, default=7.0, metavar="D", help="refuse readings older than")
     add("--lateness", type=float, default=5.0, metavar="S", help="readings may be out of order by")
     add("--max-skew", type=float, default=300.0, metavar="S", help="refuse readings ahead by")
@@ -152,6 +154,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         clock_wait_us=round(arguments.clock_wait * SECOND_US),
         trust_clock=arguments.trust_clock,
         keep_readings=arguments.keep_readings,
+        drop_set_aside=arguments.drop_set_aside,
     )
 
 

@@ -5,6 +5,7 @@ Reads the agent's data directory; the agent may be running.
 
 import argparse
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from device_agent.facts import SinkRow
 from device_agent.panes.standing import standing
 from device_agent.state.counters import OUTCOMES
+from device_agent.state.damage import damaged_files
 from device_agent.state.store import Store, existing_store
 from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit
@@ -63,6 +65,7 @@ def _status(store: Store) -> dict[str, Any]:
         },
         "retired": list(facts.membership.retired) if facts.membership else [],
         "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
+        "damaged_stores": [_damaged(files) for files in damaged_files(store.path)],
         "other_programs": facts.other_programs or {},
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
@@ -77,6 +80,19 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
         for name, total in sorted(counters.items())
         if name.startswith(group)
     }
+
+
+def _damaged(files: list[Path]) -> dict[str, Any]:
+    """Return what is known of a damaged store: its files and their size."""
+    return {"files": list(map(str, files)), "bytes": sum(file.stat().st_size for file in files)}
+
+
+def _of_damaged(damaged: dict[str, Any]) -> str:
+    path, *_ = files = damaged["files"]
+    return (
+        f"  DAMAGED        {path}, {damaged['bytes']:,} bytes: put aside, and read by "
+        f"no agent; to delete it, type: rm {shlex.join(files)}"
+    )
 
 
 def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
@@ -117,6 +133,7 @@ def _plainly(status: dict[str, Any]) -> str:
     lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
+    lines += map(_of_damaged, status["damaged_stores"])
     lines += [
         f"  OTHER PROGRAM  {device} runs program {program}, release {release}"
         for device, (program, release) in sorted(status["other_programs"].items())
