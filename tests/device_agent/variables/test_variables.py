@@ -29,14 +29,6 @@ from tests.device_agent.agents import Device, entry_of, greenhouse, partial_of
 PEER = Replica(3, 33, "pi-2")
 
 
-@pytest.fixture
-def device(tmp_path):
-    device = Device(tmp_path)
-    device.tick()
-    yield device
-    device.kill()
-
-
 def stream_of(device):
     return device.program.local_folds["local_average"].stream
 
