@@ -8,12 +8,7 @@ import pytest
 
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program
-from lasp_edge.protocol.frames import (
-    BeatFrame,
-    PaneFrame,
-    PresenceFrame,
-    VariableFrame,
-)
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.sharing import SharedFrame
 from tests.device_agent.agents import HOUR_US, NOW_US, Device, greenhouse
 

@@ -8,13 +8,7 @@ import pytest
 from device_agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import PaneFrame
-from tests.device_agent.agents import (
-    MINUTE_US,
-    NOW_US,
-    PANE_US,
-    Device,
-    greenhouse,
-)
+from tests.device_agent.agents import MINUTE_US, NOW_US, PANE_US, Device, greenhouse
 
 
 def entries(frames):

@@ -4,11 +4,7 @@ from device_agent.settings import SECOND_US
 from device_agent.timing import waiting
 from lasp_edge.protocol.frames import BeatFrame
 from tests.device_agent.agents import DAY_US, HOUR_US, NOW_US, Device
-from tests.device_agent.timing.clocked import (
-    TRUE_US,
-    ClockedDevice,
-    seconds_from,
-)
+from tests.device_agent.timing.clocked import TRUE_US, ClockedDevice, seconds_from
 
 
 def test_a_device_in_1970_promises_nothing_and_its_readings_wait_for_their_time(tmp_path):

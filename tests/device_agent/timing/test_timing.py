@@ -7,11 +7,7 @@ from device_agent.settings import SECOND_US
 from lasp_edge import Plan, Program, folds
 from lasp_edge.protocol.frames import BeatFrame
 from tests.device_agent.agents import DAY_US, HOUR_US, MINUTE_US, NOW_US, Device
-from tests.device_agent.timing.clocked import (
-    TRUE_US,
-    ClockedDevice,
-    seconds_from,
-)
+from tests.device_agent.timing.clocked import TRUE_US, ClockedDevice, seconds_from
 
 
 def most_in_a_pane(device: Device) -> int:
