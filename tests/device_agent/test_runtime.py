@@ -73,7 +73,7 @@ class Lander:
         )
         self.link.start()
 
-    def serve(self, enough: Callable[[], bool], seconds: float = 6 * PATIENCE_S) -> None:
+    def serve(self, enough: Callable[[], bool], seconds: float = 2 * PATIENCE_S) -> None:
         """Work until something is the case."""
         ends_s = time.perf_counter() + seconds
         while not enough():
@@ -170,6 +170,7 @@ class Stage:
         (directory / f"{NAME}.py").write_text(PROGRAM.format(name=NAME))
         monkeypatch.chdir(directory)
         monkeypatch.syspath_prepend(str(directory))
+        monkeypatch.delitem(sys.modules, NAME, raising=False)  # another stage's program
         self.program = load_plan(f"{NAME}:program")
         self.broker = PrivateBroker(directory / "broker", broker_program()).start()
         self.lander = Lander(self.broker.url, self.program)

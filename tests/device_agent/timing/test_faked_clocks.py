@@ -70,7 +70,7 @@ class FakedStage(Stage):
 
     def waits(self, enough: Callable[[], bool]) -> None:
         """Wait without a lander until something is the case."""
-        ends_s = time.perf_counter() + 3 * PATIENCE_S
+        ends_s = time.perf_counter() + PATIENCE_S
         while not enough():
             assert time.perf_counter() < ends_s, "waited in vain"
             time.sleep(0.05)
@@ -98,7 +98,6 @@ def in_true_time(stage: FakedStage, agent: Agent) -> list[bool]:
     return [first_us <= reading["time_us"] <= last_us for reading in agent.readings()]
 
 
-@pytest.mark.xfail(strict=False, reason="on a busy machine the agent is sometimes not done")
 def test_readings_of_1970_wait_for_the_clock_and_land_in_their_windows(stage):
     stage.clock_is(f"-{DAYS_TO_1970}d")
     agent = stage.host()
