@@ -1,8 +1,12 @@
-"""The agent that most tests of agents are about."""
+"""What most tests of agents begin with: one in this process, or a stage for real ones."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.device_agent.agents import Device
+from tests.device_agent.support_stage import Stage
 
 
 @pytest.fixture
@@ -12,3 +16,11 @@ def device(tmp_path):
     device.tick()
     yield device
     device.kill()
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """A broker, a lander, and a directory where agents are started."""
+    stage = Stage(tmp_path, monkeypatch)
+    yield stage
+    stage.close()
