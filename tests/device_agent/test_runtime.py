@@ -10,7 +10,7 @@ import pytest
 from lasp_edge.errors import Exit
 from simulations.oracle import Reading, dynamic_partials
 from tests.brokers import PATIENCE_S
-from tests.device_agent.support_stage import NAME, Agent, Stage, lasp_edge
+from tests.device_agent.support_stage import NAME, PROGRAM, Agent, Stage, lasp_edge
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
