@@ -84,10 +84,6 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         """Return the delta in which `dot` is written in place of the dots `replaced`."""
         return self.part({dot: payload}, CausalContext.of((dot, *replaced)))
 
-    def removed(self, dots: Collection[int]) -> Self:
-        """Return the delta in which these dots are live no more."""
-        return self.part({}, CausalContext.of(dots))
-
     def __ior__(self, other: Self) -> Self:
         self.join_dots(other)
         return self
@@ -216,7 +212,8 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def irreducibles(self) -> Iterator[Self]:
         for dot in in_order(self.context):
-            yield self.written(dot, self.dots[dot]) if dot in self.dots else self.removed((dot,))
+            live = {dot: self.dots[dot]} if dot in self.dots else {}
+            yield self.part(live, CausalContext.of((dot,)))
 
     def to_plain(self) -> tuple[Any, ...]:
         payloads = tuple(self.dots[dot] for dot in in_order(self.dots))

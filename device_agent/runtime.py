@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random, SystemRandom
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from device_agent.clock import Timer, is_time
 from device_agent.core import Core
@@ -29,6 +29,9 @@ from device_agent.state.damage import DamagedStoreError, lacks_room
 from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
+
+if TYPE_CHECKING:  # most agents are watched by nobody
+    from device_agent.watching.watching import Watching
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +121,11 @@ class Runtime:
         self._tick_us = 0
         self._lacks_room = ""
         self._room = Timer(ROOM_RETRY_US)
+        self._watching: Watching | None = None
+
+    def watch(self, watching: "Watching") -> None:
+        """Turn what watches this agent, too."""
+        self._watching = watching
 
     def open(self) -> None:
         """Open the sources where they stood.
@@ -163,6 +171,8 @@ class Runtime:
             if not lacks_room(error):
                 raise
             self._wait_for_room(error)
+        if self._watching is not None:
+            self._guard.run("watching", self._watching.turn, self._clock.now_us())
 
     def _work(self) -> None:
         """Do what is due, but for the messages."""
@@ -283,6 +293,8 @@ class Runtime:
             goodbye = self._core.beats.presence(online=False)
             self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
+        if self._watching is not None:
+            self._watching.close()
         for source in self._sources:
             source.close()
         self._durable.store.close()

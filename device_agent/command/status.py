@@ -46,6 +46,7 @@ def _status(store: Store) -> dict[str, Any]:
     sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
     return {
         "device": device,
+        "program": facts.program or "",
         "replica": {"incarnation": incarnation, "nonce": nonce},
         **{name: restored.counters.get(name, 0) for name in OUTCOMES},
         "refused_by_reason": _counted(restored.counters, "refused: "),
@@ -104,8 +105,9 @@ def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
 
 def _plainly(status: dict[str, Any]) -> str:
     replica = status["replica"]
+    program = status["program"] or "(none yet)"
     lines = [
-        f"device {status['device']}, started {replica['incarnation']} times",
+        f"device {status['device']}, program {program}, started {replica['incarnation']} times",
         f"  accepted       {status['accepted']}",
         f"  repeated       {status['repeated']} (dropped: the same reading came before)",
         f"  late           {status['late']} (accepted; windows were revised)",
@@ -129,8 +131,10 @@ def _plainly(status: dict[str, Any]) -> str:
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
         for name, settled in status["last_settled"].items()
     ]
-    left_aside = status["frames_left_aside"].items()
-    lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]
+    lines += [
+        f"  left aside     {total} messages: {reason}"
+        for reason, total in status["frames_left_aside"].items()
+    ]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
     lines += map(_of_damaged, status["damaged_stores"])

@@ -28,7 +28,7 @@ FLAT = 2.0
 
 
 def _state(elements: int) -> tuple[Core, SharedState]:
-    """Return an agent whose shared set has so many elements."""
+    """Return an agent whose shared set has this many elements."""
     program = Program("benchmark")
     program.event("tag")
     program.declare(ORSet(), "seen")
