@@ -29,7 +29,7 @@ NO_DEVICE = "no device"
 _PLAIN = frozenset((float, int))
 _KEPT_TAGS = 1_000  # equal tags are one object; a field that never repeats must not fill memory
 _KEPT_TEXTS = 4
-"""Different texts of one kind of refusal that are counted apart: strangers choose what is in them."""
+"""Different texts of one kind of refusal that are counted apart: strangers choose the texts."""
 _SHOWN_KEYS, _SHOWN_CHARACTERS = 6, 24
 Tags = Mapping[str, str]
 

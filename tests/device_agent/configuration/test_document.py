@@ -92,7 +92,7 @@ def test_what_is_not_toml_is_told_with_its_line(document):
 
 
 def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path):
-    with pytest.raises(NotFound, match="nowhere.toml: No such file"):
+    with pytest.raises(NotFound, match=r"nowhere\.toml: No such file"):
         Document(tmp_path / "nowhere.toml", {})
     (tmp_path / "x").write_bytes(b"\xff")
     with pytest.raises(UsageError, match="not a text in UTF-8"):

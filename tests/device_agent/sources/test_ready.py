@@ -31,7 +31,11 @@ def read(monkeypatch):
         tokens = count()
         events = [
             Message(
-                on, what if type(what) is bytes else json.dumps(what).encode(), False, 1, (0, n)
+                on,
+                what if type(what) is bytes else json.dumps(what).encode(),
+                retain=False,
+                qos=1,
+                token=(0, n),
             )
             for n, (on, what) in zip(tokens, messages, strict=False)
         ]
@@ -185,7 +189,7 @@ def test_the_value_of_an_event_that_the_topic_names_may_stand_in_a_field(read):
 def test_an_event_that_the_program_does_not_have_is_named_with_the_nearest():
     context = SourceContext(HOUSE, "d", random.Random(1), BrokerUrl.parse("mqtt://x"), None, {})
     options = {"event": {"temprature": "t"}, "mapping": "zigbee2mqtt"}
-    with pytest.raises(ValueError, match='--event temprature: .*; did you mean "temperature"'):
+    with pytest.raises(ValueError, match=r'--event temprature: .*; did you mean "temperature"'):
         source_of(SourceSpec("mqtt", "t", "t", {}, ""), context._replace(options=options))
 
 

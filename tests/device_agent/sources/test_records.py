@@ -31,7 +31,7 @@ def test_paths_go_into_objects_and_arrays(path, expected):
 
 @pytest.mark.parametrize("path", ["", "a..b", "a[b]", "[0]", "a[0", "a.", "a]"])
 def test_what_is_no_path_is_refused(path):
-    with pytest.raises(ValueError, match="a field is needed, such as temp, data.temp"):
+    with pytest.raises(ValueError, match=r"a field is needed, such as temp, data\.temp"):
         Field(path)
 
 
