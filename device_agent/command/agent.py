@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from device_agent.configuration.arguments import Asked, asked
+from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.lean import become_lean
@@ -151,7 +151,7 @@ def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
         raise UsageError(f"{lacking} {keys}; {either} {' '.join(words)}")
 
 
-def _run(wanted: Asked, program: Plan) -> int:
+def _run(wanted: AgentRequest, program: Plan) -> int:
     """Run the agent, again with an empty store where the store turned out to be damaged."""
     found = ""
     while True:
@@ -163,7 +163,7 @@ def _run(wanted: Asked, program: Plan) -> int:
             log.warning("the store is %s", found)
 
 
-def _runtime(wanted: Asked, program: Plan, found: str) -> Runtime:
+def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
     """Return the agent that was asked for, ready to run; `found`: why the last store was given up.
 
     Raises:
@@ -215,7 +215,9 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     )
 
 
-def _sources(wanted: Asked, program: Plan, broker: BrokerUrl) -> tuple[list[Source], list[str]]:
+def _sources(
+    wanted: AgentRequest, program: Plan, broker: BrokerUrl
+) -> tuple[list[Source], list[str]]:
     """Return the sources, and what is wrong with those of others that cannot be made.
 
     Raises:

@@ -19,7 +19,7 @@ from lasp_edge.errors import UsageError
 _NOT_IN_FILES = ("config", "help")
 
 
-class Asked(NamedTuple):
+class AgentRequest(NamedTuple):
     """What a person asked for.
 
     Attributes:
@@ -38,7 +38,7 @@ def asked(
     add_arguments: Callable[[argparse.ArgumentParser], None],
     defaults: Mapping[str, Any],
     environment: Mapping[str, str] = os.environ,
-) -> Asked:
+) -> AgentRequest:
     """Return what is asked for.
 
     Args:
@@ -66,7 +66,7 @@ def asked(
         environment = {**environment, **secrets_of(document)}
     specs = [spec._replace(options={**spec.options, **from_words}) for spec in specs]
     values = {**defaults, **told, **{k: v for k, v in vars(given).items() if v is not None}}
-    return Asked(argparse.Namespace(**{**vars(given), **values}), specs, environment)
+    return AgentRequest(argparse.Namespace(**{**vars(given), **values}), specs, environment)
 
 
 def _settings(

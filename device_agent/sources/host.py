@@ -17,7 +17,7 @@ from pathlib import Path
 
 from device_agent.intake.batch import Batch
 from device_agent.sources.mapping_options import WITH_TAG
-from device_agent.sources.periods import EVERY, SECOND_US, Pace
+from device_agent.sources.periods import EVERY, SECOND_US, ReadingPeriod
 from device_agent.sources.source import Source, SourceContext, SourceKind
 
 EVENTS = ("cpu", "memory", "temperature", "network", "load")
@@ -61,7 +61,7 @@ class Host(Source):
                 f"--source host gives {', '.join(EVENTS)}; the program has none of these events, "
                 f"only {', '.join(declared)}"
             )
-        self._pace = Pace(period_us)
+        self._period = ReadingPeriod(period_us)
         self._tags = dict(tags or {})
         self._root = root
         self._cpu: tuple[int, int] | None = None
@@ -84,7 +84,7 @@ class Host(Source):
         return False
 
     def poll(self, now_us: int) -> Batch | None:
-        elapsed_us = self._pace.begin(now_us)
+        elapsed_us = self._period.begin(now_us)
         if elapsed_us is None:
             return None
         read = [(name, self._metric(name, elapsed_us)) for name in self._events]
@@ -100,7 +100,7 @@ class Host(Source):
         )
 
     def due_us(self, now_us: int) -> int | None:
-        return self._pace.due_us(now_us)
+        return self._period.due_us(now_us)
 
     def says(self) -> str:
         """Say which of the program's events this machine cannot give, and what it can."""

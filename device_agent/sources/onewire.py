@@ -79,7 +79,7 @@ class OneWire(SensorFiles):
             yield Sensor("temperature", "", directory.name, partial(self._read, directory))
 
     def poll(self, now_us: int) -> Batch | None:
-        if not self._is_reading and self._pace.begin(now_us) is not None:
+        if not self._is_reading and self._period.begin(now_us) is not None:
             self._is_reading = True
             self._run(partial(self._work, now_us))
         measured, self._measured = self._measured, None
@@ -89,7 +89,7 @@ class OneWire(SensorFiles):
         return self._batch(measured)
 
     def due_us(self, now_us: int) -> int | None:
-        return now_us + _LOOK_US if self._is_reading else self._pace.due_us(now_us)
+        return now_us + _LOOK_US if self._is_reading else self._period.due_us(now_us)
 
     def _work(self, now_us: int) -> None:
         try:

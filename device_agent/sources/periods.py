@@ -29,7 +29,7 @@ EVERY = Option[int | None](
 )
 
 
-class Pace:
+class ReadingPeriod:
     """Tells when the next readings are due.
 
     Args:

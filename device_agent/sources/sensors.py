@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from device_agent.intake.batch import Batch
 from device_agent.nearest import quoted
 from device_agent.sources.mapping_options import WITH_TAG
-from device_agent.sources.periods import EVERY, SECOND_US, Pace
+from device_agent.sources.periods import EVERY, SECOND_US, ReadingPeriod
 from device_agent.sources.source import Option, Source, SourceContext, pairs_of_table, texts_of_toml
 from lasp_edge.folds.decimals import exact
 from lasp_edge.folds.numbers import Refused
@@ -92,7 +92,7 @@ class SensorFiles(Source):
     ) -> None:
         self.name = name
         self._root, self._events = root, frozenset(context.events)
-        self._pace = Pace(context.get(EVERY) or period_us)
+        self._period = ReadingPeriod(context.get(EVERY) or period_us)
         self._only, self._names = frozenset(context.get(ONLY)), context.get(NAMES)
         self._constant_tags = context.get(WITH_TAG)
         self._tags: dict[tuple[str, str], Mapping[str, str]] = {}
@@ -111,12 +111,12 @@ class SensorFiles(Source):
         self._find()
 
     def poll(self, now_us: int) -> Batch | None:
-        if self._pace.begin(now_us) is None:
+        if self._period.begin(now_us) is None:
             return None
         return self._batch(self._measure(now_us))
 
     def due_us(self, now_us: int) -> int | None:
-        return self._pace.due_us(now_us)
+        return self._period.due_us(now_us)
 
     def says(self) -> str:
         """Say which sensors were found, and what they measure."""

@@ -12,7 +12,7 @@ from lasp_edge.errors import Exit
 from lasp_edge.link import BrokerUrl, Link
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_true
-from tests.device_agent.test_runtime import MAIN, lasp_edge
+from tests.device_agent.support_stage import MAIN, lasp_edge
 
 PROGRAM = """
 from crdts import BoundedLWWSet
