@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from device_agent.core import Core
 from device_agent.watching.health import Health, Vitals
 from device_agent.watching.metrics import LinkFigures, exposition, metrics
-from device_agent.watching.page import Reply, Page
+from device_agent.watching.page import Page, Reply
 from device_agent.watching.service_manager import ServiceManager
 from lasp_edge.link import Link
 

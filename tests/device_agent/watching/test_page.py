@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from device_agent.watching import page as page_module
-from device_agent.watching.page import Reply, Page
+from device_agent.watching.page import Page, Reply
 
 
 class Loop:
