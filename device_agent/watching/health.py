@@ -12,7 +12,7 @@ from device_agent.settings import SECOND_US
 OVERDUE_COMMITS = 3
 """Intervals of commits after which readings that wait in memory wait too long."""
 LEAST_OVERDUE_US = 60 * SECOND_US
-"""That time where commits come often: a slow card may take a minute."""
+"""The same where commits come often: a slow card may take such a time."""
 STILL_US = 1_800 * SECOND_US
 """Microseconds in which a link must try to connect, or a broker confirm a message: well above the
 minutes that a satellite link takes."""
