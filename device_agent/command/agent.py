@@ -13,6 +13,7 @@ All of it may stand in a file: lasp-edge agent --config fleet.toml
 
 import argparse
 import logging
+import os
 import signal
 import sqlite3
 import sys
@@ -111,6 +112,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     every = f"print a JSON line this often (default: one line in words every {PLAIN_EVERY_S:g} s)"
     add("--report", type=float, metavar="S", help=every)
     _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
+    page = "serve /metrics and /healthz, on this machine (default: no)"
+    add("--metrics", metavar="[HOST:]PORT", help=page)
     _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
 
 
@@ -181,6 +184,7 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
         runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
+        _watch(runtime, durable, arguments.metrics)
         runtime.open()
         for source in sources:
             says = durable.core.agent.guard.run(f"source {source.name}", source.says)
@@ -191,6 +195,15 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
     except ValueError as error:
         raise UsageError(str(error)) from None
     return runtime
+
+
+def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
+    """Have the agent watched where somebody asked for it."""
+    if page is None and "NOTIFY_SOCKET" not in os.environ:
+        return
+    from device_agent.watching.watching import Watching  # noqa: PLC0415 - most agents do without
+
+    runtime.watch(Watching(durable.core, runtime.link, os.environ, page))
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

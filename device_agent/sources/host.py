@@ -113,7 +113,7 @@ class Host(Source):
         return f"this machine has no {', '.join(lacking)} ({where} is not there); it offers {there}"
 
     def _metric(self, name: str, elapsed_us: int) -> float | None:
-        """Return one metric; None where this machine has none, or none yet."""
+        """Return one metric; None where this machine does not tell it, or not yet."""
         try:
             return self._read[name](elapsed_us)
         except (OSError, ValueError, IndexError):

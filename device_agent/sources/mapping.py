@@ -161,7 +161,7 @@ class FieldMapping:
         return self._bounded("topic", f'no event "{_short(name)}": the program has {there}')
 
     def time_of(self, record: Record) -> int | None:
-        """Return the own time of a record; None if it has none that can be used.
+        """Return the own time of a record; None if the record lacks it, or it cannot be used.
 
         Raises:
             Refused: the time is unusable.

@@ -37,7 +37,7 @@ def _ready_name(name: str) -> str:
 
 
 TIME = Option[str | None](
-    "time", None, str, "own time of a reading (default: none; stamped on arrival)", "FIELD"
+    "time", None, str, "own time of a reading (default: when it arrives)", "FIELD"
 )
 TIME_UNIT = Option[Unit | None](
     "time-unit", None, lambda text: text, "what --time counts (default: told by size)", "UNIT"
