@@ -13,6 +13,7 @@
 from lasp_edge import folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
+from lasp_edge.language.acting import Value
 from lasp_edge.language.declarations import Event, EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
@@ -28,6 +29,7 @@ __all__ = [
     "Plan",
     "Program",
     "Update",
+    "Value",
     "Variable",
     "Window",
     "folds",

@@ -180,6 +180,15 @@ class FleetFold:
         digest = (known.hashes + self._membership.hash) % MODULUS
         return Total(known.partials.total, digest, len(known.partials))
 
+    def holders(self, key: str) -> list[str]:
+        """Return the devices that have a key and are not retired, sorted."""
+        entries = self._entries[key_shard(key) if self._keyed else 0].entries
+        return [
+            device
+            for device in self.devices
+            if device in entries and _row(entries[device].payload, key) is not None
+        ]
+
     def set_membership(self, membership: Membership, about: Iterable[str] | None = None) -> None:
         """Count the entries of retired devices no more, and those of all others.
 
@@ -240,8 +249,7 @@ class FleetFold:
             self._replace(device, shard, Entry(version, () if row is None else (row,)))
             return shard
         rows: EntryRows = known.payload
-        at = bisect_left(rows, key, key=_key)
-        old = rows[at] if at < len(rows) and rows[at][0] == key else None
+        at, old = bisect_left(rows, key, key=_key), _row(rows, key)
         rest = rows[at + (old is not None) :]
         entry = Entry(version, (*rows[:at], *(() if row is None else (row,)), *rest))
         self._change(device, (known, old), (entry, row))
@@ -330,6 +338,12 @@ class FleetFold:
         self._hash_sum -= hashed
         if not len(known.partials):
             del self._keys[key]
+
+
+def _row(rows: EntryRows, key: str) -> VersionedPartial | None:
+    """Return the row of a key, if there is one."""
+    at = bisect_left(rows, key, key=_key)
+    return rows[at] if at < len(rows) and rows[at][0] == key else None
 
 
 def _hash(device: str, entry: Entry, row: VersionedPartial | None) -> int:
