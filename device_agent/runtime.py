@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random, SystemRandom
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from device_agent.clock import Timer, is_time
 from device_agent.core import Core
@@ -27,6 +27,9 @@ from device_agent.state.damage import DamagedStoreError
 from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
+
+if TYPE_CHECKING:
+    from device_agent.acting.effects import Caller
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +79,7 @@ class Runtime:
         reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
         seal: signs what is published, and checks what comes in; None for neither.
+        caller: calls out alerts; None: nobody is called.
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class Runtime:
         *,
         exit_when_done: bool = False,
         seal: Seal | None = None,
+        caller: "Caller | None" = None,
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
@@ -107,6 +112,8 @@ class Runtime:
         self._clock = SystemClock()
         self._clock_says = ""
         self._is_sealed = seal is not None
+        self._caller = caller
+        core.acting.alerts.calls_out = caller is not None
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
@@ -231,6 +238,20 @@ class Runtime:
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
                 break
+        self._guard.run("alerts", self._call_out)
+
+    def _call_out(self) -> None:
+        """Have the turns of alerts called out that are durable."""
+        caller, alerts = self._caller, self._core.acting.alerts
+        if caller is None or self._core.fence.closed:
+            return
+        for turn, trouble in caller.ended():
+            if trouble:
+                log.warning("alert %s: %s", turn.alert, trouble)
+            alerts.called_out(turn, trouble)
+        for turn in alerts.turns():
+            if not caller.offer(turn):
+                break
 
     def _end_sources(self) -> None:
         self._stop_sources = False
@@ -246,6 +267,8 @@ class Runtime:
             goodbye = self._core.beats.presence(online=False)
             self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
+        if self._caller is not None:
+            self._caller.stop()
         for source in self._sources:
             source.close()
         self._durable.store.close()

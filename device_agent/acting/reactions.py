@@ -107,6 +107,8 @@ class ValueReactions(Part):
             return before._replace(owed=is_new and inputs != before.inputs)
         turned = watch.step(key, has_value=True, time_us=time_us)
         fired = watch.standings[key].fired
+        if turned and not fired and name in self._agent.plan.local_folds:
+            before = before._replace(inputs="")  # a device's own value may come back
         owed = fired and (turned or before.owed) and inputs != before.inputs
         return before._replace(fired=fired, owed=owed)
 

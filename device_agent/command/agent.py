@@ -18,6 +18,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from device_agent.acting.alerts import words_of
+from device_agent.acting.options import add_alert_arguments, caller_of
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.lean import become_lean
@@ -61,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data-dir", type=Path, required=True, help="where the agent keeps its state")
     add_broker_arguments(parser)
     add_source_arguments(parser)
+    add_alert_arguments(parser)
     add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, default=INTERVAL_S, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
@@ -124,7 +127,10 @@ def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtim
         durable = _durable(arguments, program, settings, found)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
-        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
+        caller = caller_of(arguments, Random(fresh_nonce()))
+        runtime = Runtime(
+            durable, broker, sources, reporter, exit_when_done=ends, seal=seal, caller=caller
+        )
         runtime.open()
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
@@ -212,6 +218,7 @@ def _write_plainly(report: dict[str, Any]) -> None:
             agreed += " (agreed)" if value["settled"] and not value["except"] else ""
             agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
         words.append(f"{name}: {parts}{agreed}")
+    words += words_of(report["alerts"])
     clock = report["clock"]
     if clock["says"]:
         words.append(clock["says"])

@@ -61,6 +61,7 @@ def _status(store: Store) -> dict[str, Any]:
         "last_settled": {
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
+        "alerts": _alerts(facts.acted or {}),
         "retired": list(facts.membership.retired) if facts.membership else [],
         "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
         "other_programs": facts.other_programs or {},
@@ -77,6 +78,25 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
         for name, total in sorted(counters.items())
         if name.startswith(group)
     }
+
+
+def _alerts(acted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the alerts say that have ever turned, sorted; handlers of values have others."""
+    found = [
+        record["said"]
+        for _, records in sorted(acted.items())
+        for _, record in sorted(records.items())
+        if isinstance(record, dict)
+    ]
+    return sorted(found, key=lambda said: (said["alert"], said.get("key", "")))
+
+
+def _of_alert(said: Mapping[str, Any]) -> str:
+    where = f" ({said['key']})" if said.get("key") else ""
+    shown = "-" if said["value"] is None else f"{said['value']:.6g}"
+    since = f" since {said['since']}" if said["since"] else ""
+    value = f"{said['fold']} {said['part']} was {shown}"
+    return f"{said['alert']}{where}: {said['state']}{since}, when {value}"
 
 
 def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
@@ -109,6 +129,7 @@ def _plainly(status: dict[str, Any]) -> str:
         lines.append(f"  undated        {status['undated']} (lost: they came before any clock)")
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
     lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
+    lines += [f"  ALERT          {_of_alert(said)}" for said in status["alerts"]]
     lines += [
         f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
         for name, settled in status["last_settled"].items()
