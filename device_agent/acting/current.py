@@ -15,10 +15,10 @@ from device_agent.fleet.agreement import Agreements
 from device_agent.parts import Part
 from device_agent.settings import SECOND_US
 from device_agent.variables.samples import Samples
-from lasp_edge.aggregates.fleet import FleetFold
+from lasp_edge.aggregates.fleet import FleetFold, holders
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.exactly import exact_part
-from lasp_edge.language.acting import Value
+from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest
 
@@ -130,7 +130,7 @@ class CurrentValues(Part):
         fold = self._fold(name)
         return exact_part(fold.fold, self.partial(name, key), fold.resolution, part)
 
-    def value(self, name: str, key: str, part: str = "") -> Value:
+    def value(self, name: str, key: str, part: str = "") -> FoldValue:
         """Return what a key of a fold is worth; `part` is the one that is watched, if any."""
         fold = self._fold(name)
         parts = fold.fold.lower(self.partial(name, key), fold.resolution)
@@ -142,16 +142,16 @@ class CurrentValues(Part):
         if isinstance(fold, DynamicFold):
             agreement = self._agreements.of(fold)
             settled = agreement.settled and self.is_ready(name)
-            devices = tuple(self._entries(fold).holders(key))
+            devices = tuple(holders(self._entries(fold), key))
             missing = agreement.offline
         inputs = self.inputs(name, key)
-        return Value(name, key, parts.get(part), parts, inputs, settled, devices, missing)
+        return FoldValue(name, key, parts.get(part), parts, inputs, settled, devices, missing)
 
-    def known(self, name: str, key: str) -> Value | None:
+    def known(self, name: str, key: str) -> FoldValue | None:
         """Return what a handler is told of a fold; None where nobody has the key."""
         fold = self._fold(name)
         if isinstance(fold, DynamicFold):
-            is_known = bool(self._entries(fold).holders(key))
+            is_known = bool(holders(self._entries(fold), key))
         else:
             is_known = self._samples.partial(name, key) is not None
         return self.value(name, key) if is_known else None

@@ -2,7 +2,7 @@
 
 The core never waits for either. A call that fails is tried again, after waits that double; then it
 is given up, and counted with its reason. Turns are called out one after the other, in the order in
-which they came; of those that wait here, and are not lost by a crash, there are so many at most.
+which they came. Only some of them wait here at a time, the others in the store.
 """
 
 import contextlib

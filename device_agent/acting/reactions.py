@@ -93,7 +93,7 @@ class ValueReactions(Part):
                 called = Called(inputs, time_us, called.fired)
             else:
                 watch.waiting.add(key)
-        if watch.watched.condition is None and not called.owed:
+        if watch.watched.trigger is None and not called.owed:
             watch.waiting.discard(key)
         if called != before and (called._replace(owed=False) != before or called.fired):
             self._records.put(identity, key, list(called))
@@ -102,7 +102,7 @@ class ValueReactions(Part):
         """Return how it stands with the value that a key has now, before any call."""
         name = watch.watched.variable
         inputs = self._values.inputs(name, key)
-        if watch.watched.condition is None:
+        if watch.watched.trigger is None:
             is_new = bool(before.inputs) or not self._values.is_nothing(name, key)
             return before._replace(owed=is_new and inputs != before.inputs)
         turned = watch.step(key, has_value=True, time_us=time_us)

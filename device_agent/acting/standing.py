@@ -1,7 +1,7 @@
 """Whether a condition has fired, and since when it holds.
 
->>> from lasp_edge.language.conditions import Condition
->>> warm, minute = Condition.of("", above=28, below=27, for_s=60), 60_000_000
+>>> from lasp_edge.language.triggers import Trigger
+>>> warm, minute = Trigger.of("", above=28, below=27, for_s=60), 60_000_000
 >>> standing = Standing()
 >>> [standing.step(warm, Fraction(29), at_us) for at_us in (0, minute - 1, minute)]
 [False, False, True]
@@ -11,7 +11,7 @@
 
 from fractions import Fraction
 
-from lasp_edge.language.conditions import Condition
+from lasp_edge.language.triggers import Trigger
 
 
 class Standing:
@@ -29,26 +29,26 @@ class Standing:
         self.fired = fired
         self.since_us = since_us
 
-    def step(self, condition: Condition, number: Fraction | None, time_us: int | None) -> bool:
+    def step(self, trigger: Trigger, number: Fraction | None, time_us: int | None) -> bool:
         """Take the value as it is now; return whether `fired` is another one.
 
         Args:
-            condition: that is looked at.
+            trigger: the condition that is looked at.
             number: the value; None where there is none.
             time_us: what time it is; None while no clock is trusted, and then nothing is known to
                 have held for some time.
         """
-        if not condition.holds(number, fired=self.fired):
+        if not trigger.holds(number, fired=self.fired):
             turned, self.fired, self.since_us = self.fired, False, None
             return turned
         if self.fired:
             return False
         if time_us is None:
-            self.fired = condition.for_us == 0
+            self.fired = trigger.for_us == 0
             return self.fired
         if self.since_us is None or self.since_us > time_us:  # the clock was set back
             self.since_us = time_us
-        self.fired = time_us - self.since_us >= condition.for_us
+        self.fired = time_us - self.since_us >= trigger.for_us
         return self.fired
 
     @property

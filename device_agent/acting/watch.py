@@ -59,14 +59,14 @@ class Watch:
 
         What a fold of the user's raises is passed on.
         """
-        watched, condition = self.watched, self.watched.condition
-        assert condition is not None, "only what has a condition is stepped"
+        watched, trigger = self.watched, self.watched.trigger
+        assert trigger is not None, "only what has a condition is stepped"
         standing = self.standings.setdefault(key, Standing())
         number = None
         if has_value:
             number = self._values.exact(watched.variable, key, watched.part)
-        turned = standing.step(condition, number, time_us)
-        untimed = time_us is None and condition.holds(number, fired=standing.fired)
+        turned = standing.step(trigger, number, time_us)
+        untimed = time_us is None and trigger.holds(number, fired=standing.fired)
         if standing.is_pending or (untimed and not standing.fired):
             self.waiting.add(key)
         else:

@@ -44,6 +44,7 @@ def _status(store: Store) -> dict[str, Any]:
     sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
     return {
         "device": device,
+        "program": facts.program or "",
         "replica": {"incarnation": incarnation, "nonce": nonce},
         **{name: restored.counters.get(name, 0) for name in OUTCOMES},
         "refused_by_reason": _counted(restored.counters, "refused: "),
@@ -108,8 +109,9 @@ def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
 
 def _plainly(status: dict[str, Any]) -> str:
     replica = status["replica"]
+    program = status["program"] or "(none yet)"
     lines = [
-        f"device {status['device']}, started {replica['incarnation']} times",
+        f"device {status['device']}, program {program}, started {replica['incarnation']} times",
         f"  accepted       {status['accepted']}",
         f"  repeated       {status['repeated']} (dropped: the same reading came before)",
         f"  late           {status['late']} (accepted; windows were revised)",
@@ -129,10 +131,12 @@ def _plainly(status: dict[str, Any]) -> str:
         lines.append(f"  undated        {status['undated']} (lost: they came before any clock)")
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
     lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
-    lines += [f"  ALERT          {_of_alert(said)}" for said in status["alerts"]]
     lines += [
-        f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
-        for name, settled in status["last_settled"].items()
+        *(f"  ALERT          {_of_alert(said)}" for said in status["alerts"]),
+        *(
+            f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+            for name, settled in status["last_settled"].items()
+        ),
     ]
     left_aside = status["frames_left_aside"].items()
     lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]

@@ -180,15 +180,6 @@ class FleetFold:
         digest = (known.hashes + self._membership.hash) % MODULUS
         return Total(known.partials.total, digest, len(known.partials))
 
-    def holders(self, key: str) -> list[str]:
-        """Return the devices that have a key and are not retired, sorted."""
-        entries = self._entries[key_shard(key) if self._keyed else 0].entries
-        return [
-            device
-            for device in self.devices
-            if device in entries and _row(entries[device].payload, key) is not None
-        ]
-
     def set_membership(self, membership: Membership, about: Iterable[str] | None = None) -> None:
         """Count the entries of retired devices no more, and those of all others.
 
@@ -338,6 +329,13 @@ class FleetFold:
         self._hash_sum -= hashed
         if not len(known.partials):
             del self._keys[key]
+
+
+def holders(fold: FleetFold, key: str) -> list[str]:
+    """Return the devices that have a key of a fold and are not retired, sorted."""
+    shard = key_shard(key) if len(fold.shards) > 1 else 0
+    found = {device: fold.entry(device, shard) for device in fold.devices}
+    return [device for device, entry in found.items() if entry and _row(entry.payload, key)]
 
 
 def _row(rows: EntryRows, key: str) -> VersionedPartial | None:

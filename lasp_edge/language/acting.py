@@ -16,18 +16,18 @@ it, unless a handler says so.
     ... def warm(value, update):
     ...     print(f"{value.number} on {len(value.devices)} devices")
     >>> plan = program.plan()
-    >>> print(plan.alerts["too warm"].condition, "/", plan.reactions[0].condition)
+    >>> print(plan.alerts["too warm"].trigger, "/", plan.reactions[0].trigger)
     above 28 below 27 / above 28 below 27 for 60 s
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lasp_edge.language.conditions import Condition
+from lasp_edge.language.triggers import Trigger
 from lasp_edge.variables import Variable
 
 
-class Value(NamedTuple):
+class FoldValue(NamedTuple):
     """What a fold is worth, as one device knows it.
 
     Attributes:
@@ -59,20 +59,20 @@ class Watched(NamedTuple):
         name: of the alert, or of the handler.
         variable: the fold's target.
         part: which part of it; "" where no single one is watched.
-        condition: what the part has to do; None: any change counts.
+        trigger: what the part has to do; None: any change counts.
         every_us: least time between two calls for one key; None: the agent's interval.
     """
 
     name: str
     variable: str
     part: str
-    condition: Condition | None = None
+    trigger: Trigger | None = None
     every_us: int | None = None
 
     @property
     def identity(self) -> str:
         """What it is remembered under: another condition begins anew."""
-        return "\x1f".join((self.name, self.variable, self.part, str(self.condition or "")))
+        return "\x1f".join((self.name, self.variable, self.part, str(self.trigger or "")))
 
 
 def fold_targets_named(named: list[Variable], targets: Mapping[str, Variable]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.language.acting import Value
+from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import DynamicFold, Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable, check_mutator
@@ -28,7 +28,7 @@ class Mutation(NamedTuple):
     key: str = ""
 
 
-ValueOf = Callable[[str, str], Value | None]
+ValueOf = Callable[[str, str], FoldValue | None]
 """Returns what a fold's target and key are worth on this device, as far as it knows."""
 
 
@@ -48,7 +48,7 @@ class Update:
         plan: Plan,
         event: Event | None = None,
         *,
-        value: Value | None = None,
+        value: FoldValue | None = None,
         value_of: ValueOf | None = None,
     ) -> None:
         self._plan = plan
@@ -100,7 +100,7 @@ class Update:
             raise ValueError(f"update: {variable.name!r} has keys, and there is no event")
         return self._plan.functions.key(variable.name, self._event)
 
-    def value(self, fold: Variable | str, key: str | None = None) -> Value | None:
+    def value(self, fold: Variable | str, key: str | None = None) -> FoldValue | None:
         """Return what a fold is worth now, as this device knows it; None where nothing is known.
 
         It is read, and no part of what is computed: two devices may know different things at one

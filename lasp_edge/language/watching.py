@@ -3,9 +3,9 @@
 from typing import Any
 
 from lasp_edge.language.acting import Watched
-from lasp_edge.language.conditions import Condition, microseconds
 from lasp_edge.language.declarations import UserHandler
 from lasp_edge.language.draft import Draft
+from lasp_edge.language.triggers import Trigger, microseconds
 from lasp_edge.variables import named
 
 
@@ -26,14 +26,14 @@ def watch_value(
     """
     name = _target(draft, variable, "on_value")
     what = f"on_value of {name!r}"
-    condition = None
+    trigger = None
     if levels["above"] is not None or levels["below"] is not None:
-        condition = Condition.of(what, **levels)
+        trigger = Trigger.of(what, **levels)
     elif levels["for_s"]:
         raise ValueError(f"{what}: for_s needs above= or below=")
-    part = _part(draft, name, part, what, needed=condition is not None)
+    part = _part(draft, name, part, what, needed=trigger is not None)
     every_us = None if every_s is None else microseconds(every_s, f"{what}: every_s")
-    return Watched("", name, part, condition, every_us)
+    return Watched("", name, part, trigger, every_us)
 
 
 def react(draft: Draft, watched: Watched, handler: UserHandler) -> None:
@@ -63,9 +63,9 @@ def declare_alert(
     if name in draft.alerts:
         raise ValueError(f"{what}: the name is taken")
     watched = _target(draft, variable, what)
-    condition = Condition.of(what, **levels)
+    trigger = Trigger.of(what, **levels)
     draft.alerts[name] = Watched(
-        name, watched, _part(draft, watched, part, what, needed=True), condition
+        name, watched, _part(draft, watched, part, what, needed=True), trigger
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.language.acting import Value
+from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.updates import Update
 
 
@@ -99,7 +99,7 @@ def test_a_plan_with_reactions_can_be_pickled_without_its_functions(program):
 
 def test_a_handler_of_a_value_may_not_add_samples_that_its_code_does_not_name(program):
     program.on_value("both")(nothing)
-    value = Value("both", "", None, {}, "", settled=True, devices=())
+    value = FoldValue("both", "", None, {}, "", settled=True, devices=())
     with pytest.raises(ValueError, match="let it name the variable itself"):
         Update(program.plan(), value=value)(program.samples, "add", 1.0, 0)
 

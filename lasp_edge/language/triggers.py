@@ -4,12 +4,12 @@ A value that swings around a bound would fire again and again. So what has fired
 when the value has come back to a second level (hysteresis); and a condition may have to hold for
 some time before it fires.
 
-    >>> warm = Condition.of("alert 'too warm'", above=28, below=27)
+    >>> warm = Trigger.of("alert 'too warm'", above=28, below=27)
     >>> [warm.holds(Fraction(28), fired=False), warm.holds(Fraction("28.01"), fired=False)]
     [False, True]
     >>> [warm.holds(Fraction("27.5"), fired=True), warm.holds(Fraction(27), fired=True)]
     [True, False]
-    >>> Condition.of("alert 'frost'", below=5, hysteresis="0.5").holds(Fraction("5.4"), fired=True)
+    >>> Trigger.of("alert 'frost'", below=5, hysteresis="0.5").holds(Fraction("5.4"), fired=True)
     True
 """
 
@@ -22,7 +22,7 @@ LONGEST_S = 10 * 365 * 86_400
 """Seconds that a condition may have to hold, and between two calls, at most: ten years."""
 
 
-class Condition(NamedTuple):
+class Trigger(NamedTuple):
     """What a value has to do for something to happen.
 
     Attributes:
