@@ -12,7 +12,7 @@ from device_agent.settings import SECOND_US
 OVERDUE_COMMITS = 3
 """Intervals of commits after which readings that wait in memory wait too long."""
 LEAST_OVERDUE_US = 60 * SECOND_US
-"""The same where commits come often: a slow card may take so long."""
+"""The same where commits come often: a slow card may take such a time."""
 STILL_US = 1_800 * SECOND_US
 """Microseconds in which a link must try to connect, or a broker confirm a message: well above the
 minutes that a satellite link takes."""
@@ -22,7 +22,7 @@ class Vitals(NamedTuple):
     """What an agent does, as seen at one moment.
 
     Attributes:
-        held_since_us: since when readings wait for a commit; None where none wait.
+        held_since_us: since when readings wait for a commit; None while nothing waits.
         connected: the broker has taken the agent.
         attempts: how often the link has tried to connect.
         in_flight: messages that were sent and not confirmed.

@@ -26,7 +26,7 @@ PATIENCE_S = 5.0
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What a page says: the HTTP status, the type of the text, and the text."""
 
     status: int
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 class _Question(NamedTuple):
     path: str
-    reply: "SimpleQueue[Answer]"
+    reply: "SimpleQueue[Reply]"
 
 
 class Page:
@@ -61,8 +61,8 @@ class Page:
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._listen, name="page", daemon=True).start()
 
-    def turn(self, answer: Callable[[str], Answer]) -> None:
-        """Answer what was asked since the last turn; called by the loop."""
+    def turn(self, answer: Callable[[str], Reply]) -> None:
+        """Reply what was asked since the last turn; called by the loop."""
         with contextlib.suppress(Empty):
             while True:
                 question = self._questions.get_nowait()
@@ -84,7 +84,7 @@ class Page:
                 asker.settimeout(PATIENCE_S)
                 asker.sendall(_response(self._answer(_request(asker))))
 
-    def _answer(self, request: bytes) -> Answer:
+    def _answer(self, request: bytes) -> Reply:
         method, _, rest = request.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         path, _, version = rest.partition(" ")
         if not version.startswith("HTTP/1."):
@@ -111,12 +111,12 @@ def _request(asker: socket.socket) -> bytes:
     return request
 
 
-def _response(answer: Answer) -> bytes:
+def _response(answer: Reply) -> bytes:
     body = answer.text.encode()
     reason = _REASONS.get(answer.status, "Service Unavailable")
     head = f"HTTP/1.1 {answer.status} {reason}\r\nContent-Type: {answer.kind}\r\n"
     return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
 
 
-def _plain(status: int, text: str) -> Answer:
-    return Answer(status, "text/plain; charset=utf-8", f"{text}\n")
+def _plain(status: int, text: str) -> Reply:
+    return Reply(status, "text/plain; charset=utf-8", f"{text}\n")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from device_agent.core import Core
 from device_agent.watching.health import Health, Vitals
 from device_agent.watching.metrics import LinkFigures, exposition, metrics
-from device_agent.watching.page import Answer, Page
+from device_agent.watching.page import Page, Reply
 from device_agent.watching.service_manager import ServiceManager
 from lasp_edge.link import Link
 
@@ -54,15 +54,15 @@ class Watching:
         if self._page is not None:
             self._page.close()
 
-    def _answer(self, path: str) -> Answer:
+    def _answer(self, path: str) -> Reply:
         if path == "/healthz":
             well = not self._problems
             plain = {"ok": well, "problems": self._problems, "connected": self._link.connected}
-            return Answer(200 if well else 503, "application/json", json.dumps(plain) + "\n")
+            return Reply(200 if well else 503, "application/json", json.dumps(plain) + "\n")
         if path == "/metrics":
-            return Answer(200, "text/plain; version=0.0.4; charset=utf-8", self._metrics())
+            return Reply(200, "text/plain; version=0.0.4; charset=utf-8", self._metrics())
         text = f"nothing is at {path}; there are {' and '.join(PATHS)}\n"
-        return Answer(404, "text/plain; charset=utf-8", text)
+        return Reply(404, "text/plain; charset=utf-8", text)
 
     def _metrics(self) -> str:
         core, counts, traffic = self._core, self._link.counts, self._link.traffic

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from device_agent.watching import page as page_module
-from device_agent.watching.page import Answer, Page
+from device_agent.watching.page import Page, Reply
 
 
 class Loop:
@@ -25,7 +25,7 @@ class Loop:
         while not self._ends:
             self.woken.wait()
             self.woken.clear()
-            self.page.turn(lambda path: Answer(200, "text/plain", f"you asked for {path}"))
+            self.page.turn(lambda path: Reply(200, "text/plain", f"you asked for {path}"))
 
     def stop(self):
         self._ends = True
