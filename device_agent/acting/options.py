@@ -17,28 +17,30 @@ WEBHOOK_VARIABLE = "LASP_EDGE_ALERT_WEBHOOK"
 """The environment variable that says the same as --alert-webhook: a URL may hold a secret."""
 
 
+TIMEOUT_S = 30.0
+"""Seconds that a command or a server has, unless another time is set."""
+
+
 def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare which command or webhook is called when an alert turns."""
+    """Declare what is called when an alert turns; None stands for what was not given."""
     add = parser.add_argument
     add(
         "--alert-command",
-        default="",
         metavar="CMD",
-        help="run this when an alert goes on or off, without a shell; it reads the alert as JSON",
+        help="run this when an alert goes on or off, without a shell; it reads the alert as JSON"
+        " (default: nothing)",
     )
     add(
         "--alert-webhook",
-        default="",
         metavar="URL",
         help="post the alert as JSON to this URL when it goes on or off; also in the environment "
-        f"as {WEBHOOK_VARIABLE}",
+        f"as {WEBHOOK_VARIABLE} (default: none)",
     )
     add(
         "--alert-timeout",
         type=float,
-        default=30.0,
         metavar="S",
-        help="give a command or webhook up after (default: %(default)g)",
+        help=f"give a command or webhook up after this many seconds (default: {TIMEOUT_S:g})",
     )
 
 
@@ -51,7 +53,7 @@ def caller_of(arguments: argparse.Namespace, jitter: Random) -> "Caller | None":
     url = arguments.alert_webhook or os.environ.get(WEBHOOK_VARIABLE, "")
     if not arguments.alert_command and not url:
         return None
-    timeout_s = arguments.alert_timeout
+    timeout_s = TIMEOUT_S if arguments.alert_timeout is None else arguments.alert_timeout
     if not 0 < timeout_s < 3_600:  # noqa: PLR2004 - an hour
         raise UsageError(f"--alert-timeout: seconds above 0 are needed, not {timeout_s:g}")
     from device_agent.acting.effects import Call, Caller, Command, Webhook  # noqa: PLC0415
