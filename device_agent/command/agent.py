@@ -123,9 +123,8 @@ def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command."""
-    wanted = asked(given, add_arguments, DEFAULTS)
+    wanted = requested(given)
     arguments = wanted.arguments
-    _need(arguments, wanted.specs)
     if not arguments.broker.startswith("mqtts"):
         become_lean()
     logging.basicConfig(
@@ -139,6 +138,18 @@ def run(given: argparse.Namespace) -> int:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
         raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
+
+
+def requested(given: argparse.Namespace) -> AgentRequest:
+    """Return the agent that these arguments, and their file, ask for.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: something is missing, or cannot work.
+    """
+    wanted = asked(given, add_arguments, DEFAULTS)
+    _need(wanted.arguments, wanted.specs)
+    return wanted
 
 
 def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
