@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crdts import Replica
+from device_agent.acting.acting import Acting
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import ClockReading, Timer
@@ -116,6 +117,7 @@ class Core:
         self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, self.samples, self.agreements, self.derived)
+        self.acting = Acting(agent, self.samples, self.variables, self.agreements)
         self.ensemble = Ensemble(agent.guard, agent.counters)
         self.ensemble.add(
             self.fence,  # may let all others go on as another replica; all wait for it
@@ -134,6 +136,7 @@ class Core:
             self.agreements,
             self.members,
             Programs(agent, lambda: self.members.retired),
+            *self.acting.parts,
             agent.stored,  # has what those before it changed
             agent.counters,
         )

@@ -28,7 +28,8 @@ from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
 
-if TYPE_CHECKING:  # most agents are watched by nobody
+if TYPE_CHECKING:  # most agents call nobody, and are watched by nobody
+    from device_agent.acting.effects import Caller
     from device_agent.watching.watching import Watching
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Runtime:
         reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
         seal: signs what is published, and checks what comes in; None for neither.
+        caller: calls out alerts; None: nobody is called.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Runtime:
         *,
         exit_when_done: bool = False,
         seal: Seal | None = None,
+        caller: "Caller | None" = None,
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
@@ -110,6 +113,8 @@ class Runtime:
         self._clock = SystemClock()
         self._clock_says = ""
         self._is_sealed = seal is not None
+        self._caller = caller
+        core.acting.alerts.calls_out = caller is not None
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
@@ -241,6 +246,20 @@ class Runtime:
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
                 break
+        self._guard.run("alerts", self._call_out)
+
+    def _call_out(self) -> None:
+        """Have the turns of alerts called out that are durable."""
+        caller, alerts = self._caller, self._core.acting.alerts
+        if caller is None or self._core.fence.closed:
+            return
+        for turn, trouble in caller.ended():
+            if trouble:
+                log.warning("alert %s: %s", turn.alert, trouble)
+            alerts.called_out(turn, trouble)
+        for turn in alerts.turns():
+            if not caller.offer(turn):
+                break
 
     def _end_sources(self) -> None:
         self._stop_sources = False
@@ -256,6 +275,8 @@ class Runtime:
             goodbye = self._core.beats.presence(online=False)
             self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
+        if self._caller is not None:
+            self._caller.stop()
         if self._watching is not None:
             self._watching.close()
         for source in self._sources:

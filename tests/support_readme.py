@@ -50,6 +50,8 @@ MARKS = {
     "check": ("sh", "lasp-edge check"),
     "simulate": ("sh", "lasp-edge simulate"),
     "doors": ("python", 'Program("doors")'),
+    "acting": ("python", 'Program("cellars")'),
+    "alerting": ("sh", "--alert-command"),
     "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
     "house": ("", "crdts/          CRDTs"),

@@ -22,6 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from device_agent.acting.alerts import words_of
+from device_agent.acting.options import add_alert_arguments, caller_of
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
@@ -94,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data-dir", type=Path, help="where the agent keeps its state")
     add_broker_arguments(parser, required=False, unless="--config names it")
     add_source_arguments(parser)
+    add_alert_arguments(parser)
     add("--fleet", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
@@ -194,7 +197,10 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
             durable.core.agent.guard.say(what)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
-        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
+        caller = caller_of(arguments, Random(fresh_nonce()))
+        runtime = Runtime(
+            durable, broker, sources, reporter, exit_when_done=ends, seal=seal, caller=caller
+        )
         _watch(runtime, durable, arguments.metrics)
         runtime.open()
         for source in sources:
@@ -323,6 +329,7 @@ def _write_plainly(report: dict[str, Any]) -> None:
             agreed += " (agreed)" if value["settled"] and not value["except"] else ""
             agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
         words.append(f"{name}: {parts}{agreed}")
+    words += words_of(report["alerts"])
     clock = report["clock"]
     if clock["says"]:
         words.append(clock["says"])

@@ -62,6 +62,7 @@ def _status(store: Store) -> dict[str, Any]:
         "last_settled": {
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
+        "alerts": _alerts(facts.acted or {}),
         "retired": list(facts.membership.retired) if facts.membership else [],
         "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
         "other_programs": facts.other_programs or {},
@@ -78,6 +79,25 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
         for name, total in sorted(counters.items())
         if name.startswith(group)
     }
+
+
+def _alerts(acted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the alerts say that have ever turned, sorted; handlers of values have others."""
+    found = [
+        record["said"]
+        for _, records in sorted(acted.items())
+        for _, record in sorted(records.items())
+        if isinstance(record, dict)
+    ]
+    return sorted(found, key=lambda said: (said["alert"], said.get("key", "")))
+
+
+def _of_alert(said: Mapping[str, Any]) -> str:
+    where = f" ({said['key']})" if said.get("key") else ""
+    shown = "-" if said["value"] is None else f"{said['value']:.6g}"
+    since = f" since {said['since']}" if said["since"] else ""
+    value = f"{said['fold']} {said['part']} was {shown}"
+    return f"{said['alert']}{where}: {said['state']}{since}, when {value}"
 
 
 def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
@@ -112,8 +132,11 @@ def _plainly(status: dict[str, Any]) -> str:
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
     lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
     lines += [
-        f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
-        for name, settled in status["last_settled"].items()
+        *(f"  ALERT          {_of_alert(said)}" for said in status["alerts"]),
+        *(
+            f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+            for name, settled in status["last_settled"].items()
+        ),
     ]
     left_aside = status["frames_left_aside"].items()
     lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]
