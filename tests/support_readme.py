@@ -28,7 +28,7 @@ MARKS = {
     "demo output": ("text", "RESULT ok"),
     "broker": ("text", "listener 1883"),
     "device": ("sh", "python3 -m venv"),
-    "service": ("ini", "ExecStart"),
+    "service": ("sh", "service install"),
     "status": ("sh", "lasp-edge status"),
     "house file": ("toml", "zigbee2mqtt/{room}"),
     "secure broker": ("sh", "broker config"),

@@ -1,8 +1,8 @@
 """The README tells the truth: every block in it is run, and its programs give what it says."""
 
-import configparser
 import shlex
 import subprocess
+import tomllib
 from argparse import ArgumentParser
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ from device_agent.acting.options import caller_of
 from device_agent.command import agent
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.tool.command_line import run_command
+from lasp_edge.tool.command_line import GROUP, run_command
 from simulations.fleet import Fleet
 from tests.support_readme import BLOCKS, CHECKOUT, MARKS, block, commands, here, succeeds
 
@@ -48,27 +48,28 @@ def test_two_commands_are_targets_and_ci_calls_the_second():
     assert "make test" in (CHECKOUT / ".ci" / "run").read_text()
 
 
+COMMANDS = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["entry-points"][
+    GROUP
+]
+
+
 def parsed(command):
     """Return the arguments of a `lasp-edge` command line, parsed by its own parser."""
     words = shlex.split(command.replace("\\\n", " "))
-    places = {"demo": "simulations.demo"}
-    places |= dict.fromkeys(("agent", "status", "members", "retire", "admit"), "device_agent")
-    name = words[1]
-    package = places.get(name, "cloud_tier")
-    module = f"{package}.command" if name == "demo" else f"{package}.command.{name}"
+    module = COMMANDS[words[1]]
     parser = ArgumentParser(exit_on_error=False)
     import_module(module).add_arguments(parser)
     return parser.parse_args(words[2:])
 
 
-def test_service_file_starts_the_agent():
-    unit = configparser.ConfigParser(interpolation=None, strict=True)
-    unit.optionxform = str
-    unit.read_string(block("service").replace("\\\n", " "))
-    arguments = parsed(unit["Service"]["ExecStart"])
-    assert arguments.program == "lasp_edge.examples.greenhouse:program"
-    assert arguments.source == ["host"]
-    assert unit["Install"]["WantedBy"] == "multi-user.target"
+def test_the_service_starts_the_agent():
+    install, *then = commands(block("service"))
+    arguments = parsed(install.removeprefix("sudo "))
+    assert arguments.action == "install"
+    agent = parsed(f"lasp-edge agent {shlex.join(arguments.agent)}")
+    assert agent.program == "lasp_edge.examples.greenhouse:program"
+    assert agent.source == ["host"]
+    assert then == ["sudo systemctl daemon-reload", "sudo systemctl enable --now lasp-edge"]
 
 
 def test_cluster_commands_parse():

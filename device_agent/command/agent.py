@@ -82,6 +82,7 @@ COMMIT_HELP = (
     " this many seconds of readings that the agent stamps itself; none of them was published. A"
     " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
 )
+PAGE_HELP = "serve /metrics and /healthz, on this machine (default: no)"
 CONFIG_HELP = (
     "a TOML file with any of these options by their names, and tables [[source]] (default: none);"
     " the command line wins"
@@ -118,8 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     every = f"print a JSON line this often (default: one line in words every {PLAIN_EVERY_S:g} s)"
     add("--report", type=float, metavar="S", help=every)
     _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
-    page = "serve /metrics and /healthz, on this machine (default: no)"
-    add("--metrics", metavar="[HOST:]PORT", help=page)
+    add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
     _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
 
 
@@ -129,9 +129,8 @@ def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command."""
-    wanted = asked(given, add_arguments, DEFAULTS)
+    wanted = requested(given)
     arguments = wanted.arguments
-    _need(arguments, wanted.specs)
     if not arguments.broker.startswith("mqtts"):
         become_lean()
     logging.basicConfig(
@@ -145,6 +144,18 @@ def run(given: argparse.Namespace) -> int:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
         raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
+
+
+def requested(given: argparse.Namespace) -> AgentRequest:
+    """Return the agent that these arguments, and their file, ask for.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: something is missing, or cannot work.
+    """
+    wanted = asked(given, add_arguments, DEFAULTS)
+    _need(wanted.arguments, wanted.specs)
+    return wanted
 
 
 def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
