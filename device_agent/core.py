@@ -23,6 +23,7 @@ from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import ClockReading, Timer
 from device_agent.ensemble import Ensemble
+from device_agent.fleet.absences import Absences, spoken_often
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
@@ -88,7 +89,7 @@ class Core:
         fleet: str = "",
     ) -> None:
         self.counters = Counters(restored.counters)
-        settings = settings or Settings()
+        settings = spoken_often(settings or Settings(), plan)
         self.agent = agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
@@ -135,6 +136,7 @@ class Core:
             self.beats,
             self.results,
             self.agreements,
+            Absences(agent, self.samples, lambda: self.connected),
             self.members,
             Programs(agent, lambda: self.members.retired),
             *self.acting.parts,

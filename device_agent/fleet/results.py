@@ -108,7 +108,7 @@ class Results(Part):
             yield FoldResults(fold, self._by_key(fold, agreement), agreement)
 
     def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
-        entries, found = self._samples.published[fold.source.name].entries, {}
+        entries, found = self._samples.counting(fold), {}
         for key in entries.keys if fold.keyed else ("",):
             try:
                 total = entries.total(key)
