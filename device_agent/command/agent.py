@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from device_agent.command.plain_report import line_of, nothing_accepted
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
@@ -37,7 +38,7 @@ from device_agent.sources.choice import (
 from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
-from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
+from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
@@ -159,14 +160,20 @@ def _run(wanted: AgentRequest, program: Plan) -> int:
     found = ""
     while True:
         try:
-            runtime = _runtime(wanted, program, found)
-            return runtime.run()
+            runtime, core = _runtime(wanted, program, found)
+            stopped = runtime.run()
         except DamagedStoreError as error:
             found = f"damaged, and put aside: {error}"
             log.warning("the store is %s", found)
+            continue
+        if wanted.arguments.exit_when_done and not stopped:
+            lacking = nothing_accepted(core.report())
+            if lacking:
+                raise CommandError(lacking)
+        return stopped
 
 
-def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
+def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, Core]:
     """Return the agent that was asked for, ready to run; `found`: why the last store was given up.
 
     Raises:
@@ -194,7 +201,7 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return runtime
+    return runtime, durable.core
 
 
 def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
@@ -302,35 +309,5 @@ def _reporter(arguments: argparse.Namespace) -> Reporter:
 
 
 def _write_plainly(report: dict[str, Any]) -> None:
-    """Print a report for a person, on one line."""
-    words = [f"{report['device']}: {report['accepted']} readings"]
-    for name, value in report["values"].items():
-        parts = _in_words(value)
-        agreed = ""
-        if "settled" in value:
-            agreed = f" over {value['devices']} devices"
-            agreed += " (agreed)" if value["settled"] and not value["except"] else ""
-            agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
-        words.append(f"{name}: {parts}{agreed}")
-    clock = report["clock"]
-    if clock["says"]:
-        words.append(clock["says"])
-    if clock["waiting"]:
-        words.append(f"{clock['waiting']} readings wait for the clock")
-    trouble = report.get("trouble")
-    words.append("connected" if report["connected"] else "no connection")
-    words[-1] += f" ({trouble})" if trouble else ""
-    if report["other_programs"]:
-        words.append(f"ANOTHER PROGRAM OR RELEASE: {', '.join(report['other_programs'])}")
-    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
-    print("; ".join(words), flush=True)  # noqa: T201
-
-
-def _in_words(value: dict[str, Any]) -> str:
-    if "keys" in value:
-        return f"{len(value['keys'])} keys"
-    return ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
-
-
-def _short(number: float | None) -> str:
-    return "-" if number is None else f"{number:.6g}"
+    """Print a report for a person."""
+    print(line_of(report), flush=True)  # noqa: T201

@@ -6,18 +6,36 @@ this kind is asked for. Its options stand in a configuration file.
 """
 
 import argparse
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from device_agent.nearest import hint
-from device_agent.sources import csv_file, host, hwmon, iio, jsonl_file, mqtt_topic, onewire
-from device_agent.sources import stdin_lines as stdin
+from device_agent.sources import csv_file, host, jsonl_file, mqtt_topic
+from device_agent.sources.mapping_options import MAPPING_OPTIONS, WITH_TAG
+from device_agent.sources.periods import EVERY, NAMES, ONLY
 from device_agent.sources.source import Option, Source, SourceContext, SourceKind
 
 GROUP = "lasp_edge.sources"
+
+
+def _later(module: str) -> Callable[[str, str, SourceContext], Source]:
+    """Return what makes a source of a module that is imported only then: few agents need it."""
+
+    def make(name: str, place: str, context: SourceContext) -> Source:
+        made: Source = import_module(f"device_agent.sources.{module}").make(name, place, context)
+        return made
+
+    return make
+
+
+_SENSOR_OPTIONS = (EVERY, WITH_TAG, ONLY, NAMES)
 KINDS: tuple[SourceKind, ...] = (
-    *(host.KIND, jsonl_file.KIND, csv_file.KIND, mqtt_topic.KIND, stdin.KIND),
-    *(hwmon.KIND, iio.KIND, onewire.KIND),
+    *(host.KIND, jsonl_file.KIND, csv_file.KIND, mqtt_topic.KIND),
+    SourceKind("stdin", "", _later("stdin_lines"), MAPPING_OPTIONS),
+    SourceKind("hwmon", "", _later("hwmon"), _SENSOR_OPTIONS),
+    SourceKind("iio", "", _later("iio"), _SENSOR_OPTIONS),
+    SourceKind("onewire", "", _later("onewire"), _SENSOR_OPTIONS),
 )
 """Every kind of source of ours; a new one is its file and its place in this row."""
 

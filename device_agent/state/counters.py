@@ -68,4 +68,15 @@ class Counters(Part):
         return Changes(counters={name: self.totals[name] for name in unwritten})
 
     def report(self) -> dict[str, Any]:
-        return {name: self.totals.get(name, 0) for name in OUTCOMES}
+        outcomes: dict[str, Any] = {name: self.totals.get(name, 0) for name in OUTCOMES}
+        return outcomes | {"refused_for": self._refused_for(outcomes["refused"])}
+
+    def _refused_for(self, refused: int) -> str | None:
+        """Return the reason for which most readings were refused; None where all were taken."""
+        prefix = "refused: "
+        reasons = {name: times for name, times in self.totals.items() if name.startswith(prefix)}
+        if not refused or not reasons:
+            return None
+        most = max(reasons, key=reasons.__getitem__)
+        others = f" ({reasons[most]}), and others" if reasons[most] < refused else ""
+        return most.removeprefix(prefix) + others
