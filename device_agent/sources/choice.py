@@ -87,17 +87,20 @@ def source_of(spec: SourceSpec, context: SourceContext) -> Source:
     """
     kind = kind_of(spec.kind)
     if kind is None:
-        raise ValueError(f"{no_kind(spec.kind)}, not {spec.name!r}")
+        raise ValueError(no_kind(spec.kind, spec.name))
     if bool(spec.place) != bool(kind.place) or (":" in spec.name and not kind.place):
         raise ValueError(f"--source is {forms()}, not {spec.name!r}: it is {kind.form}")
     if kind in KINDS:
         return kind.make(spec.name, spec.place, context)
     try:
-        return kind.make(spec.name, spec.place, context)
+        made = kind.make(spec.name, spec.place, context)
+        if type(made.name) is not str or not callable(made.poll):
+            raise TypeError("what it makes is not a Source")  # noqa: TRY301
     except ValueError:
         raise
     except BaseException as error:
         raise _broken(spec.kind, error) from error
+    return made
 
 
 def kind_of(name: str) -> SourceKind | None:
@@ -119,11 +122,11 @@ def kind_of(name: str) -> SourceKind | None:
     return kind
 
 
-def no_kind(name: str) -> str:
-    """Return that there is no such kind, and which there are."""
+def no_kind(name: str, told: str) -> str:
+    """Return that there is no such kind, which there are, and the nearest."""
     names = [*(kind.name for kind in KINDS), *_others()]
     near = f"; {hint(name, names)}" if name and name not in names else ""
-    return f"--source is {forms()}{near}"
+    return f"--source is {forms()}, not {told!r}{near}"
 
 
 def forms() -> str:

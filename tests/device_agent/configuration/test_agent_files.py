@@ -151,7 +151,7 @@ MISTAKES = {
     'device = "env:NOT_SET"': "line 1: the environment variable NOT_SET is not set",
     "source = 3": "line 1: source: tables [[source]], or a list of texts",
     "[[source]]": 'line 1: kind = "..." is needed: host, jsonl:PATH',
-    '[[source]]\nkind = "mqt"': 'line 2: kind "mqt": host, jsonl:PATH',
+    '[[source]]\nkind = "mqt"': "line 2: kind: host, jsonl:PATH",
     '[[source]]\nkind = "mqtt"': 'line 1: topic = "..." is needed for the kind mqtt',
     '[[source]]\nkind = "csv"\nfile = 3': 'line 3: file = "..." is needed for the kind csv',
     '[[source]]\nkind = "host"\ntopic = "x"': "line 3: a source of the kind host has no key "
