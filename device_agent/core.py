@@ -213,9 +213,16 @@ class Core:
     def handle_tick(self, now_us: int) -> None:
         """Do what time alone brings: expire, fold, remember."""
         self.ensemble.call("tick", now_us)
-        if self._notes.is_over(now_us) or self.prepare_commit():
+        changes = self.prepare_commit()
+        if changes or self._notes.is_over(now_us):
             self._notes.begin(now_us)
-            self.prepare_commit(with_notes=True)
+            self.ensemble.add_notes(changes)
+            self.prepare_commit()  # some notes are changes of what is stored
+
+    @property
+    def uncommitted(self) -> Changes:
+        """What must be committed, as far as `handle_tick` or `prepare_commit` has seen it."""
+        return self._uncommitted
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is.

@@ -12,12 +12,19 @@ from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
+from simulations.fleet.decoding import decoded
 
 LANDER = Replica(1, 1, "lander")
 """Who acknowledges, unless a test says otherwise."""
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
+
+
+class _Acceptance(Acceptance):
+    """The rules of the real lander; a frame that others receive, too, is decoded once."""
+
+    decode = staticmethod(decoded)
 
 
 class SimulatedLander:
@@ -47,7 +54,7 @@ class SimulatedLander:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
-        self._acceptance = Acceptance(
+        self._acceptance = _Acceptance(
             plan.windows.values(),
             plan.published_folds.values(),
             Topics(plan.name),

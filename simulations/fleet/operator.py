@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS, decode, topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.topics import Topics
+from simulations.fleet.decoding import decoded
 from simulations.fleet.network import Parcel
 
 OPERATOR = Replica(1, 1, "operator")
@@ -30,7 +31,7 @@ class SimulatedOperator:
     def hear(self, topic: str, payload: bytes) -> None:
         """Note the newest version of its panes that a device reports in its beats."""
         try:
-            beat = decode(payload) if self._topics.address(topic).kind == _BEAT else None
+            beat = decoded(payload) if self._topics.address(topic).kind == _BEAT else None
         except ValueError:
             return  # no frame of this fleet
         if isinstance(beat, BeatFrame) and topic_of(beat, self._topics) == topic:

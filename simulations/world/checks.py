@@ -17,8 +17,8 @@ from device_agent.panes.flights import IN_FLIGHT
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from simulations.fleet.decoding import decoded
 from simulations.fleet.lander import SimulatedLander
 from simulations.world.device import VirtualDevice
 from simulations.world.programs import BOUND, STAMPED, TIMED
@@ -53,7 +53,7 @@ class Checks:
         self.trace.update(topic.encode() + payload)
         if not world.broker.route(topic).landers and not self.quiet:
             return
-        frame = decode(payload)
+        frame = decoded(payload)
         if isinstance(frame, PaneFrame):
             self._panes(world, device, frame)
         elif isinstance(frame, VariableFrame):

@@ -194,7 +194,7 @@ class FaultRates:
             "delay_steps": random.choice((2, 5, 20)),
         }
         for kind in kinds:
-            often = random.choice((0, 0, 0, 20, 60))
+            often = random.choice((0, 0, 0, 60, 180))
             rates[kind] = often if KINDS[kind].of_device else 3 * often
         return cls(**rates)
 

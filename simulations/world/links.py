@@ -45,8 +45,12 @@ class Links:
         if not self._faults.disturbs_messages:
             self._flying[step].append(parcel)
             return
-        for to in parcel.to or (None,):
-            self._disturb(parcel if to is None else parcel._replace(to=(to,)), step)
+        if len(parcel.to) < 2:  # noqa: PLR2004
+            self._disturb(parcel, step)
+            return
+        _, topic, payload, retain = parcel
+        for to in parcel.to:
+            self._disturb(LegMessage((to,), topic, payload, retain), step)
 
     def _disturb(self, parcel: LegMessage, step: int) -> None:
         draw, faults = self._random.random, self._faults

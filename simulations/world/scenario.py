@@ -5,6 +5,12 @@ from random import Random
 
 from simulations.world.faults import CALM, KINDS, Fault, FaultRates
 
+SIZES = (1, 2, 2, 3, 3, 4, 5)
+"""From which the number of devices is drawn."""
+STEPS = (*[12] * 3, *[20] * 6, *[30] * 4, *[60] * 2, 120)
+"""From which the number of steps with faults is drawn. Planted bugs are found in short runs with
+many faults after less work than in long ones; a few things only happen in long ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -39,7 +45,7 @@ class Scenario:
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     """Return what a seed stands for."""
     random = Random(seed)
-    size, steps = random.choice((1, 2, 2, 3, 3, 4, 5)), random.choice((20, 30, 40, 60, 120))
+    size, steps = random.choice(SIZES), random.choice(STEPS)
     faults = FaultRates.drawn(random, kinds)
     names = [f"pi-{number}" for number in range(size)]
     return Scenario(

@@ -41,6 +41,8 @@ IN_FLIGHT = 20
 """The most publications that a link takes in a step: mosquitto's receive maximum, unless set."""
 RECONNECT_STEPS = 5
 """The most steps until a broken connection is back, if nothing keeps it broken."""
+QUICK_FILES = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a fresh name in it
+"""Where the files of disks lie: in memory if there is such a place, for syncing is modelled."""
 KEEPALIVE_STEPS = 8
 """Steps after which the broker notices that a connection is gone."""
 
@@ -97,7 +99,9 @@ class World:
         self.operator = SimulatedOperator(self.topics)
         self.sink = VirtualLander(self.plans[1])
         self.observer = observer
-        self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
+        self._files = (
+            TemporaryDirectory(prefix="world-", dir=QUICK_FILES) if scenario.files else None
+        )
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
