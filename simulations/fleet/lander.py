@@ -37,6 +37,7 @@ class SimulatedLander:
         process: who acknowledges; a device tries a new process with what it has refused before.
 
     Attributes:
+        process: see there; another one after a restart.
         panes: pane -> its greatest seq, and the partial at that.
         promises: the newest low watermark of each device.
         refused: what was not taken, by topic and reason.
@@ -50,7 +51,8 @@ class SimulatedLander:
         sink: str = DEFAULT_SINK,
         process: Replica = LANDER,
     ) -> None:
-        self._process = process
+        self.process = process
+        self._sink = sink
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
@@ -63,6 +65,13 @@ class SimulatedLander:
         )
         self._greetings = Greetings()
         self._acks_sent = 0
+
+    def restarted(self, plan: Plan, process: Replica) -> "SimulatedLander":
+        """Return the same lake under another process, with the same program or another one."""
+        after = SimulatedLander(self.lake, plan, self.membership, self._sink, process)
+        after.panes, after.promises, after.refused = self.panes, self.promises, self.refused
+        after._acceptance.witness = self._acceptance.witness
+        return after
 
     @property
     def lake(self) -> str:
@@ -87,7 +96,7 @@ class SimulatedLander:
                 self._join(rows)
         for hello in accepted.hellos.values():
             self._acks_sent += 1
-            return self._acceptance.witness.vouch(LANDER, self._acks_sent, hello)
+            return self._acceptance.witness.vouch(self.process, self._acks_sent, hello)
         for device, answer in accepted.answers.items():
             return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():
@@ -97,7 +106,7 @@ class SimulatedLander:
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
-        said = (self._process, self._acks_sent, device, self._acceptance.sink)
+        said = (self.process, self._acks_sent, device, self._acceptance.sink)
         (frame,) = answer.frames(*said, now_us // SECOND_US)
         return frame
 

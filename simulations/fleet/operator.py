@@ -53,13 +53,15 @@ class SimulatedOperator:
         member = command.entries[device]
         self._pending.append(MemberFrame.of(OPERATOR, self._commands, device, member))
 
-    def repeated(self, lander: Membership, devices: Iterable[Membership]) -> Iterator[Parcel]:
-        """Yield the commands that the lander, or every device, does not know yet."""
-        held = list(devices)
+    def repeated(
+        self, landers: Iterable[Membership], devices: Iterable[Membership]
+    ) -> Iterator[Parcel]:
+        """Yield the commands that a lander, or every device, does not know yet."""
+        landed, held = list(landers), list(devices)
         self._pending = [
             command
             for command in self._pending
-            if not command.membership() <= lander
+            if not all(command.membership() <= one for one in landed)
             or not any(command.membership() <= one for one in held)
         ]
         for command in self._pending:

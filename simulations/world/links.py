@@ -14,7 +14,7 @@ class LegMessage(NamedTuple):
     """A message on one leg.
 
     Attributes:
-        to: keys of devices; empty for the broker, `TO_LANDER` for the lander.
+        to: keys of devices, or of sinks; empty for the broker.
     """
 
     to: tuple[str, ...]
@@ -24,7 +24,6 @@ class LegMessage(NamedTuple):
 
 
 TO_BROKER: Final = ()
-TO_LANDER: Final = ("",)
 
 
 class Links:

@@ -24,6 +24,7 @@ class Scenario:
         schedule: the structural faults.
         keyed, shared: what the program has; see `programs.trial`.
         files: stores are real files.
+        archive: there is a second sink, to which everything is delivered as to the lake.
         sessions: the broker keeps messages for devices that are away.
         commit_s: least seconds between two commits of readings.
         retain_s: seconds that readings may be old.
@@ -38,6 +39,7 @@ class Scenario:
     shared: bool = False
     files: bool = False
     sessions: bool = False
+    archive: bool = False
     retain_s: int = 7 * 86_400
     commit_s: int = 0
 
@@ -60,6 +62,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         sessions=random.random() < 0.5,  # noqa: PLR2004
         retain_s=random.choice((7 * 86_400, 7 * 86_400, 60)),
         commit_s=random.choice((0, 0, 10)),
+        archive=random.random() < 0.25,  # noqa: PLR2004
     )
 
 
