@@ -210,19 +210,15 @@ class Core:
         """The process is about to end in order: the next commit takes the notes with it."""
         self._notes.restart()
 
-    def handle_tick(self, now_us: int) -> None:
-        """Do what time alone brings: expire, fold, remember."""
+    def handle_tick(self, now_us: int) -> Changes:
+        """Do what time alone brings: expire, fold, remember; return what must be committed then."""
         self.ensemble.call("tick", now_us)
         changes = self.prepare_commit()
         if changes or self._notes.is_over(now_us):
             self._notes.begin(now_us)
             self.ensemble.add_notes(changes)
-            self.prepare_commit()  # some notes are changes of what is stored
-
-    @property
-    def uncommitted(self) -> Changes:
-        """What must be committed, as far as `handle_tick` or `prepare_commit` has seen it."""
-        return self._uncommitted
+            return self.prepare_commit()  # some notes are changes of what is stored
+        return changes
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is.

@@ -186,8 +186,17 @@ def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
     copy.disk.restore(device.disk.images[-1])
     copy.plan = device.plan
     device.uncertain = True
-    world.later(steps, lambda: world.remove(key))
+    world.later(steps, lambda: _remove(world, key))
     return True
+
+
+def _remove(world: World, key: str) -> None:
+    """Take a clone out of the world; what it had not landed is gone."""
+    copy = world.devices.pop(key)
+    world.disconnect(copy, 0)
+    copy.kill()
+    copy.disk.remove()
+    world.devices[copy.name].unsure += copy.live + copy.unsure
 
 
 def _clock_jump(_world: World, device: VirtualDevice, seconds: int) -> bool:

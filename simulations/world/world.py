@@ -136,14 +136,6 @@ class World:
         if self._files is not None:
             self._files.cleanup()
 
-    def remove(self, key: str) -> None:
-        """Take a clone out of the world; what it had not landed is gone."""
-        copy = self.devices.pop(key)
-        self.disconnect(copy, 0)
-        copy.kill()
-        copy.disk.remove()
-        self.devices[copy.name].unsure += copy.live + copy.unsure
-
     def later(self, steps: int, action: Callable[[], object]) -> None:
         """Do something after some steps, or when all is healed."""
         self._later[self.step_number + steps].append(action)

@@ -9,13 +9,13 @@ REPORT = VariableReport("average", 1, 77, None)
 
 
 def beat(sender, number=1):
-    return BeatFrame(sender, number, (), False, (REPORT,))
+    return BeatFrame(sender, number, (), done=False, reports=(REPORT,))
 
 
 def test_a_life_that_was_lost_before_its_first_beat_does_not_hide_the_next_one():
     peers = Peers(["average"])
-    peers.take_presence(PresenceFrame(LOST, 1, True), 0)
-    peers.take_presence(PresenceFrame(LOST, 2, False), 1)
+    peers.take_presence(PresenceFrame(LOST, 1, online=True), 0)
+    peers.take_presence(PresenceFrame(LOST, 2, online=False), 1)
     assert peers.take_beat(beat(PRESENT), 2) == [REPORT]
     assert peers.agreement("average", 77, ["pi-1"]) == (True, ())
 
