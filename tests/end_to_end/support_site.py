@@ -11,10 +11,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from cloud_tier.job.job import Job
+from cloud_tier.job.run import Run
+from cloud_tier.lake.definitions import record
+from cloud_tier.lake.tables import Lake
+from lasp_edge.language.plan import Plan
+from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.lake import COMMAND
 from simulations.demo.watchdog import kill_sessions
 from tests.brokers import broker_program
+from tests.cloud_tier.lakes import QUICK
 from tests.conftest import CHECKOUT
 from tests.end_to_end import support_recorded, tables
 
@@ -22,7 +29,9 @@ STARTS_S = 60.0
 SETTLES_S = 120.0
 IDLE_S = 5.0
 LONGEST_RUN_S = 240.0
-_LOOK_S = 0.05
+TRIGGER_S = 4
+"""A cold step takes nearly as long on two busy cores: fewer steps merge the same rows."""
+_LOOK_S = 0.2
 _MOST_OF_ERRORS, _MOST_OF_OUTPUT = 20_000, 1_000
 
 
@@ -192,6 +201,7 @@ class Site:
         self.devices = sorted(devices)
         self.broker = PrivateBroker(folder / "broker", broker_program())
         self.cloud = Process(folder, "cloud")
+        self.lander = Process(folder, "lander")
         self.agents = {
             name: Agent(folder, f"agent-{number}") for number, name in enumerate(self.devices, 1)
         }
@@ -202,7 +212,7 @@ class Site:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        everybody = [self.cloud, *self.agents.values()]
+        everybody = [self.cloud, self.lander, *self.agents.values()]
         left = {each.name: each.members() for each in everybody}
         for each in everybody:
             each.end()
@@ -223,9 +233,21 @@ class Site:
     def start_cloud(self, *words: str, lake: Path | None = None, idle_s: float = IDLE_S) -> None:
         """Start the cloud job; it ends when nothing new has come for a while."""
         told = ["--lake", str(lake or self.lake), "--roster", ",".join(self.devices)]
-        told += ["--until-idle", str(idle_s), "--trigger", "1"]
+        told += ["--until-idle", str(idle_s), "--trigger", str(TRIGGER_S)]
         wire = [] if "--no-lander" in words else ["--broker", self.broker.url]
         self.cloud.run(["cloud", self.program, *told, *wire, *words])
+
+    def start_lander(self) -> None:
+        """Start a lander alone; `merge` does later what the job does."""
+        self.lander.run(
+            ["lander", self.program, "--lake", str(self.lake), "--broker", self.broker.url]
+        )
+
+    def merge(self, spark: Any, lake: Path | None = None) -> None:
+        """Have the lander, if there is one, land what it has; merge all in the session given."""
+        if self.lander.runs:
+            assert self.lander.stop() == 0, self.standing()
+        merge(spark, load_plan(self.program), lake or self.lake, self.devices)
 
     def reports(self) -> dict[str, dict[str, Any]]:
         """Return the newest report of each agent."""
@@ -278,7 +300,27 @@ class Site:
 
     def last_words(self) -> str:
         """Return the end of what all processes have said."""
-        return "\n".join(each.last_words() for each in (self.cloud, *self.agents.values()))
+        return "\n".join(
+            each.last_words() for each in (self.cloud, self.lander, *self.agents.values())
+        )
+
+
+def merge(spark: Any, plan: Plan, lake: Path, devices: Sequence[str]) -> None:
+    """Run the job until all that has landed is merged; Spark interprets, and compiles nothing.
+
+    Args:
+        spark: the session that tests share, which has no longer to start and to compile.
+        plan: of the program.
+        lake: which has landed rows.
+        devices: who is waited for.
+    """
+    for name, value in QUICK.items():
+        spark.conf.set(name, value)
+    place = Lake(lake)
+    place.create(plan.columns)
+    record(plan, place)
+    job = Job(plan, place, roster=tuple(devices), dead_after_us=600_000_000)
+    Run(spark, job, None, trigger_s=0.05, until_idle_s=0.0, say=lambda _: None).run()
 
 
 def _fleet_values(reports: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
