@@ -29,6 +29,11 @@ STARTS_S = 60.0
 SETTLES_S = 120.0
 IDLE_S = 5.0
 LONGEST_RUN_S = 240.0
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""What Spark does by itself, and the tests of single steps switch off: here are many rows."""
 TRIGGER_S = 4
 """A cold step takes nearly as long on two busy cores: fewer steps merge the same rows."""
 _LOOK_S = 0.2
@@ -230,12 +235,11 @@ class Site:
         for device in self.devices:
             self.start_agent(device)
 
-    def start_cloud(self, *words: str, lake: Path | None = None, idle_s: float = IDLE_S) -> None:
+    def start_cloud(self) -> None:
         """Start the cloud job; it ends when nothing new has come for a while."""
-        told = ["--lake", str(lake or self.lake), "--roster", ",".join(self.devices)]
-        told += ["--until-idle", str(idle_s), "--trigger", str(TRIGGER_S)]
-        wire = [] if "--no-lander" in words else ["--broker", self.broker.url]
-        self.cloud.run(["cloud", self.program, *told, *wire, *words])
+        told = ["--lake", str(self.lake), "--roster", ",".join(self.devices)]
+        told += ["--until-idle", str(IDLE_S), "--trigger", str(TRIGGER_S)]
+        self.cloud.run(["cloud", self.program, *told, "--broker", self.broker.url])
 
     def start_lander(self) -> None:
         """Start a lander alone; `merge` does later what the job does."""
@@ -306,7 +310,7 @@ class Site:
 
 
 def merge(spark: Any, plan: Plan, lake: Path, devices: Sequence[str]) -> None:
-    """Run the job until all that has landed is merged; Spark interprets, and compiles nothing.
+    """Run the job, as it is set for this machine, until all that has landed is merged.
 
     Args:
         spark: the session that tests share, which has no longer to start and to compile.
@@ -314,7 +318,7 @@ def merge(spark: Any, plan: Plan, lake: Path, devices: Sequence[str]) -> None:
         lake: which has landed rows.
         devices: who is waited for.
     """
-    for name, value in QUICK.items():
+    for name, value in {**QUICK, **COMPILED}.items():
         spark.conf.set(name, value)
     place = Lake(lake)
     place.create(plan.columns)
