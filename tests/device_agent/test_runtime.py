@@ -10,7 +10,7 @@ import pytest
 from lasp_edge.errors import Exit
 from simulations.oracle import Reading, dynamic_partials
 from tests.brokers import PATIENCE_S
-from tests.device_agent.support_stage import NAME, Agent, Stage, lasp_edge
+from tests.device_agent.support_stage import NAME, PROGRAM, Agent, Stage, lasp_edge
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -144,6 +144,22 @@ def test_the_data_of_another_device_are_refused(stage):
         cwd=stage.directory,
     )
     assert (printed.returncode, "belongs to device 'a'" in printed.stderr) == (Exit.USAGE, True)
+
+
+def test_the_data_of_another_program_are_refused_and_left_as_they_are(stage):
+    stage.record("a", 10)
+    first = stage.replay("a", "--exit-when-done")
+    stage.lander.serve(lambda: first.process.poll() is not None)
+    before = first.status()
+    (stage.directory / "garden.py").write_text(PROGRAM.format(name="garden"))
+    printed = lasp_edge(
+        *("agent", "garden:program", "--device", "a", "--broker", stage.broker.url),
+        *("--data-dir", first.data, "--source", "host"),
+        cwd=stage.directory,
+    )
+    assert printed.returncode == Exit.USAGE
+    assert f"readings of the program '{NAME}'; give 'garden' a --data-dir" in printed.stderr
+    assert first.status() == before
 
 
 def test_an_agent_that_cannot_write_stops_and_says_so(stage):
