@@ -28,6 +28,7 @@ class SimulatedLander:
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
         process: who acknowledges; a device tries a new process with what it has refused before.
+        topics: of the fleet; None: it is called as its program.
 
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
@@ -42,6 +43,7 @@ class SimulatedLander:
         membership: Membership | None = None,
         sink: str = DEFAULT_SINK,
         process: Replica = LANDER,
+        topics: Topics | None = None,
     ) -> None:
         self._process = process
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
@@ -50,7 +52,7 @@ class SimulatedLander:
         self._acceptance = Acceptance(
             plan.windows.values(),
             plan.published_folds.values(),
-            Topics(plan.name),
+            topics or Topics(plan.name),
             (sink, lake),
             membership=membership,
         )
