@@ -35,6 +35,7 @@ class SimulatedLander:
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
         process: who acknowledges; a device tries a new process with what it has refused before.
+        topics: of the fleet; None: it is called as its program.
 
     Attributes:
         process: see there; another one after a restart.
@@ -50,6 +51,7 @@ class SimulatedLander:
         membership: Membership | None = None,
         sink: str = DEFAULT_SINK,
         process: Replica = LANDER,
+        topics: Topics | None = None,
     ) -> None:
         self.process = process
         self._sink = sink
@@ -59,7 +61,7 @@ class SimulatedLander:
         self._acceptance = _Acceptance(
             plan.windows.values(),
             plan.published_folds.values(),
-            Topics(plan.name),
+            topics or Topics(plan.name),
             (sink, lake),
             membership=membership,
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crdts import OwnedMap, Version
+from crdts.tally import Tally
 from device_agent.clock import Timer
 from device_agent.core import Core
 from device_agent.fleet.agreement import Agreements
@@ -126,7 +127,7 @@ def a_shared_state_is_replaced_not_joined() -> Iterator[None]:
 
     def hear(self: SharedState, state: Any) -> None:
         self.whole = state | self.whole.restricted(self._agent.replica.device)
-        self._digest = None
+        self._tally = Tally(self.whole)
 
     with replaced(SharedState, "hear", hear):
         yield
@@ -137,7 +138,7 @@ def a_contribution_is_not_stored() -> Iterator[None]:
     """An agent restarts, and what it had counted is missing in the fleet's total."""
 
     def store(self: OwnState, delta: Any) -> None:
-        self.whole |= delta
+        self._grow(delta)
 
     with replaced(OwnState, "store", store):
         yield

@@ -50,7 +50,13 @@ def program() -> Program:
     def warned(_value, update):
         update(warnings, GSet.add, "two readings")
 
-    made.fold_dynamic(made.fold(samples, folds.mean(), TARGET), "global_average")
+    everywhere = made.fold_dynamic(made.fold(samples, folds.mean(), TARGET), "global_average")
+    made.alert("too warm", everywhere, above=20.5, below=20)
+
+    @made.on_value(TARGET, above=20)
+    def warm(value, update):
+        update(warnings, GSet.add, "warm here")
+
     made.window("minute", source=temperature, fold=folds.mean(), size_s=60)
     return made
 
@@ -186,6 +192,16 @@ PARTS = {
         lambda device: device.core.report()["other_programs"],
         lambda device: device.core.report()["other_programs"],
         lambda _device: [PresenceFrame(PEER, 1, online=True, program="0123", release="0.0.9")],
+    ),
+    "current values": Case(nothing, nothing),
+    "value reactions": Case(shared, shared),
+    "alerts": Case(
+        lambda device: device.core.report()["alerts"]["too warm"],
+        lambda device: device.core.report()["alerts"]["too warm"]["state"],
+    ),
+    "acting records": Case(
+        lambda device: device.store.restored().facts.acted,
+        lambda device: device.store.restored().facts.acted,
     ),
     "stored variables": Case(shared, shared, parts_of_states),
     "counters": Case(
