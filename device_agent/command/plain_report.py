@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from device_agent.acting.alerts import words_of
+
 
 def line_of(report: Mapping[str, Any]) -> str:
     """Return a report as one line."""
     words = [f"{report['device']}: {report['accepted']} readings", *_not_accepted(report)]
     words += [f"{name}: {_in_words(value)}" for name, value in report["values"].items()]
+    words += words_of(report["alerts"])
     clock = report["clock"]
     if clock["says"]:
         words.append(clock["says"])

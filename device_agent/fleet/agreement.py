@@ -89,9 +89,10 @@ class Agreements(Part):
 
     def all(self) -> dict[str, Agreement]:
         """Return how far the fleet agrees on each dynamic fold, by target."""
-        return {name: self._of(fold) for name, fold in self._folds.items()}
+        return {name: self.of(fold) for name, fold in self._folds.items()}
 
-    def _of(self, fold: DynamicFold) -> Agreement:
+    def of(self, fold: DynamicFold) -> Agreement:
+        """Return how far the fleet agrees on one dynamic fold."""
         published = self._exchange.variables[fold.source.name]
         assert isinstance(published, PublishedFold)
         digest, devices = published.entries.digest, published.entries.devices

@@ -84,6 +84,11 @@ class Topics:
         last = "" if key is None else f"/{level(key) if key else EMPTY_KEY}"
         return f"{self.root}/out/{level(name)}/{level(device)}{last}"
 
+    def alert(self, name: str, device: str, key: str | None = None) -> str:
+        """Return the topic on which a device retains an alert as JSON; `key` of a keyed value."""
+        last = "" if key is None else f"/{level(key) if key else EMPTY_KEY}"
+        return f"{self.root}/out/alert/{level(name)}/{level(device)}{last}"
+
     def every(self, kind: str) -> str:
         """Return the filter for all devices' topics of one kind."""
         return f"{self.root}/+/{kind}/#"
