@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from device_agent.acting.options import add_alert_arguments, caller_of
 from device_agent.command.plain_report import line_of, nothing_accepted
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
@@ -39,6 +40,7 @@ from device_agent.sources.choice import (
 from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
+from device_agent.state.stored import DROP_OPTION
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
