@@ -16,8 +16,8 @@ import sqlite3
 import sys
 from pathlib import Path
 from random import Random
-from typing import Any
 
+from device_agent.command.line import write_plainly
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.lean import become_lean
@@ -38,8 +38,13 @@ log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0
 RESULTS_HELP = (
-    "publish each value as JSON for people and other programs, under .../out/, at most this often"
-    " (default: never)"
+    "publish each value as JSON for people and other programs, under lasp/v1/FLEET/out/, when it"
+    " changed, at most this often (default: never: it costs 250 bytes a value)"
+)
+HOME = "homeassistant"
+HOME_HELP = (
+    "let Home Assistant discover this device and the fleet, under this topic (default: not;"
+    f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
 )
 INTERVAL_HELP = (
     "publish what changed at most this often (default: %(default)g). The others know a change at"
@@ -65,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--interval", type=float, default=INTERVAL_S, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
     add("--results", type=float, default=0.0, metavar="S", help=RESULTS_HELP)
+    add("--home-assistant", nargs="?", const=HOME, default="", metavar="PREFIX", help=HOME_HELP)
     add("--keep-readings", action="store_true", help="keep each accepted reading, as read")
     add("--retain-days", type=float, default=7.0, metavar="D", help="refuse readings older than")
     add("--lateness", type=float, default=5.0, metavar="S", help="readings may be out of order by")
@@ -145,7 +151,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     return Settings.paced(
         arguments.interval,
         arguments.commit_every,
-        results_us=round(arguments.results * SECOND_US),
+        results_us=round(_results_s(arguments) * SECOND_US),
+        home_assistant=_home_assistant(arguments),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
@@ -153,6 +160,21 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         trust_clock=arguments.trust_clock,
         keep_readings=arguments.keep_readings,
     )
+
+
+def _results_s(arguments: argparse.Namespace) -> float:
+    """Return the seconds between results; Home Assistant needs some."""
+    if arguments.home_assistant and not arguments.results:
+        return float(arguments.interval)
+    return float(arguments.results)
+
+
+def _home_assistant(arguments: argparse.Namespace) -> str:
+    prefix: str = arguments.home_assistant
+    levels = prefix.split("/")
+    if prefix and (not all(levels) or set("+#:\0") & set(prefix)):
+        raise ValueError(f"--home-assistant: a topic such as {HOME} is needed, not {prefix!r}")
+    return prefix
 
 
 def _sources(arguments: argparse.Namespace, program: Plan, broker: BrokerUrl) -> list[Source]:
@@ -198,39 +220,4 @@ def _on(
 def _reporter(arguments: argparse.Namespace) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    return Reporter(round(PLAIN_EVERY_S * SECOND_US), _write_plainly)
-
-
-def _write_plainly(report: dict[str, Any]) -> None:
-    """Print a report for a person, on one line."""
-    words = [f"{report['device']}: {report['accepted']} readings"]
-    for name, value in report["values"].items():
-        parts = _in_words(value)
-        agreed = ""
-        if "settled" in value:
-            agreed = f" over {value['devices']} devices"
-            agreed += " (agreed)" if value["settled"] and not value["except"] else ""
-            agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
-        words.append(f"{name}: {parts}{agreed}")
-    clock = report["clock"]
-    if clock["says"]:
-        words.append(clock["says"])
-    if clock["waiting"]:
-        words.append(f"{clock['waiting']} readings wait for the clock")
-    trouble = report.get("trouble")
-    words.append("connected" if report["connected"] else "no connection")
-    words[-1] += f" ({trouble})" if trouble else ""
-    if report["other_programs"]:
-        words.append(f"ANOTHER PROGRAM OR RELEASE: {', '.join(report['other_programs'])}")
-    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
-    print("; ".join(words), flush=True)  # noqa: T201
-
-
-def _in_words(value: dict[str, Any]) -> str:
-    if "keys" in value:
-        return f"{len(value['keys'])} keys"
-    return ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
-
-
-def _short(number: float | None) -> str:
-    return "-" if number is None else f"{number:.6g}"
+    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write_plainly)

@@ -64,6 +64,10 @@ class Samples(Part):
         """Return a local fold's partials by key; a variable without keys has the key ""."""
         return self._local.partials(target)
 
+    def keys(self, name: str) -> list[str]:
+        """Return the keys of which a variable holds samples."""
+        return list(self._sets.held[name])
+
     def check(self, name: str, key: str, value: int, time_us: int) -> None:
         """Check that a sample can be added to a variable, and reserve the bytes it needs.
 
