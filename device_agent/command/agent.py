@@ -210,7 +210,15 @@ def _on(
     restored = store.restored()
     known = store.replica()
     if known and known[2] != arguments.device:
-        raise ValueError(f"{arguments.data_dir} belongs to device {known[2]!r}")
+        raise ValueError(
+            f"{arguments.data_dir} belongs to device {known[2]!r}; give {arguments.device!r} a "
+            "--data-dir of its own"
+        )
+    if restored.facts.program not in {None, program.name}:
+        raise ValueError(
+            f"{arguments.data_dir} holds readings of the program {restored.facts.program!r}; give "
+            f"{program.name!r} a --data-dir of its own"
+        )
     core = Core(program, arguments.device, fresh_nonce(), restored, settings, arguments.fleet)
     for news in filter(None, (found, store.news)):
         core.agent.guard.say(f"store: {news}")

@@ -44,6 +44,7 @@ def _status(store: Store) -> dict[str, Any]:
     sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
     return {
         "device": device,
+        "program": facts.program or "",
         "replica": {"incarnation": incarnation, "nonce": nonce},
         **{name: restored.counters.get(name, 0) for name in OUTCOMES},
         "refused_by_reason": _counted(restored.counters, "refused: "),
@@ -88,8 +89,9 @@ def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
 
 def _plainly(status: dict[str, Any]) -> str:
     replica = status["replica"]
+    program = status["program"] or "(none yet)"
     lines = [
-        f"device {status['device']}, started {replica['incarnation']} times",
+        f"device {status['device']}, program {program}, started {replica['incarnation']} times",
         f"  accepted       {status['accepted']}",
         f"  repeated       {status['repeated']} (dropped: the same reading came before)",
         f"  late           {status['late']} (accepted; windows were revised)",

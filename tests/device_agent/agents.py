@@ -25,6 +25,10 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet import LANDER, SimulatedLander
 
 NOW_US = 1_700_000_000 * SECOND_US
+MINUTE_US, HOUR_US = 60 * SECOND_US, 3_600 * SECOND_US
+DAY_US = 24 * HOUR_US
+PANE_US = 10 * SECOND_US
+"""The slide of the greenhouse's window, so the length of its panes."""
 LAKE = "lake-1"
 _NONCES = itertools.count(1_000)
 

@@ -13,9 +13,8 @@ from device_agent.state.store import FILE_NAME, Store
 from lasp_edge.protocol.envelope import FORMAT
 from tests.brokers import until_true
 from tests.device_agent.agents import Device
-from tests.device_agent.test_runtime import NAME, lasp_edge, stage
+from tests.device_agent.support_stage import NAME, lasp_edge
 
-__all__ = ["stage"]
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 BROKEN = """

@@ -16,7 +16,7 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool import broker_command
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import Mosquitto, broker_program, free_port, until_true
-from tests.device_agent.test_runtime import MAIN, NAME, PROGRAM
+from tests.device_agent.support_stage import MAIN, NAME, PROGRAM
 from tests.support_missing import lacks
 
 DEVICES = ("kitchen", "attic")

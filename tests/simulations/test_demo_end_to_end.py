@@ -11,7 +11,7 @@ from simulations.demo.broker import find_broker
 from simulations.demo.lake import COMMAND
 from tests.simulations.watching import eventually, processes_of
 from tests.support_missing import lacks
-from tests.test_readme import checks_shown, shape
+from tests.support_readme import checks_shown, shape
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
 MOST_S = 180

@@ -84,7 +84,7 @@ def test_without_a_connection_values_are_as_last_heard_and_the_reason_is_said(pa
 
 
 def test_the_names_of_devices_that_are_away_are_cut(pair):
-    attic, shed = pair
+    attic, _ = pair
     report = attic.core.report() | OUTSIDE | {"others": 1}
     value = {"parts": {"mean": 1.0}, "settled": True, "devices": 12, "inputs": ""}
     value["except"] = [f"pi-{number}" for number in range(9)]

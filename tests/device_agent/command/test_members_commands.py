@@ -18,9 +18,7 @@ from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
-from tests.device_agent.test_runtime import lasp_edge, stage
-
-__all__ = ["stage"]  # a fixture: a whole fleet of processes
+from tests.device_agent.support_stage import lasp_edge
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 

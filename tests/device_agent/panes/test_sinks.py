@@ -15,19 +15,10 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.sinks import MAX_SINKS
 from simulations.fleet import SimulatedLander
-from tests.device_agent.agents import LAKE, NOW_US, Device, ack_of
+from tests.device_agent.agents import DAY_US, LAKE, MINUTE_US, NOW_US, PANE_US, Device, ack_of
 
-MINUTE_US, DAY_US = 60 * SECOND_US, 86_400 * SECOND_US
-PANE_US = 10 * SECOND_US
 FAR = NotTaken.FAR_FUTURE.advice
 UNKNOWN = NotTaken.UNKNOWN_STREAM.advice
-
-
-@pytest.fixture
-def device(tmp_path):
-    device = Device(tmp_path)
-    yield device
-    device.kill()
 
 
 def sink(device, name="lake"):

@@ -10,8 +10,8 @@ import pytest
 from device_agent.settings import SECOND_US
 from device_agent.timing.system_clock import SystemClock, wall_us
 from tests.brokers import PATIENCE_S
-from tests.device_agent import test_runtime
-from tests.device_agent.test_runtime import Agent, Stage
+from tests.device_agent import support_stage
+from tests.device_agent.support_stage import Agent, Stage
 from tests.support_missing import lacks
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -38,8 +38,8 @@ class FakedStage(Stage):
     """
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        on_load = test_runtime.PROGRAM.replace("source=temperature", "source=load")
-        monkeypatch.setattr(test_runtime, "PROGRAM", on_load)
+        on_load = support_stage.PROGRAM.replace("source=temperature", "source=load")
+        monkeypatch.setattr(support_stage, "PROGRAM", on_load)
         super().__init__(directory, monkeypatch)
         self._monkeypatch, self._library = monkeypatch, library()
         self._file = directory / "clock"
