@@ -151,7 +151,7 @@ class Core:
         return self.agent.replica
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted | None:
-        """Return what the store must give back before a batch; None if it holds what no one can."""
+        """Return what the store must give back before a batch; None for an unreadable one."""
         return self.agent.guard.run("a batch", self.intake.wanted, batch, now_us)
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random, SystemRandom
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from device_agent.clock import Timer, is_time
 from device_agent.core import Core
@@ -27,6 +27,9 @@ from device_agent.state.damage import DamagedStoreError
 from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
+
+if TYPE_CHECKING:  # most agents are watched by nobody
+    from device_agent.watching.watching import Watching
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +115,11 @@ class Runtime:
         self._stop_sources = False
         self._period_us = min(core.agent.settings.interval_us // 2, LONGEST_PERIOD_US)
         self._tick_us = 0
+        self._watching: Watching | None = None
+
+    def watch(self, watching: "Watching") -> None:
+        """Turn what watches this agent, too."""
+        self._watching = watching
 
     def open(self) -> None:
         """Open the sources where they stood.
@@ -156,6 +164,8 @@ class Runtime:
         for source in self._polled():
             self._read(source)
         at_us = self._clock.now_us()
+        if self._watching is not None:
+            self._guard.run("watching", self._watching.turn, at_us)
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
             self._tell(at_us)
@@ -246,6 +256,8 @@ class Runtime:
             goodbye = self._core.beats.presence(online=False)
             self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
+        if self._watching is not None:
+            self._watching.close()
         for source in self._sources:
             source.close()
         self._durable.store.close()

@@ -11,6 +11,7 @@ directory stands. SIGUSR1 stops only the sources: the agent goes on until everyt
 
 import argparse
 import logging
+import os
 import signal
 import sqlite3
 import sys
@@ -85,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trust-clock", action="store_true", help="this machine's clock is right, always")
     add("--report", type=float, metavar="S", help="print a JSON line this often, for programs")
     add("--exit-when-done", action="store_true", help="end when a replay has landed")
+    add("--metrics", metavar="[HOST:]PORT", help="serve /metrics and /healthz, on this machine")
     add("--verbose", action="store_true", help="log what the link and the sources do")
 
 
@@ -131,12 +133,22 @@ def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtim
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
         runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
+        _watch(runtime, durable, arguments.metrics)
         runtime.open()
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
     return runtime
+
+
+def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
+    """Have the agent watched where somebody asked for it."""
+    if page is None and "NOTIFY_SOCKET" not in os.environ:
+        return
+    from device_agent.watching.watching import Watching  # noqa: PLC0415 - most agents do without
+
+    runtime.watch(Watching(durable.core, runtime.link, os.environ, page))
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

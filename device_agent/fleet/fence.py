@@ -241,7 +241,7 @@ class Fence(Part):
         return any(incarnation == replica.incarnation for incarnation, _ in self._lives)
 
     def _newest(self) -> Replica | None:
-        """Return the newest life that is told and can be believed; None if there is none."""
+        """Return the newest life that is told and can be believed; None where no life is."""
         told = sorted({vouch.subject for vouch in self._told.values()}, reverse=True)
         for replica in told:
             if not replica.incarnation:

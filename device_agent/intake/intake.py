@@ -56,7 +56,7 @@ class Intake(Part):
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
         read_us: when the last reading came, taken in or held.
-        held_since_us: when the first reading came that is held for the next commit; None: none is.
+        held_since_us: when the first reading came that waits for a commit; None: nothing waits.
         column_least: batches of fewer readings are taken one by one.
     """
 
@@ -194,7 +194,7 @@ class Intake(Part):
         self.sources.advance(batch, high_us, stamped)
 
     def _doubt_us(self, batch: Batch) -> int | None:
-        """Return up to which own time readings of this batch are doubtful; None if none is."""
+        """Return up to which own time this batch's readings are doubtful; None if they are not."""
         doubt_us = self.highs.doubt_us(batch.source)
         if doubt_us is None:
             return None

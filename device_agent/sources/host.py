@@ -122,7 +122,7 @@ class Host(Source):
         return self._next_us or now_us
 
     def _metric(self, name: str, elapsed_us: int) -> float | None:
-        """Return one metric; None where this machine has none, or none yet."""
+        """Return one metric; None where this machine does not tell it, or not yet."""
         try:
             return self._read[name](elapsed_us)
         except (OSError, ValueError, IndexError):

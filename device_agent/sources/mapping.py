@@ -135,7 +135,7 @@ class FieldMapping:
         return NO_EVENT
 
     def time_of(self, record: Record) -> int | None:
-        """Return the own time of a record; None if it has none that can be used.
+        """Return the own time of a record; None if the record lacks it, or it cannot be used.
 
         Raises:
             Refused: the time is unusable.

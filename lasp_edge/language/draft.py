@@ -160,7 +160,7 @@ def _meaning(variable: Variable) -> tuple[Any, ...]:
 
 
 def _shape(bottom: Lattice) -> list[Op] | None:
-    """Return the ops of the columns that a state can stand for; None where it can for none."""
+    """Return the ops of the columns that a state can stand for; None if no op fits it."""
     if isinstance(bottom, GCounter | PNCounter):
         return [Op.SUM]
     if not isinstance(bottom, Product):

@@ -50,7 +50,7 @@ class Testimony(NamedTuple):
     Attributes:
         replica: the newest one.
         highs: how far it had come with its sources.
-        teller: the newest replica that told this; None if none did.
+        teller: the newest replica that told this; None if nobody did.
         heard_us: when its last beat came; 0: none came.
     """
 

@@ -72,7 +72,7 @@ class Screen:
         self._draw(shown)
 
     def show(self, lines: Sequence[str]) -> None:
-        """Replace the live part; without a terminal there is none."""
+        """Replace the live part on a terminal; write nothing into a file or a pipe."""
         if self.is_terminal:
             self._erase()
             self._draw(_fitting(lines))

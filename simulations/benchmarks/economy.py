@@ -22,6 +22,7 @@ from random import Random
 from typing import NamedTuple, Self
 
 from device_agent.parts import Publication
+from lasp_edge.examples import greenhouse
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Message
 from lasp_edge.protocol.kinds import Subscriber, subscriptions, topic_of
@@ -40,31 +41,8 @@ DAY_S = 86_400
 FLASH_GOAL_MB, SENT_GOALS = 30, {"1 a second": 1.0, "1 a minute": 3.0}
 """Megabytes written a day at most, and bytes sent as multiples of JSON's."""
 MODULE = "economy_program"
-PROGRAM = """
-from crdts import BoundedLWWSet
-from lasp_edge import Event, Program, Update, folds
-
-program = Program("greenhouse")
-load = program.event("load", resolution="0.01")
-samples = program.declare_dynamic(BoundedLWWSet(bound=100), "samples")
-
-
-@program.on_event(load)
-def sampled(event: Event, update: Update) -> None:
-    update(samples, BoundedLWWSet.add, event.value, event.time_us)
-
-
-local_average = program.fold(samples, folds.mean(), "local_average")
-program.fold_dynamic(local_average, "global_average")
-program.window(
-    "load_by_room",
-    source=load,
-    fold=folds.mean(),
-    size_s=60,
-    slide_s=10,
-    key=lambda event: event.tags["room"],
-)
-"""
+PROGRAM = Path(greenhouse.__file__).read_text(encoding="utf-8").replace("temperature", "load")
+"""The greenhouse, of a reading that every Linux machine gives."""
 
 _FIXED_HEAD, _TOPIC_LENGTH, _PACKET_ID, _PUBACK = 2, 2, 2, 4
 _PROPERTIES, _ALIAS, _LENGTH_IN_A_BYTE = 1, 3, 127

@@ -42,7 +42,7 @@ CANARY = PlantedBug("canary", "Nothing is wrong, so nothing may be found.", _not
 def hunt(
     bug: PlantedBug, seeds: Iterable[int], kinds: tuple[str, ...] = tuple(KINDS)
 ) -> Caught | None:
-    """Return the first seed that fails under a bug, and only under it; None if none does."""
+    """Return the first seed that fails under a bug, and only under it; None if no seed does."""
     for seed in seeds:
         scenario = scenario_of(seed, kinds)
         with bug.plant():

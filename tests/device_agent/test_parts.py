@@ -363,13 +363,11 @@ def test_a_users_fold_that_gives_no_value_is_counted_and_the_others_have_theirs(
 def test_a_users_handler_or_key_that_fails_refuses_its_reading_and_says_why(tmp_path):
     made = Program("failing")
     temperature = made.event("temperature")
-    made.window(
-        "by_room",
-        source=temperature,
-        fold=folds.mean(),
-        size_s=60,
-        key=lambda event: event.tags["room"],
-    )
+
+    def room(event):
+        return event.tags["room"]
+
+    made.window("by_room", source=temperature, fold=folds.mean(), size_s=60, key=room)
 
     @made.on_event(temperature)
     def strict(event, _update):
