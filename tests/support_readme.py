@@ -30,6 +30,7 @@ MARKS = {
     "device": ("sh", "python3 -m venv"),
     "service": ("ini", "ExecStart"),
     "status": ("sh", "lasp-edge status"),
+    "house file": ("toml", "zigbee2mqtt/{room}"),
     "secure broker": ("sh", "broker config"),
     "secure device": ("sh", "--ca-file"),
     "signed": ("sh", "keys new"),

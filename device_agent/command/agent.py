@@ -7,6 +7,8 @@ directory stands. SIGUSR1 stops only the sources: the agent goes on until everyt
   lasp-edge agent lasp_edge.examples.greenhouse:program --device kitchen \
       --broker mqtt://192.168.1.10 --data-dir /var/lib/lasp-edge \
       --source host --with-tag room=kitchen
+
+All of it may stand in a file: lasp-edge agent --config fleet.toml
 """
 
 import argparse
@@ -15,16 +17,24 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from device_agent.command.line import write_plainly
+from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import INTERVAL_S, SECOND_US, Settings
-from device_agent.sources.choice import add_source_arguments, source_from_spec, source_options
+from device_agent.sources.choice import (
+    BrokenSourceError,
+    SourceSpec,
+    add_source_arguments,
+    source_of,
+)
 from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
@@ -38,6 +48,24 @@ from lasp_edge.tool.loading import load_plan
 log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0
+DEFAULTS: Mapping[str, Any] = {
+    "fleet": "",
+    "interval": INTERVAL_S,
+    "results": 0.0,
+    "home_assistant": "",
+    "retain_days": 7.0,
+    "lateness": 5.0,
+    "max_skew": 300.0,
+    "clock_wait": 900.0,
+    "keep_readings": False,
+    "trust_clock": False,
+    "exit_when_done": False,
+    "verbose": False,
+}
+"""What an option is where neither the command line nor the file says it."""
+_DEFAULT = {name: f"(default: {value:g})" for name, value in DEFAULTS.items() if value}
+_NEEDED = ("program", "device", "data_dir", "broker")
+
 RESULTS_HELP = (
     "publish each value as JSON for people and other programs, under lasp/v1/FLEET/out/, when it"
     " changed, at most this often (default: never: it costs 250 bytes a value)"
@@ -48,7 +76,7 @@ HOME_HELP = (
     f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
 )
 INTERVAL_HELP = (
-    "publish what changed at most this often (default: %(default)g). The others know a change at"
+    f"publish what changed at most this often {_DEFAULT['interval']}. The others know a change at"
     " most this much later, and whether all agree after twice that; 1 shows everything live,"
     " writes 50 times as much to the card and sends 25 times as much"
 )
@@ -57,41 +85,55 @@ COMMIT_HELP = (
     " this many seconds of readings that the agent stamps itself; none of them was published. A"
     " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
 )
+CONFIG_HELP = (
+    "a TOML file with any of these options by their names, and tables [[source]] (default: none);"
+    " the command line wins"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declare the command's arguments; None stands for what was not given."""
     add = parser.add_argument
-    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
-    add("--device", required=True, help="this device's name, unique in the fleet")
-    add("--data-dir", type=Path, required=True, help="where the agent keeps its state")
-    add_broker_arguments(parser)
+    name = "MODULE:PROGRAM"
+    add("program", nargs="?", metavar=name, help="the program, found as uvicorn finds an app")
+    add("--config", type=Path, metavar="FILE", help=CONFIG_HELP)
+    add("--device", help="this device's name, unique in the fleet")
+    add("--data-dir", type=Path, help="where the agent keeps its state")
+    add_broker_arguments(parser, required=False, unless="--config names it")
     add_source_arguments(parser)
-    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add("--interval", type=float, default=INTERVAL_S, metavar="S", help=INTERVAL_HELP)
+    add("--fleet", help="the fleet's name on the broker (default: the program's)")
+    add("--interval", type=float, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
-    add("--results", type=float, default=0.0, metavar="S", help=RESULTS_HELP)
-    add("--home-assistant", nargs="?", const=HOME, default="", metavar="PREFIX", help=HOME_HELP)
-    add("--keep-readings", action="store_true", help="keep each accepted reading, as read")
-    add("--retain-days", type=float, default=7.0, metavar="D", help="refuse readings older than")
-    add("--lateness", type=float, default=5.0, metavar="S", help="readings may be out of order by")
-    add("--max-skew", type=float, default=300.0, metavar="S", help="refuse readings ahead by")
-    add(
-        "--clock-wait",
-        type=float,
-        default=900.0,
-        metavar="S",
-        help="trust a clock that jumped after",
-    )
-    add("--trust-clock", action="store_true", help="this machine's clock is right, always")
-    add("--report", type=float, metavar="S", help="print a JSON line this often, for programs")
-    add("--exit-when-done", action="store_true", help="end when a replay has landed")
-    add("--metrics", metavar="[HOST:]PORT", help="serve /metrics and /healthz, on this machine")
-    add("--verbose", action="store_true", help="log what the link and the sources do")
+    add("--results", type=float, metavar="S", help=RESULTS_HELP)
+    add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
+    _flag(parser, "--keep-readings", "keep each accepted reading, as read (default: no)")
+    seconds = {
+        "--retain-days": ("D", "refuse readings that are older than this many days"),
+        "--lateness": ("S", "readings may be out of order by this many seconds"),
+        "--max-skew": ("S", "refuse readings that are ahead of the clock by more seconds"),
+        "--clock-wait": ("S", "trust a clock that jumped after this many seconds"),
+    }
+    for option, (unit, text) in seconds.items():
+        default = _DEFAULT[option[2:].replace("-", "_")]
+        add(option, type=float, metavar=unit, help=f"{text} {default}")
+    _flag(parser, "--trust-clock", "this machine's clock is right, always (default: no)")
+    every = f"print a JSON line this often (default: one line in words every {PLAIN_EVERY_S:g} s)"
+    add("--report", type=float, metavar="S", help=every)
+    _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
+    page = "serve /metrics and /healthz, on this machine (default: no)"
+    add("--metrics", metavar="[HOST:]PORT", help=page)
+    _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    parser.add_argument(name, action="store_const", const=True, help=text)
+
+
+def run(given: argparse.Namespace) -> int:
     """Run the command."""
+    wanted = asked(given, add_arguments, DEFAULTS)
+    arguments = wanted.arguments
+    _need(arguments, wanted.specs)
     if not arguments.broker.startswith("mqtts"):
         become_lean()
     logging.basicConfig(
@@ -100,41 +142,62 @@ def run(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.WARNING,
     )
     try:
-        stopped = _run(arguments, load_plan(arguments.program))
+        stopped = _run(wanted, load_plan(arguments.program))
     except (sqlite3.Error, OSError) as error:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
         raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
 
 
-def _run(arguments: argparse.Namespace, program: Plan) -> int:
+def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
+    """Check that everything is there without which no agent runs."""
+    missing = [name for name in _NEEDED if getattr(arguments, name) is None]
+    words = [n.upper() if n == "program" else f"--{n.replace('_', '-')}" for n in missing]
+    words += [] if specs else ["--source"]
+    if words:
+        lacking = f"{arguments.config} says no" if arguments.config else "there is no"
+        keys = ", ".join(word.lower().removeprefix("--") for word in words)
+        file = keys if arguments.config else "a file with them (--config FILE)"
+        either = f"add {file}, or type" if arguments.config else f"type them, or name {file}:"
+        raise UsageError(f"{lacking} {keys}; {either} {' '.join(words)}")
+
+
+def _run(wanted: AgentRequest, program: Plan) -> int:
     """Run the agent, again with an empty store where the store turned out to be damaged."""
     found = ""
     while True:
         try:
-            runtime = _runtime(arguments, program, found)
+            runtime = _runtime(wanted, program, found)
             return runtime.run()
         except DamagedStoreError as error:
             found = f"damaged, and put aside: {error}"
             log.warning("the store is %s", found)
 
 
-def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtime:
+def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
     """Return the agent that was asked for, ready to run; `found`: why the last store was given up.
 
     Raises:
         UsageError: the arguments cannot work.
     """
+    arguments = wanted.arguments
     try:
-        broker = broker_of(arguments)
+        broker = broker_of(arguments, wanted.environment)
         settings = _settings(arguments)
-        sources = _sources(arguments, program, broker)
+        sources, broken = _sources(wanted, program, broker)
         durable = _durable(arguments, program, settings, found)
+        for what in broken:
+            log.warning("%s; the others go on", what)
+            durable.core.agent.guard.say(what)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
         runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
         _watch(runtime, durable, arguments.metrics)
         runtime.open()
+        for source in sources:
+            says = durable.core.agent.guard.run(f"source {source.name}", source.says)
+            if says:
+                log.warning("%s: %s", source.name, says)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except ValueError as error:
@@ -189,15 +252,34 @@ def _home_assistant(arguments: argparse.Namespace) -> str:
     return prefix
 
 
-def _sources(arguments: argparse.Namespace, program: Plan, broker: BrokerUrl) -> list[Source]:
-    context = SourceContext(
-        events=tuple(program.events),
-        device=arguments.device,
-        jitter=Random(fresh_nonce()),
-        broker=broker,
-        options=source_options(arguments),
-    )
-    return [source_from_spec(spec, context) for spec in dict.fromkeys(arguments.source)]
+def _sources(
+    wanted: AgentRequest, program: Plan, broker: BrokerUrl
+) -> tuple[list[Source], list[str]]:
+    """Return the sources, and what is wrong with those of others that cannot be made.
+
+    Raises:
+        ValueError: one cannot work as it is asked for, or none is left.
+    """
+    sources: list[Source] = []
+    broken: list[str] = []
+    for spec in wanted.specs:
+        context = SourceContext(
+            events=tuple(program.events),
+            device=wanted.arguments.device,
+            jitter=Random(fresh_nonce()),
+            broker=broker,
+            options=spec.options,
+        )
+        try:
+            sources.append(source_of(spec, context))
+        except BrokenSourceError as error:
+            broken.append(f"source {spec.name}: {error}")
+        except ValueError as error:
+            in_file = wanted.arguments.config and not wanted.arguments.source
+            raise ValueError(f"{spec.said_in}: {error}" if in_file else str(error)) from None
+    if not sources:
+        raise ValueError(broken[0])
+    return sources, broken
 
 
 def _durable(

@@ -95,7 +95,7 @@ class MeasuredAgent:
         words = ["agent", f"{MODULE}:program", "--device", device, "--fleet", fleet]
         words += ["--broker", f"mqtt://127.0.0.1:{relay.port}"]
         words += ["--data-dir", str(folder / fleet / device), "--source", "host"]
-        words += ["--host-every", str(every_s), "--with-tag", f"room={device}"]
+        words += ["--every", str(every_s), "--with-tag", f"room={device}"]
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "lasp_edge", *words),
             cwd=folder,

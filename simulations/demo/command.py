@@ -31,7 +31,7 @@ from simulations.demo.trouble import Trouble
 LIVE_PROGRAM = "simulations.demo.program:program"
 REPLAY_PROGRAM = "lasp_edge.examples.greenhouse:program"
 LIVE_DEVICES = ("pi-1", "pi-2", "pi-3", "pi-4", "pi-5")
-LIVE_SOURCE = ("--source", "host", "--host-every", "0.2")
+LIVE_SOURCE = ("--source", "host", "--every", "0.2")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

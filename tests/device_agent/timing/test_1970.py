@@ -1,5 +1,8 @@
 """A device that starts in 1970: its readings wait until somebody knows the time."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 from device_agent.settings import SECOND_US
 from device_agent.timing import waiting
 from lasp_edge.protocol.frames import BeatFrame
@@ -134,4 +137,19 @@ def test_a_driver_in_1970_that_tells_no_clock_places_nothing(tmp_path):
     device.tick()
     assert [reading["time_us"] for reading in device.store.readings()] == [NOW_US]
     assert device.counted["undated"] == 1
+    device.kill()
+
+
+def test_exact_values_wait_as_exact_values(tmp_path):
+    device = ClockedDevice(tmp_path, off_us=-TRUE_US)
+    values = [Fraction(85, 4), Decimal("21.5"), 22.125, 23]
+    device.take(values, [None] * 4, [{}] * 4)
+    device.tick()
+    assert device.times_us() == []
+    device.restart()
+    device.off_us, device.synchronised = 0, True
+    device.tick()
+    device.tick(5)
+    assert [row["q"] for row in device.store.readings()] == [2125, 2150, 2212, 2300]
+    assert device.counted.get("refused", 0) == 0
     device.kill()

@@ -65,7 +65,7 @@ class FakedStage(Stage):
 
     def host(self, *more: object) -> Agent:
         """Start an agent that stamps five readings a second."""
-        every = ("--source", "host", "--host-every", "0.2", "--commit-every", "0.2")
+        every = ("--source", "host", "--every", "0.2", "--commit-every", "0.2")
         return self.agent("a", *every, *more)
 
     def waits(self, enough: Callable[[], bool]) -> None:
