@@ -226,7 +226,10 @@ class HomeAssistant:
         self.held = {}
         self.heard = []
         self.link.start()
-        until_connected(self.link)
+
+    @property
+    def announced(self):
+        return [topic for topic in self.held if topic.endswith("/config")]
 
     def poll(self):
         for event in self.link.poll(0.05):
@@ -240,7 +243,7 @@ class HomeAssistant:
 
 def test_home_assistant_discovers_the_agents_at_its_birth_and_sees_them_go(agents, broker):
     home = HomeAssistant(broker.url)
-    home.until(lambda: sum(topic.endswith("/config") for topic in home.held) >= 13)
+    home.until(lambda: len(home.announced) >= 13)
     configs = [judged(t, p) for t, p in home.held.items() if t.endswith("/config")]
     topics = {topic for topic in home.held if topic.endswith("/config")}
     names = {config["device"]["name"] for config in configs}
