@@ -118,7 +118,7 @@ class Core:
         self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
-        voice = FleetVoice(agent, self.results.values, self.agreements)
+        self.voice = FleetVoice(agent, self.results.values, self.agreements)
         self.ensemble = Ensemble(agent.guard, agent.counters)
         self.ensemble.add(
             self.fence,  # may let all others go on as another replica; all wait for it
@@ -134,8 +134,8 @@ class Core:
             self.panes,
             self.beats,
             self.results,
-            voice,
-            *_home_assistant(agent, voice),
+            self.voice,
+            *_home_assistant(agent, self.voice),
             self.agreements,
             self.members,
             Programs(agent, lambda: self.members.retired),

@@ -24,6 +24,7 @@ from lasp_edge.protocol.frames import (
     PresenceFrame,
     VariableFrame,
     VariableReport,
+    VoiceFrame,
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
@@ -171,6 +172,11 @@ PARTS = {
         lambda device: device.core.results.plain(),
         lambda device: device.core.results.plain()[TARGET],
         entries,
+    ),
+    "voice": Case(
+        lambda device: sorted(device.core.voice._voices),
+        nothing,
+        lambda _device: [VoiceFrame(PEER, 1, speaks=True)],
     ),
     "agreements": Case(
         lambda device: device.core.agreements.all(),
