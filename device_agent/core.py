@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crdts import Replica
+from device_agent.acting.acting import Acting
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import ClockReading, Timer
@@ -89,17 +90,17 @@ class Core:
         fleet: str = "",
     ) -> None:
         self.counters = Counters(restored.counters)
+        settings = settings or Settings()
         self.agent = agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
-            settings or Settings(),
+            settings,
             Topics(fleet or plan.name),
             self.counters,
-            Stored(restored, plan.meanings),
+            Stored(restored, plan.meanings, drop_set_aside=settings.drop_set_aside),
             restored.facts,
             Guard(self.counters),
         )
-        self._guard = agent.guard
         self.derived = Derived(agent)
         self.samples = Samples(agent)
         self.variables = Variables(agent, self.samples, self.derived)
@@ -119,6 +120,7 @@ class Core:
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
         self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
         self.voice = FleetVoice(agent, self.results.values, self.agreements)
+        self.acting = Acting(agent, self.samples, self.variables, self.agreements)
         self.ensemble = Ensemble(agent.guard, agent.counters)
         self.ensemble.add(
             self.fence,  # may let all others go on as another replica; all wait for it
@@ -139,6 +141,7 @@ class Core:
             self.agreements,
             self.members,
             Programs(agent, lambda: self.members.retired),
+            *self.acting.parts,
             agent.stored,  # has what those before it changed
             agent.counters,
         )
@@ -164,8 +167,8 @@ class Core:
                     return
             self.intake.handle_batch(batch, now_us)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
-            self._guard.failed("a batch", error)
-            self._guard.run("a batch", self.intake.refuse, batch)
+            self.agent.guard.failed("a batch", error)
+            self.agent.guard.run("a batch", self.intake.refuse, batch)
 
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say; a driver of one true clock need not tell."""
@@ -191,7 +194,7 @@ class Core:
         except FrameError as error:
             self.counters.note(f"frame: {error}")
         except BaseException as error:  # noqa: BLE001 - no message may end an agent
-            self._guard.failed("a message", error)
+            self.agent.guard.failed("a message", error)
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind."""
@@ -215,12 +218,15 @@ class Core:
         """The process is about to end in order: the next commit takes the notes with it."""
         self._notes.restart()
 
-    def handle_tick(self, now_us: int) -> None:
-        """Do what time alone brings: expire, fold, remember."""
+    def handle_tick(self, now_us: int) -> Changes:
+        """Do what time alone brings: expire, fold, remember; return what must be committed then."""
         self.ensemble.call("tick", now_us)
-        if self._notes.is_over(now_us) or self.prepare_commit():
+        changes = self.prepare_commit()
+        if changes or self._notes.is_over(now_us):
             self._notes.begin(now_us)
-            self.prepare_commit(with_notes=True)
+            self.ensemble.add_notes(changes)
+            return self.prepare_commit()  # some notes are changes of what is stored
+        return changes
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is.

@@ -66,6 +66,8 @@ class Facts:
         highs: id of a source -> greatest own time and number of the readings that were accepted;
             number and least own time of those that nobody has confirmed yet.
         doubts: id of a source -> up to which own time its readings are doubtful.
+        acted: what was done about values: group -> key -> record; in changes, of the groups that
+            changed. It is stored as a row for each group.
     """
 
     stamp_us: int | None = None
@@ -85,6 +87,7 @@ class Facts:
     settled: dict[str, Settled] | None = None
     highs: dict[str, list[int]] | None = None
     doubts: dict[str, int] | None = None
+    acted: dict[str, dict[str, Any]] | None = None
 
     def __bool__(self) -> bool:
         return self != _NO_FACTS
@@ -95,6 +98,8 @@ class Facts:
             value = getattr(later, name)
             if name == "membership" and value is not None and self.membership is not None:
                 self.membership |= value
+            elif name == "acted" and value is not None and self.acted is not None:
+                self.acted |= value
             elif value is not None:
                 setattr(self, name, value)
 
@@ -102,7 +107,10 @@ class Facts:
         """Yield (name, JSON text) of each fact that is here."""
         for name in _NAMES:
             value = getattr(self, name)
-            if value is not None and not isinstance(value, Membership):
+            if name == "acted":
+                for group, records in (value or {}).items():
+                    yield f"{_ACTED}{group}", json.dumps(records)
+            elif value is not None and not isinstance(value, Membership):
                 yield name, json.dumps(value)
 
     def member_rows(self) -> Iterator[tuple[str, int, int, int, int, int]]:
@@ -115,7 +123,12 @@ class Facts:
         cls, rows: Iterable[tuple[str, str]], members: Iterable[Sequence[Any]] = ()
     ) -> Self:
         """Return the facts that `rows` and `member_rows` gave."""
-        found = {name: _typed(name, json.loads(text)) for name, text in rows}
+        found: dict[str, Any] = {}
+        for name, text in rows:
+            if name.startswith(_ACTED):
+                found.setdefault("acted", {})[name.removeprefix(_ACTED)] = json.loads(text)
+            else:
+                found[name] = _typed(name, json.loads(text))
         entries = {
             device: Member(control, bool(retired), Version(*version))
             for device, control, retired, *version in members
@@ -136,5 +149,7 @@ def _typed(name: str, plain: Any) -> Any:
     return plain
 
 
+_ACTED = "acted:"
+"""What the names of the rows of `acted` begin with."""
 _NAMES = tuple(field.name for field in fields(Facts))
 _NO_FACTS = Facts()

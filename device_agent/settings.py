@@ -35,6 +35,8 @@ class Settings:
         trust_clock: the machine's clock is right, whatever speaks against it.
         fence_wait_us: a new process asks its peers and the landers who the device was before, and
             waits for an answer, at most this long; 0: it does not ask.
+        drop_set_aside: what a former program stored of variables, and this one does not use, is
+            deleted.
         keep_readings: accepted readings are stored as read.
     """
 
@@ -50,6 +52,7 @@ class Settings:
     fence_wait_us: int = 5 * SECOND_US
     clock_wait_us: int = 900 * SECOND_US
     trust_clock: bool = False
+    drop_set_aside: bool = False
     keep_readings: bool = False
 
     @classmethod

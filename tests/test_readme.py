@@ -1,17 +1,20 @@
 """The README tells the truth: every block in it is run, and its programs give what it says."""
 
-import configparser
 import shlex
 import subprocess
+import tomllib
 from argparse import ArgumentParser
 from importlib import import_module
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from device_agent.acting.options import caller_of
+from device_agent.command import agent
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.tool.command_line import run_command
+from lasp_edge.tool.command_line import GROUP, run_command
 from simulations.fleet import Fleet
 from tests.support_readme import BLOCKS, CHECKOUT, MARKS, block, commands, here, succeeds
 
@@ -45,27 +48,28 @@ def test_two_commands_are_targets_and_ci_calls_the_second():
     assert "make test" in (CHECKOUT / ".ci" / "run").read_text()
 
 
+COMMANDS = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["entry-points"][
+    GROUP
+]
+
+
 def parsed(command):
     """Return the arguments of a `lasp-edge` command line, parsed by its own parser."""
     words = shlex.split(command.replace("\\\n", " "))
-    places = {"demo": "simulations.demo"}
-    places |= dict.fromkeys(("agent", "status", "members", "retire", "admit"), "device_agent")
-    name = words[1]
-    package = places.get(name, "cloud_tier")
-    module = f"{package}.command" if name == "demo" else f"{package}.command.{name}"
+    module = COMMANDS[words[1]]
     parser = ArgumentParser(exit_on_error=False)
     import_module(module).add_arguments(parser)
     return parser.parse_args(words[2:])
 
 
-def test_service_file_starts_the_agent():
-    unit = configparser.ConfigParser(interpolation=None, strict=True)
-    unit.optionxform = str
-    unit.read_string(block("service").replace("\\\n", " "))
-    arguments = parsed(unit["Service"]["ExecStart"])
-    assert arguments.program == "lasp_edge.examples.greenhouse:program"
-    assert arguments.source == ["host"]
-    assert unit["Install"]["WantedBy"] == "multi-user.target"
+def test_the_service_starts_the_agent():
+    install, *then = commands(block("service"))
+    arguments = parsed(install.removeprefix("sudo "))
+    assert arguments.action == "install"
+    agent = parsed(f"lasp-edge agent {shlex.join(arguments.agent)}")
+    assert agent.program == "lasp_edge.examples.greenhouse:program"
+    assert agent.source == ["host"]
+    assert then == ["sudo systemctl daemon-reload", "sudo systemctl enable --now lasp-edge"]
 
 
 def test_cluster_commands_parse():
@@ -99,8 +103,8 @@ def test_rooms_have_a_value_each_on_every_device():
     for number, room in enumerate(["attic", "cellar", "attic"]):
         fleet.read(f"pi-{number}", "temperature", 20 + number, {"room": room})
     fleet.settle()
-    for agent in fleet.devices.values():
-        by_key = agent.core.results.plain()["rooms"]["keys"]
+    for device in fleet.devices.values():
+        by_key = device.core.results.plain()["rooms"]["keys"]
         assert {room: value["parts"]["mean"] for room, value in by_key.items()} == {
             "attic": 21.0,
             "cellar": 21.0,
@@ -123,6 +127,35 @@ def test_the_simulated_greenhouse_ends_right(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "run.html").exists()
 
 
+def test_cellars_act_on_their_values():
+    shown = {}
+    exec(block("acting"), shown)
+    plan = shown["program"].plan()
+    fleet = Fleet(plan, size=3, seed=7)
+    for number, value in enumerate([3.9, 30, 55]):
+        fleet.read(f"pi-{number}", "temperature", value, {"room": "cellar"})
+    fleet.step(75)
+    for device in fleet.devices.values():
+        said = device.core.report()["alerts"]["too warm"]
+        assert (said["state"], said["devices"]) == ("on", ["pi-0", "pi-1", "pi-2"])
+        assert said["value"] == pytest.approx((3.9 + 30 + 55) / 3)
+    fleet.read("pi-2", "temperature", 55)
+    fleet.settle()
+    notices = fleet.devices["pi-1"].core.variables.shared()["notices"]
+    assert notices == {"3.9 °C on pi-0", "pi-2 is far above the fleet's mean"}
+    fleet.close()
+
+
+def test_the_options_for_alerts_are_those_of_the_agent():
+    (command,) = commands(block("alerting"))
+    words = shlex.split(command)
+    parser = ArgumentParser()
+    agent.add_arguments(parser)
+    arguments = parser.parse_args(words[2:])
+    arguments.alert_command = "true"  # logger is not everywhere
+    assert caller_of(arguments, Random(1)) is not None
+
+
 @pytest.mark.slow
 def test_doors_are_followed_on_every_device():
     shown = {}
@@ -132,11 +165,11 @@ def test_doors_are_followed_on_every_device():
         fleet.read(f"pi-{number}", "door", 1, {"room": room})
     fleet.read("pi-0", "door", -1, {"room": "3c"})
     fleet.settle()
-    for agent in fleet.devices.values():
-        results = agent.core.results.plain()
+    for device in fleet.devices.values():
+        results = device.core.results.plain()
         assert results["to_check"]["elements"] == ["3c"]
         assert results["floors"]["elements"] == ["1", "2", "3"]
-        assert agent.core.variables.shared()["notices"] == {"doors were open on 3 floors"}
+        assert device.core.variables.shared()["notices"] == {"doors were open on 3 floors"}
     fleet.close()
 
 

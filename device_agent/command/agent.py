@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from device_agent.acting.options import add_alert_arguments, caller_of
 from device_agent.command.line import write_plainly
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
@@ -38,6 +39,7 @@ from device_agent.sources.choice import (
 from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
+from device_agent.state.stored import DROP_OPTION
 from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
@@ -58,6 +60,7 @@ DEFAULTS: Mapping[str, Any] = {
     "max_skew": 300.0,
     "clock_wait": 900.0,
     "keep_readings": False,
+    "drop_set_aside": False,
     "trust_clock": False,
     "exit_when_done": False,
     "verbose": False,
@@ -85,6 +88,7 @@ COMMIT_HELP = (
     " this many seconds of readings that the agent stamps itself; none of them was published. A"
     " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
 )
+PAGE_HELP = "serve /metrics and /healthz, on this machine (default: no)"
 CONFIG_HELP = (
     "a TOML file with any of these options by their names, and tables [[source]] (default: none);"
     " the command line wins"
@@ -101,12 +105,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data-dir", type=Path, help="where the agent keeps its state")
     add_broker_arguments(parser, required=False, unless="--config names it")
     add_source_arguments(parser)
+    add_alert_arguments(parser)
     add("--fleet", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
-    add("--results", type=float, metavar="S", help=RESULTS_HELP)
-    add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
+    _add_results(parser)
     _flag(parser, "--keep-readings", "keep each accepted reading, as read (default: no)")
+    _flag(parser, DROP_OPTION, "delete what a former program stored of variables (default: no)")
     seconds = {
         "--retain-days": ("D", "refuse readings that are older than this many days"),
         "--lateness": ("S", "readings may be out of order by this many seconds"),
@@ -120,9 +125,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     every = f"print a JSON line this often (default: one line in words every {PLAIN_EVERY_S:g} s)"
     add("--report", type=float, metavar="S", help=every)
     _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
-    page = "serve /metrics and /healthz, on this machine (default: no)"
-    add("--metrics", metavar="[HOST:]PORT", help=page)
+    add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
     _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--results", type=float, metavar="S", help=RESULTS_HELP)
+    add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
 
 
 def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
@@ -131,9 +141,8 @@ def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command."""
-    wanted = asked(given, add_arguments, DEFAULTS)
+    wanted = requested(given)
     arguments = wanted.arguments
-    _need(arguments, wanted.specs)
     if not arguments.broker.startswith("mqtts"):
         become_lean()
     logging.basicConfig(
@@ -147,6 +156,18 @@ def run(given: argparse.Namespace) -> int:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
         raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
+
+
+def requested(given: argparse.Namespace) -> AgentRequest:
+    """Return the agent that these arguments, and their file, ask for.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: something is missing, or cannot work.
+    """
+    wanted = asked(given, add_arguments, DEFAULTS)
+    _need(wanted.arguments, wanted.specs)
+    return wanted
 
 
 def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
@@ -191,7 +212,10 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
             durable.core.agent.guard.say(what)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
-        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
+        caller = caller_of(arguments, Random(fresh_nonce()))
+        runtime = Runtime(
+            durable, broker, sources, reporter, exit_when_done=ends, seal=seal, caller=caller
+        )
         _watch(runtime, durable, arguments.metrics)
         runtime.open()
         for source in sources:
@@ -234,6 +258,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         clock_wait_us=round(arguments.clock_wait * SECOND_US),
         trust_clock=arguments.trust_clock,
         keep_readings=arguments.keep_readings,
+        drop_set_aside=arguments.drop_set_aside,
     )
 
 

@@ -10,6 +10,8 @@ the names of devices that are away, is cut after the first few.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from device_agent.acting.alerts import words_of
+
 MOST_NAMES = 3
 """Names that stand in a line, at most; `lasp-edge members` prints all."""
 
@@ -25,6 +27,7 @@ def line_of(report: Mapping[str, Any]) -> str:
     for name, value in report["values"].items():
         agreed = f" {_over(name, value, report)}" if "settled" in value else ""
         words.append(f"{name}: {_in_words(value)}{agreed}")
+    words += words_of(report["alerts"])
     clock = report["clock"]
     if clock["says"]:
         words.append(clock["says"])

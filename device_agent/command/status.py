@@ -9,6 +9,7 @@ its last windows, too: those over this device's own readings alone.
 
 import argparse
 import json
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from device_agent.facts import SinkRow
 from device_agent.panes.own_windows import own_windows
 from device_agent.panes.standing import standing
 from device_agent.state.counters import OUTCOMES
+from device_agent.state.damage import damaged_files
 from device_agent.state.store import Store, existing_store
 from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit, UsageError
@@ -91,8 +93,10 @@ def _status(store: Store) -> dict[str, Any]:
         "last_settled": {
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
+        "alerts": _alerts(facts.acted or {}),
         "retired": list(facts.membership.retired) if facts.membership else [],
         "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
+        "damaged_stores": [_damaged(files) for files in damaged_files(store.path)],
         "other_programs": facts.other_programs or {},
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
@@ -107,6 +111,38 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
         for name, total in sorted(counters.items())
         if name.startswith(group)
     }
+
+
+def _damaged(files: list[Path]) -> dict[str, Any]:
+    """Return what is known of a damaged store: its files and their size."""
+    return {"files": list(map(str, files)), "bytes": sum(file.stat().st_size for file in files)}
+
+
+def _of_damaged(damaged: dict[str, Any]) -> str:
+    path, *_ = files = damaged["files"]
+    return (
+        f"  DAMAGED        {path}, {damaged['bytes']:,} bytes: put aside, and read by "
+        f"no agent; to delete it, type: rm {shlex.join(files)}"
+    )
+
+
+def _alerts(acted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the alerts say that have ever turned, sorted; handlers of values have others."""
+    found = [
+        record["said"]
+        for _, records in sorted(acted.items())
+        for _, record in sorted(records.items())
+        if isinstance(record, dict)
+    ]
+    return sorted(found, key=lambda said: (said["alert"], said.get("key", "")))
+
+
+def _of_alert(said: Mapping[str, Any]) -> str:
+    where = f" ({said['key']})" if said.get("key") else ""
+    shown = "-" if said["value"] is None else f"{said['value']:.6g}"
+    since = f" since {said['since']}" if said["since"] else ""
+    value = f"{said['fold']} {said['part']} was {shown}"
+    return f"{said['alert']}{where}: {said['state']}{since}, when {value}"
 
 
 def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
@@ -141,13 +177,19 @@ def _plainly(status: dict[str, Any]) -> str:
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
     lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
     lines += [
-        f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
-        for name, settled in status["last_settled"].items()
+        *(f"  ALERT          {_of_alert(said)}" for said in status["alerts"]),
+        *(
+            f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+            for name, settled in status["last_settled"].items()
+        ),
     ]
-    left_aside = status["frames_left_aside"].items()
-    lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]
+    lines += [
+        f"  left aside     {total} messages: {reason}"
+        for reason, total in status["frames_left_aside"].items()
+    ]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
+    lines += map(_of_damaged, status["damaged_stores"])
     lines += [
         f"  OTHER PROGRAM  {device} runs program {program}, release {release}"
         for device, (program, release) in sorted(status["other_programs"].items())

@@ -93,7 +93,7 @@ class Agreements(Part):
 
     def all(self) -> dict[str, Agreement]:
         """Return how far the fleet agrees on each dynamic fold, by target."""
-        found = {name: self._of(fold) for name, fold in self._folds.items()}
+        found = {name: self.of(fold) for name, fold in self._folds.items()}
         self._agreed_us |= {name: self._now_us for name, each in found.items() if each.settled}
         return found
 
@@ -101,7 +101,8 @@ class Agreements(Part):
         """Return the other devices that are connected, sorted."""
         return self._peers.connected()
 
-    def _of(self, fold: DynamicFold) -> Agreement:
+    def of(self, fold: DynamicFold) -> Agreement:
+        """Return how far the fleet agrees on one dynamic fold."""
         published = self._exchange.variables[fold.source.name]
         assert isinstance(published, PublishedFold)
         digest, devices = published.entries.digest, published.entries.devices

@@ -193,9 +193,10 @@ class Store:
 
     def _write_variables(self, changes: Changes) -> None:
         _put(self._db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
-        self._db.executemany(
-            "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
-        )
+        if changes.states:
+            self._db.executemany(
+                "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
+            )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
         _put(self._db, "variable", [*wholes, *deltas])

@@ -25,6 +25,8 @@ EMPTY_KEY = "%"
 """The level of the key "", which `readable` gives for no text."""
 OF_AGENT = "agent"
 """Stands in place of a value's name where an agent tells how it does."""
+OF_ALERT = "alert"
+"""Stands in place of a value's name where a device tells of an alert."""
 PREFIX = "lasp/v1"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
 HOME_SEPARATOR = "__"
@@ -38,7 +40,7 @@ _UNREADABLE = re.compile(
 )
 RESERVED = frozenset(
     {
-        OF_AGENT,
+        *(OF_AGENT, OF_ALERT),
         *("pane", "var", "beat", "presence", "ack", "inbox", "member"),
         *("hello", "vouch", "shared", "summary", "repair", "voice"),
     }
@@ -190,11 +192,15 @@ class Topics:
         if kind == "fleet" and len(levels) in {1, 2}:
             name, *keys = map(text_of, levels)
             return ResultAddress(name, None, keys[0] if keys else None)
-        if kind == "out" and len(levels) in {2, 3}:
+        if kind == "out" and len(levels) in {2, 3} and levels[0] != OF_ALERT:
             name, device, *keys = map(text_of, levels)
             of_agent = levels[0] == OF_AGENT
             return ResultAddress(None if of_agent else name, device, keys[0] if keys else None)
         raise ValueError("not a topic of results")
+
+    def alert(self, name: str, device: str, key: str | None = None) -> str:
+        """Return the topic on which a device retains an alert as JSON; `key` of a keyed value."""
+        return f"{self.root}/out/{OF_ALERT}/{readable(name)}/{readable(device)}{_of_key(key)}"
 
     def every(self, kind: str) -> str:
         """Return the filter for all devices' topics of one kind."""

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Literal, NamedTuple
 
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, Subscriber
-from lasp_edge.protocol.topics import Topics, home_node, readable
+from lasp_edge.protocol.topics import OF_ALERT, Topics, home_node, readable
 
 
 class Role(Enum):
@@ -68,7 +68,9 @@ def rules(role: Role, name: str, topics: Topics, home: str = "") -> list[Rule]:
     """
     found = [Rule("write", each) for each in _filters("write", role, name, topics)]
     if role is Role.DEVICE:
-        found.append(Rule("write", f"{topics.root}/out/+/{readable(name)}/#"))
+        me = readable(name)
+        found.append(Rule("write", f"{topics.root}/out/+/{me}/#"))
+        found.append(Rule("write", f"{topics.root}/out/{OF_ALERT}/+/{me}/#"))
     found += [Rule("read", each) for each in _filters("read", role, name, topics)]
     found.append(Rule("read", f"{topics.root}/out/#"))
     return found + (list(_home(role, name, topics, home)) if home else [])

@@ -1,6 +1,8 @@
 """Real agents on a real broker that are given what ended them once."""
 
 import random
+import shlex
+import subprocess
 from pathlib import Path
 
 import msgpack
@@ -88,7 +90,15 @@ def test_an_agent_starts_on_a_damaged_store_and_status_says_where_it_is_kept(sta
     assert (agent.data / f"{FILE_NAME}.damaged-1").is_file()
     (failure,) = [f for f in again.status()["failures"] if f.startswith("store: ")]
     assert "agent.sqlite.damaged-1" in failure
-    assert f"FAILED         1 {failure}" in lasp_edge("status", "--data-dir", agent.data).stdout
+    said = lasp_edge("status", "--data-dir", agent.data).stdout
+    assert f"FAILED         1 {failure}" in said
+    (line,) = [line for line in said.splitlines() if "DAMAGED" in line]
+    kept_bytes = sum(file.stat().st_size for file in agent.data.glob("*damaged*"))
+    assert f"agent.sqlite.damaged-1, {kept_bytes:,} bytes" in line
+    command = line.partition("to delete it, type: ")[2]
+    subprocess.run(shlex.split(command), check=True)
+    assert list(agent.data.glob("*damaged*")) == []
+    assert "DAMAGED" not in lasp_edge("status", "--data-dir", agent.data).stdout
 
 
 def test_damage_that_shows_while_an_agent_runs_lets_it_start_anew(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Real agents on a real broker: stopped, killed, cut off, and what their commands print."""
 
 import signal
+import subprocess
 import time
 from pathlib import Path
 from random import Random
@@ -162,15 +163,38 @@ def test_the_data_of_another_program_are_refused_and_left_as_they_are(stage):
     assert first.status() == before
 
 
-def test_an_agent_that_cannot_write_stops_and_says_so(stage):
-    stage.record("a", 23_000)
+def test_an_agent_without_room_says_so_waits_and_goes_on_when_there_is_room(stage):
+    recorded = stage.record("a", 23_000)
     agent = stage.replay("a", fails=True)
-    stage.lander.serve(lambda: agent.process.poll() is not None)
-    assert agent.process.returncode == Exit.ENVIRONMENT
-    assert "cannot be kept in" in agent.errors.read_text()
-    assert "Traceback" not in agent.errors.read_text()
+    stage.lander.serve(lambda: "cannot be kept in" in str(agent.newest().get("trouble")))
+    accepted = agent.report["accepted"]
+    assert 0 < accepted < 23_000
     landed = sum(partial[0] for _, partial in stage.lander.landed.panes.values())
     assert landed <= len(agent.readings())  # nothing was published that is not in the store
+    time_s = time.perf_counter()
+    stage.lander.serve(lambda: time.perf_counter() > time_s + 1.0 and agent.newest())
+    assert (agent.report["accepted"], agent.process.poll()) == (accepted, None)
+    room = ["prlimit", f"--pid={agent.process.pid}", "--fsize=unlimited"]
+    subprocess.run(room, check=True)
+    stage.lander.serve(agent.done)
+    stage.windows_are(recorded)
+    assert agent.end() == 0
+    assert kept(agent) == as_read(recorded)
+    said = agent.errors.read_text().splitlines()
+    assert len([line for line in said if f"type: df -h {agent.data}" in line]) == 1
+    assert "the agent's data can be kept again" in said[-1]
+    assert "Traceback" not in "".join(said)
+    (failure,) = [text for text in agent.status()["failures"] if text.startswith("store: ")]
+    assert "nothing was read or sent until there was room" in failure
+
+
+def test_an_agent_that_is_stopped_without_room_says_what_it_cannot_keep(stage):
+    stage.record("a", 23_000)
+    agent = stage.replay("a", fails=True)
+    stage.lander.serve(lambda: "cannot be kept in" in str(agent.newest().get("trouble")))
+    assert agent.end() == Exit.ENVIRONMENT
+    assert f"type: df -h {agent.data}" in agent.errors.read_text().splitlines()[-1]
+    assert "Traceback" not in agent.errors.read_text()
 
 
 @pytest.mark.parametrize(
