@@ -23,7 +23,7 @@ from random import Random
 from typing import Any
 
 from device_agent.acting.options import add_alert_arguments, caller_of
-from device_agent.command.plain_report import line_of, nothing_accepted
+from device_agent.command.line import nothing_accepted, write_plainly
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
@@ -55,6 +55,7 @@ DEFAULTS: Mapping[str, Any] = {
     "fleet": "",
     "interval": INTERVAL_S,
     "results": 0.0,
+    "home_assistant": "",
     "retain_days": 7.0,
     "lateness": 5.0,
     "max_skew": 300.0,
@@ -70,8 +71,13 @@ _DEFAULT = {name: f"(default: {value:g})" for name, value in DEFAULTS.items() if
 _NEEDED = ("program", "device", "data_dir", "broker")
 
 RESULTS_HELP = (
-    "publish each value as JSON for people and other programs, under .../out/, at most this often"
-    " (default: never)"
+    "publish each value as JSON for people and other programs, under lasp/v1/FLEET/out/, when it"
+    " changed, at most this often (default: never: it costs 250 bytes a value)"
+)
+HOME = "homeassistant"
+HOME_HELP = (
+    "let Home Assistant discover this device and the fleet, under this topic (default: not;"
+    f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
 )
 INTERVAL_HELP = (
     f"publish what changed at most this often {_DEFAULT['interval']}. The others know a change at"
@@ -104,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fleet", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
-    add("--results", type=float, metavar="S", help=RESULTS_HELP)
+    _add_results(parser)
     _flag(parser, "--keep-readings", "keep each accepted reading, as read (default: no)")
     _flag(parser, DROP_OPTION, "delete what a former program stored of variables (default: no)")
     seconds = {
@@ -122,6 +128,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
     add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
     _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--results", type=float, metavar="S", help=RESULTS_HELP)
+    add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
 
 
 def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
@@ -250,7 +262,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     return Settings.paced(
         arguments.interval,
         arguments.commit_every,
-        results_us=round(arguments.results * SECOND_US),
+        results_us=round(_results_s(arguments) * SECOND_US),
+        home_assistant=_home_assistant(arguments),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
@@ -259,6 +272,21 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         keep_readings=arguments.keep_readings,
         drop_set_aside=arguments.drop_set_aside,
     )
+
+
+def _results_s(arguments: argparse.Namespace) -> float:
+    """Return the seconds between results; Home Assistant needs some."""
+    if arguments.home_assistant and not arguments.results:
+        return float(arguments.interval)
+    return float(arguments.results)
+
+
+def _home_assistant(arguments: argparse.Namespace) -> str:
+    prefix: str = arguments.home_assistant
+    levels = prefix.split("/")
+    if prefix and (not all(levels) or set("+#:\0") & set(prefix)):
+        raise ValueError(f"--home-assistant: a topic such as {HOME} is needed, not {prefix!r}")
+    return prefix
 
 
 def _sources(
@@ -335,9 +363,4 @@ def _on(
 def _reporter(arguments: argparse.Namespace) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    return Reporter(round(PLAIN_EVERY_S * SECOND_US), _write_plainly)
-
-
-def _write_plainly(report: dict[str, Any]) -> None:
-    """Print a report for a person."""
-    print(line_of(report), flush=True)  # noqa: T201
+    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write_plainly)

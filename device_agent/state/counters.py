@@ -17,6 +17,12 @@ NAME_BYTES = 200
 """Bytes of a name, at most: an error's type and the beginning of its text."""
 OTHER = "other reasons"
 
+REFUSED: Final = "refused: "
+"""What the counted reason of each refused reading begins with."""
+_OUT_OF_TIME: Final = {
+    "too_late": "older than what is retained (--retain-days)",
+    "in_the_future": "ahead of the clock by more than --max-skew",
+}
 OUTCOMES: Final = (
     "accepted",
     "repeated",
@@ -40,6 +46,7 @@ class Counters(Part):
 
     def __init__(self, totals: Mapping[str, int]) -> None:
         self.totals = dict(totals)
+        self._before = dict(totals)
         self._unwritten: set[str] = set()
         self._pending = False
 
@@ -68,15 +75,17 @@ class Counters(Part):
         return Changes(counters={name: self.totals[name] for name in unwritten})
 
     def report(self) -> dict[str, Any]:
-        outcomes: dict[str, Any] = {name: self.totals.get(name, 0) for name in OUTCOMES}
-        return outcomes | {"refused_for": self._refused_for(outcomes["refused"])}
+        outcomes = {name: self.totals.get(name, 0) for name in OUTCOMES}
+        return {**outcomes, "refused_because": self.refused}
 
-    def _refused_for(self, refused: int) -> str | None:
-        """Return the reason for which most readings were refused; None where all were taken."""
-        prefix = "refused: "
-        reasons = {name: times for name, times in self.totals.items() if name.startswith(prefix)}
-        if not refused or not reasons:
-            return None
-        most = max(reasons, key=reasons.__getitem__)
-        others = f" ({reasons[most]}), and others" if reasons[most] < refused else ""
-        return most.removeprefix(prefix) + others
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many readings were refused since the start, by reason."""
+        found = {}
+        for name, total in self.totals.items():
+            new = total - self._before.get(name, 0)
+            if new and name.startswith(REFUSED):
+                found[name.removeprefix(REFUSED)] = new
+            elif new and name in _OUT_OF_TIME:
+                found[_OUT_OF_TIME[name]] = new
+        return found

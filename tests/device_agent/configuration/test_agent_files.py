@@ -106,6 +106,11 @@ def test_every_option_of_the_command_line_has_its_name_in_the_file(ask):
         assert taken, name
 
 
+def test_an_option_that_may_stand_alone_is_true_or_a_text(ask):
+    assert ask("home-assistant = true\n").arguments.home_assistant == "homeassistant"
+    assert ask('home-assistant = "ha"\n').arguments.home_assistant == "ha"
+
+
 def test_the_command_line_wins(ask):
     wanted = ask(HOUSE, "--interval", "60", "--device", "me", "--every", "5", "--time", "ts")
     assert (wanted.arguments.interval, wanted.arguments.device) == (60.0, "me")
