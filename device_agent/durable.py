@@ -96,8 +96,7 @@ class Durable:
             self._commit()
         if self._held.is_due(now_us):
             self._take_in_held(now_us)
-        core.handle_tick(now_us)
-        if core.prepare_commit() or self._taken:
+        if core.handle_tick(now_us) or self._taken:
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
         self._page(now_us)

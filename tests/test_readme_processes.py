@@ -1,17 +1,13 @@
 """What the README shows of processes: devices, brokers, the cloud and a lake come out as shown."""
 
 import importlib.util
-import json
 import os
 import pwd
-import re
 import shlex
 import subprocess
-import sys
 
 import pytest
 
-from lasp_edge import folds
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import ConfiguredMosquitto, Mosquitto, free_port
 from tests.end_to_end.secured import password, set_up
@@ -96,67 +92,3 @@ def test_a_device_signs_as_shown(tmp_path):
         finally:
             running.terminate()
             assert running.wait(timeout=20) == 0
-
-
-@pytest.fixture(scope="module")
-def trial(tmp_path_factory):
-    """A folder with the lake that the README's trial run of a recording leaves."""
-    home = tmp_path_factory.mktemp("trial")
-    (home / "readings.jsonl").write_text(block("recording"))
-    demo, windows = commands(block("trial"))
-    told = succeeds(here(demo, home, ""), home, timeout=240)
-    assert told.splitlines()[-1] == "RESULT ok"
-    return home, succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {windows}"], home)
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.broker
-def test_trial_gives_the_windows_that_are_shown(trial):
-    _, printed = trial
-    # How often a window was revised tells in how many batches its readings came.
-    shown, printed = (
-        re.sub(r",\d+$", "", t, flags=re.MULTILINE) for t in (block("trial output"), printed)
-    )
-    assert printed == shown
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.broker
-def test_lake_opens_in_deltalake_and_duckdb(trial):
-    home, _ = trial
-    first = succeeds([sys.executable, "-c", block("deltalake")], home)
-    assert "'attic'" in first
-    assert "'count': " in first
-    assert "attic" in succeeds([sys.executable, "-c", block("duckdb")], home)
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.broker
-def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial):
-    home, _ = trial
-    view = block("merged view")
-    query = f"merged = spark.sql({view!r}).collect()\n"
-    total = "print('READINGS', sum(row['count'] for row in merged))"
-    told = succeeds([sys.executable, "-c", block("spark") + query + total], home)
-    assert "|" in told
-    accepted = [json.loads(line) for line in block("recording").splitlines()]
-    known = {(r["ts"], r["device"], r["data"]["temp"]) for r in accepted}
-    assert f"READINGS {len([k for k in known if k[2] is not None])}" in told
-
-
-def image(*values):
-    return folds.distinct().lift_column(values, [0] * len(values))[0]
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_spark_joins_sketches_by_its_own_functions(spark):
-    rows = [("a", "attic", 0, 0, image(1)), ("a", "attic", 0, 1, image(1, 2, 3))]
-    rows += [("a", "cellar", 0, 0, image(3, 4)), ("b", "attic", 0, 0, image(9))]
-    columns = "window string, key string, start_us long, revision int, seen_distinct_hll12 binary"
-    spark.createDataFrame(rows, columns).createOrReplaceTempView("windows")
-    found = spark.sql(block("sketches")).collect()
-    assert sorted((row["window"], row["seen"]) for row in found) == [("a", 4), ("b", 1)]

@@ -278,11 +278,12 @@ class Intake(Part):
     def take_changes(self) -> Changes | None:
         """Join, and return identities, readings, progress and sources; panes give their own."""
         self.join()
-        self._changes.sources = self.sources.take_changed()
-        highs = self.highs.take_facts()
+        sources, highs = self.sources.take_changed(), self.highs.take_facts()
+        if sources:
+            self._changes.sources = sources
         if highs:
             self._changes.facts.add(highs)
-        if not self._changes:
+        if not (sources or self._changes):
             return None
         taken, self._changes = self._changes, Changes()
         return taken

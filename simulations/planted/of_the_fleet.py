@@ -9,7 +9,6 @@ from device_agent.clock import Timer
 from device_agent.core import Core
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.exchange import Exchange
-from device_agent.fleet.members import Members
 from device_agent.fleet.peers import Peers
 from device_agent.variables.published_fold import PublishedFold
 from device_agent.variables.sharing import Sharing
@@ -35,18 +34,6 @@ def settled_without_the_report_of_a_connected_holder() -> Iterator[None]:
 def _reports(peers: Peers, device: str) -> Any:
     peer = peers._peers.get(device)  # noqa: SLF001
     return peer.reports if peer else ()
-
-
-@planted
-def settled_whatever_others_report() -> Iterator[None]:
-    """A peer holds something else, and `settled` is said."""
-
-    def agreement(self: Peers, *_: Any) -> tuple[bool, tuple[str, ...]]:
-        del self
-        return True, ()
-
-    with replaced(Peers, "agreement", agreement):
-        yield
 
 
 @planted
@@ -135,17 +122,6 @@ def a_digest_does_not_see_versions() -> Iterator[None]:
 
 
 @planted
-def a_former_life_keeps_its_entry() -> Iterator[None]:
-    """An agent restarts, and goes on publishing under the version of its former life."""
-
-    def succeed(self: PublishedFold) -> None:
-        del self
-
-    with replaced(PublishedFold, "succeed", succeed):
-        yield
-
-
-@planted
 def a_shared_state_is_replaced_not_joined() -> Iterator[None]:
     """A peer's contribution comes, and what was known of the others is gone."""
 
@@ -181,17 +157,6 @@ def a_contribution_is_counted_at_each_start() -> Iterator[None]:
         right(self, now_us)
 
     with replaced(Sharing, "connected", connected):
-        yield
-
-
-@planted
-def commands_are_not_taken() -> Iterator[None]:
-    """An operator retires a device, and the others count it on."""
-
-    def receive(self: Members, _frame: Any, _now_us: int) -> None:
-        del self
-
-    with replaced(Members, "_receive", receive):
         yield
 
 
