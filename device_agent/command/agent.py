@@ -23,10 +23,11 @@ from random import Random
 from typing import Any
 
 from device_agent.acting.options import add_alert_arguments, caller_of
-from device_agent.command.line import write_plainly
+from device_agent.command.line import nothing_accepted, write_plainly
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
+from device_agent.guard import Guard
 from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import INTERVAL_S, SECOND_US, Settings
@@ -40,7 +41,7 @@ from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from device_agent.state.stored import DROP_OPTION
-from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
+from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
@@ -175,12 +176,12 @@ def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
     missing = [name for name in _NEEDED if getattr(arguments, name) is None]
     words = [n.upper() if n == "program" else f"--{n.replace('_', '-')}" for n in missing]
     words += [] if specs else ["--source"]
-    if words:
-        lacking = f"{arguments.config} says no" if arguments.config else "there is no"
+    if words and arguments.config:
         keys = ", ".join(word.lower().removeprefix("--") for word in words)
-        file = keys if arguments.config else "a file with them (--config FILE)"
-        either = f"add {file}, or type" if arguments.config else f"type them, or name {file}:"
-        raise UsageError(f"{lacking} {keys}; {either} {' '.join(words)}")
+        raise UsageError(f"{arguments.config} says no {keys}; add it, or type {' '.join(words)}")
+    if words:
+        file = "or write them into a file and type --config FILE"
+        raise UsageError(f"{' '.join(words)}: needed, and not given; type them, {file}")
 
 
 def _run(wanted: AgentRequest, program: Plan) -> int:
@@ -188,14 +189,20 @@ def _run(wanted: AgentRequest, program: Plan) -> int:
     found = ""
     while True:
         try:
-            runtime = _runtime(wanted, program, found)
-            return runtime.run()
+            runtime, core = _runtime(wanted, program, found)
+            stopped = runtime.run()
         except DamagedStoreError as error:
             found = f"damaged, and put aside: {error}"
             log.warning("the store is %s", found)
+            continue
+        if wanted.arguments.exit_when_done and not stopped:
+            lacking = nothing_accepted(core.report())
+            if lacking:
+                raise CommandError(lacking)
+        return stopped
 
 
-def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
+def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, Core]:
     """Return the agent that was asked for, ready to run; `found`: why the last store was given up.
 
     Raises:
@@ -219,14 +226,19 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
         _watch(runtime, durable, arguments.metrics)
         runtime.open()
         for source in sources:
-            says = durable.core.agent.guard.run(f"source {source.name}", source.says)
-            if says:
-                log.warning("%s: %s", source.name, says)
+            _say(source, durable.core.agent.guard)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return runtime
+    return runtime, durable.core
+
+
+def _say(source: Source, guard: Guard) -> None:
+    """Tell people what a source found, or lacks."""
+    says = guard.run(f"source {source.name}", lambda: source.says())  # noqa: PLW0108 - may lack it
+    if says:
+        log.warning("%s: %s", source.name, says)
 
 
 def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
@@ -302,6 +314,10 @@ def _sources(
         except ValueError as error:
             in_file = wanted.arguments.config and not wanted.arguments.source
             raise ValueError(f"{spec.said_in}: {error}" if in_file else str(error)) from None
+    names = [source.name for source in sources]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if twins:
+        raise ValueError(f"two sources are named {twins[0]!r}: each keeps its place under its name")
     if not sources:
         raise ValueError(broken[0])
     return sources, broken

@@ -43,6 +43,13 @@ def line_of(report: Mapping[str, Any]) -> str:
     return "; ".join(words)
 
 
+def nothing_accepted(report: Mapping[str, Any]) -> str:
+    """Return why an agent that has read everything has no reading; an empty text if it has one."""
+    if report["accepted"]:
+        return ""
+    return f"no reading was accepted: {', '.join(_refused(report)) or 'the sources gave none'}"
+
+
 def named(names: Sequence[str]) -> str:
     """Return names, the first few of them."""
     if len(names) <= MOST_NAMES:

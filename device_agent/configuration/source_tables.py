@@ -112,7 +112,7 @@ class SourceTables:
             raise self._document.mistake(place, f'kind = "..." is needed: {forms()}')
         kind = kind_of(name)
         if kind is None:
-            text = f'kind "{name}": {no_kind(name).removeprefix("--source is ")}'
+            text = f"kind: {no_kind(name, name).removeprefix('--source is ')}"
             raise self._document.mistake((*place, "kind"), text)
         return kind
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from device_agent.command.line import ago, line_of, named
+from device_agent.command.line import ago, line_of, named, nothing_accepted
 from device_agent.fleet.alarms import MOST, alarms
+from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
 from tests.device_agent.agents import Device
 
@@ -137,3 +138,17 @@ def test_names_are_joined():
         "a, b, c",
         "a, b, c and 1 more",
     ]
+
+
+def test_why_an_agent_that_is_done_has_nothing(pair):
+    attic, _ = pair
+    assert nothing_accepted(attic.core.report()) == (
+        "no reading was accepted: the sources gave none"
+    )
+    refused = Batch("s", [], [], [], [], refused={"not JSON": 3})
+    attic.durable.read(refused, attic.now_us)
+    attic.tick()
+    assert nothing_accepted(attic.core.report()) == ("no reading was accepted: 3 refused: not JSON")
+    attic.read([20])
+    attic.tick()
+    assert nothing_accepted(attic.core.report()) == ""
