@@ -12,13 +12,13 @@ import json
 import sys
 from typing import Any, NamedTuple
 
-from device_agent.command.line import ago, named
+from device_agent.command.line import named
 from device_agent.command.looking import Looking, add_looking_arguments, looking, now_s
 from device_agent.fleet.discovery import unit_of
 from device_agent.fleet.onlooker import Plain, Standing
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
-from lasp_edge.tool.screen import UNKNOWN, Screen, aligned, in_words, number
+from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, number
 
 REFRESH_S = 0.5
 EVERY_S = 10.0

@@ -23,7 +23,6 @@ from device_agent.fleet.values import AnyFold
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.folds.structs import Struct
-from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import DynamicFold, EventType
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import HOME_SEPARATOR, Topics, home_node, level
@@ -72,11 +71,6 @@ _OF_NAME: Final = (
     ("km/h", "wind", "wind_speed"),
 )
 """Unit, what is in the event's name, device class: a percentage may be of anything."""
-
-_ALERT: Final = "_alert"
-"""Begins the ids of alerts; `level` gives it for no name of a value."""
-_TOLD_OF_ALERT: Final = ("value", "since", "devices", "inputs")
-"""What an alert shows beside its state."""
 
 
 def unit_of(plan: Plan, fold: AnyFold) -> tuple[str, str]:
@@ -200,18 +194,25 @@ class Discovery:
         found |= {"unit_of_measurement": unit} if unit else {}
         return found | ({"device_class": kind} if kind else {})
 
-    def alert(self, alert: Watched, key: str | None) -> list[tuple[str, Config]]:
-        """Return topic and configuration of an alert; `key` is None where its value has no keys."""
-        entity = HOME_SEPARATOR.join((_ALERT, level(alert.name)))
+    def alert(self, name: str, key: str | None) -> list[tuple[str, Config]]:
+        """Return topic and configuration of an alert of this device, as a binary sensor.
+
+        Args:
+            name: of the alert.
+            key: one of its keys; None where its value has no keys.
+        """
+        entity = HOME_SEPARATOR.join(("alert", level(name)))
         entity += "" if key is None else HOME_SEPARATOR + (level(key) if key else "")
-        state = self._topics.alert(alert.name, self._device, key)
+        state = self._topics.alert(name, self._device, key)
         config = self._shared(self.of_agent, entity, state)
-        config["name"] = alert.name if key is None else f"{alert.name} ({key})"
-        config["device_class"] = "problem"
-        config["value_template"] = "{{ 'ON' if value_json.state == 'on' else 'OFF' }}"
-        config["json_attributes_topic"] = state
-        told = ", ".join(f"'{name}': value_json['{name}']" for name in _TOLD_OF_ALERT)
-        config["json_attributes_template"] = f"{{{{ {{{told}}} | tojson }}}}"
+        config |= {
+            "name": name if key is None else f"{name} ({key})",
+            "device_class": "problem",
+            "value_template": "{{ value_json.state | upper }}",
+            "json_attributes_topic": state,
+            "json_attributes_template": "{{ {'value': value_json.value, 'since': value_json.since,"
+            " 'settled': value_json.settled, 'devices': value_json.devices} | tojson }}",
+        }
         return [(self.topic("binary_sensor", self.of_agent, entity), config)]
 
     def agent(self) -> list[tuple[str, Config]]:

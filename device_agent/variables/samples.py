@@ -74,7 +74,7 @@ class Samples(Part):
         return list(self._sets.held[name])
 
     def partial(self, target: str, key: str) -> Partial | None:
-        """Return a local fold's partial of one key; None where it has none."""
+        """Return a local fold's partial of one key; None where the key is unknown."""
         return self._local.partial(target, key)
 
     def counting(self, fold: DynamicFold) -> FleetFold | PresentFold:
