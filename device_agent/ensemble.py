@@ -4,7 +4,7 @@ A part that raises is counted with its reason and place, and all others are call
 nothing to say. What it wanted to be durable is not committed; what others want is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from device_agent.changes import Changes
@@ -24,12 +24,14 @@ class Ensemble:
     Attributes:
         parts: in the order in which they are called.
         handlers: frame kind -> the parts that take it, each with its handler.
+        listeners: topic of another program -> the part that listens to it, and what takes it.
     """
 
     def __init__(self, guard: Guard, counters: Counters) -> None:
         self._guard, self._counters = guard, counters
         self.parts: list[Part] = []
         self.handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
+        self.listeners: dict[str, tuple[Part, Callable[[bytes, int], None]]] = {}
         # Most parts have something to say to few methods of the contract.
         self._with: dict[str, list[Part]] = {name: [] for name in _METHODS}
         self._speaking: list[tuple[Part, bool, bool]] = []
@@ -40,6 +42,7 @@ class Ensemble:
             self.parts.append(part)
             for kind, handler in part.handlers.items():
                 self.handlers.setdefault(kind, []).append((part, handler))
+            self.listeners |= {topic: (part, take) for topic, take in part.listens.items()}
             for name, asked in self._with.items():
                 if _overrides(part, name):
                     asked.append(part)
@@ -65,6 +68,14 @@ class Ensemble:
                 self._counters.note(f"frame: {error}")
             except BaseException as error:  # noqa: BLE001 - no message may end an agent
                 self._failed(part, type(frame).__name__, error)
+
+    def listen(self, topic: str, payload: bytes, now_us: int) -> bool:
+        """Give a message to the part that listens to its topic; return whether there is one."""
+        if topic not in self.listeners:
+            return False
+        part, take = self.listeners[topic]
+        self._guard.run(f"{part.name}, {topic}", take, payload, now_us)
+        return True
 
     def call(self, method: str, *arguments: Any) -> None:
         """Call a method of every part that has it."""

@@ -23,6 +23,8 @@ class Settings:
         beat_us: time in which there is one beat, in the long run, while something changes.
         keep_alive_us: time between two beats while nothing changes.
         results_us: results for people are published at most this often; 0 for never.
+        home_assistant: the first topic level by which Home Assistant discovers what this device
+            publishes; "": it is not told.
         retain_us: readings older than the greatest accepted time less this are refused.
         lateness_us: how much later than the newest reading an older one may still come without
             being called late; the low watermark stays this far behind.
@@ -43,6 +45,7 @@ class Settings:
     beat_us: int = 2 * SECOND_US
     keep_alive_us: int = 10 * SECOND_US
     results_us: int = 10 * SECOND_US
+    home_assistant: str = ""
     retain_us: int = 7 * 86_400 * SECOND_US
     lateness_us: int = 5 * SECOND_US
     max_skew_us: int = 300 * SECOND_US

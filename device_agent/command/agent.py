@@ -22,11 +22,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from device_agent.acting.alerts import words_of
 from device_agent.acting.options import add_alert_arguments, caller_of
+from device_agent.command.line import nothing_accepted, write_plainly
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
+from device_agent.guard import Guard
 from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import INTERVAL_S, SECOND_US, Settings
@@ -40,7 +41,7 @@ from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from device_agent.state.stored import DROP_OPTION
-from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
+from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
@@ -54,6 +55,7 @@ DEFAULTS: Mapping[str, Any] = {
     "fleet": "",
     "interval": INTERVAL_S,
     "results": 0.0,
+    "home_assistant": "",
     "retain_days": 7.0,
     "lateness": 5.0,
     "max_skew": 300.0,
@@ -69,8 +71,13 @@ _DEFAULT = {name: f"(default: {value:g})" for name, value in DEFAULTS.items() if
 _NEEDED = ("program", "device", "data_dir", "broker")
 
 RESULTS_HELP = (
-    "publish each value as JSON for people and other programs, under .../out/, at most this often"
-    " (default: never)"
+    "publish each value as JSON for people and other programs, under lasp/v1/FLEET/out/, when it"
+    " changed, at most this often (default: never: it costs 250 bytes a value)"
+)
+HOME = "homeassistant"
+HOME_HELP = (
+    "let Home Assistant discover this device and the fleet, under this topic (default: not;"
+    f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
 )
 INTERVAL_HELP = (
     f"publish what changed at most this often {_DEFAULT['interval']}. The others know a change at"
@@ -103,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fleet", help="the fleet's name on the broker (default: the program's)")
     add("--interval", type=float, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
-    add("--results", type=float, metavar="S", help=RESULTS_HELP)
+    _add_results(parser)
     _flag(parser, "--keep-readings", "keep each accepted reading, as read (default: no)")
     _flag(parser, DROP_OPTION, "delete what a former program stored of variables (default: no)")
     seconds = {
@@ -121,6 +128,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
     add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
     _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--results", type=float, metavar="S", help=RESULTS_HELP)
+    add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
 
 
 def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
@@ -163,12 +176,12 @@ def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
     missing = [name for name in _NEEDED if getattr(arguments, name) is None]
     words = [n.upper() if n == "program" else f"--{n.replace('_', '-')}" for n in missing]
     words += [] if specs else ["--source"]
-    if words:
-        lacking = f"{arguments.config} says no" if arguments.config else "there is no"
+    if words and arguments.config:
         keys = ", ".join(word.lower().removeprefix("--") for word in words)
-        file = keys if arguments.config else "a file with them (--config FILE)"
-        either = f"add {file}, or type" if arguments.config else f"type them, or name {file}:"
-        raise UsageError(f"{lacking} {keys}; {either} {' '.join(words)}")
+        raise UsageError(f"{arguments.config} says no {keys}; add it, or type {' '.join(words)}")
+    if words:
+        file = "or write them into a file and type --config FILE"
+        raise UsageError(f"{' '.join(words)}: needed, and not given; type them, {file}")
 
 
 def _run(wanted: AgentRequest, program: Plan) -> int:
@@ -176,14 +189,20 @@ def _run(wanted: AgentRequest, program: Plan) -> int:
     found = ""
     while True:
         try:
-            runtime = _runtime(wanted, program, found)
-            return runtime.run()
+            runtime, core = _runtime(wanted, program, found)
+            stopped = runtime.run()
         except DamagedStoreError as error:
             found = f"damaged, and put aside: {error}"
             log.warning("the store is %s", found)
+            continue
+        if wanted.arguments.exit_when_done and not stopped:
+            lacking = nothing_accepted(core.report())
+            if lacking:
+                raise CommandError(lacking)
+        return stopped
 
 
-def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
+def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, Core]:
     """Return the agent that was asked for, ready to run; `found`: why the last store was given up.
 
     Raises:
@@ -207,14 +226,19 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> Runtime:
         _watch(runtime, durable, arguments.metrics)
         runtime.open()
         for source in sources:
-            says = durable.core.agent.guard.run(f"source {source.name}", source.says)
-            if says:
-                log.warning("%s: %s", source.name, says)
+            _say(source, durable.core.agent.guard)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return runtime
+    return runtime, durable.core
+
+
+def _say(source: Source, guard: Guard) -> None:
+    """Tell people what a source found, or lacks."""
+    says = guard.run(f"source {source.name}", lambda: source.says())  # noqa: PLW0108 - may lack it
+    if says:
+        log.warning("%s: %s", source.name, says)
 
 
 def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
@@ -238,7 +262,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     return Settings.paced(
         arguments.interval,
         arguments.commit_every,
-        results_us=round(arguments.results * SECOND_US),
+        results_us=round(_results_s(arguments) * SECOND_US),
+        home_assistant=_home_assistant(arguments),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
@@ -247,6 +272,21 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         keep_readings=arguments.keep_readings,
         drop_set_aside=arguments.drop_set_aside,
     )
+
+
+def _results_s(arguments: argparse.Namespace) -> float:
+    """Return the seconds between results; Home Assistant needs some."""
+    if arguments.home_assistant and not arguments.results:
+        return float(arguments.interval)
+    return float(arguments.results)
+
+
+def _home_assistant(arguments: argparse.Namespace) -> str:
+    prefix: str = arguments.home_assistant
+    levels = prefix.split("/")
+    if prefix and (not all(levels) or set("+#:\0") & set(prefix)):
+        raise ValueError(f"--home-assistant: a topic such as {HOME} is needed, not {prefix!r}")
+    return prefix
 
 
 def _sources(
@@ -274,6 +314,10 @@ def _sources(
         except ValueError as error:
             in_file = wanted.arguments.config and not wanted.arguments.source
             raise ValueError(f"{spec.said_in}: {error}" if in_file else str(error)) from None
+    names = [source.name for source in sources]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if twins:
+        raise ValueError(f"two sources are named {twins[0]!r}: each keeps its place under its name")
     if not sources:
         raise ValueError(broken[0])
     return sources, broken
@@ -319,40 +363,4 @@ def _on(
 def _reporter(arguments: argparse.Namespace) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    return Reporter(round(PLAIN_EVERY_S * SECOND_US), _write_plainly)
-
-
-def _write_plainly(report: dict[str, Any]) -> None:
-    """Print a report for a person, on one line."""
-    words = [f"{report['device']}: {report['accepted']} readings"]
-    for name, value in report["values"].items():
-        parts = _in_words(value)
-        agreed = ""
-        if "settled" in value:
-            agreed = f" over {value['devices']} devices"
-            agreed += " (agreed)" if value["settled"] and not value["except"] else ""
-            agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
-        words.append(f"{name}: {parts}{agreed}")
-    words += words_of(report["alerts"])
-    clock = report["clock"]
-    if clock["says"]:
-        words.append(clock["says"])
-    if clock["waiting"]:
-        words.append(f"{clock['waiting']} readings wait for the clock")
-    trouble = report.get("trouble")
-    words.append("connected" if report["connected"] else "no connection")
-    words[-1] += f" ({trouble})" if trouble else ""
-    if report["other_programs"]:
-        words.append(f"ANOTHER PROGRAM OR RELEASE: {', '.join(report['other_programs'])}")
-    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
-    print("; ".join(words), flush=True)  # noqa: T201
-
-
-def _in_words(value: dict[str, Any]) -> str:
-    if "keys" in value:
-        return f"{len(value['keys'])} keys"
-    return ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
-
-
-def _short(number: float | None) -> str:
-    return "-" if number is None else f"{number:.6g}"
+    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write_plainly)

@@ -10,13 +10,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from device_agent.configuration.document import Document
-from device_agent.configuration.settings_of_file import options_of, secrets_of, settings_of
-from device_agent.configuration.source_tables import KEYS, SourceTables
-from device_agent.sources.choice import SourceSpec, options, source_options, spec_of
+from device_agent.sources.choice import SourceSpec, source_options, spec_of
 from lasp_edge.errors import UsageError
-
-_NOT_IN_FILES = ("config", "help")
 
 
 class AgentRequest(NamedTuple):
@@ -58,22 +53,13 @@ def asked(
     specs = [spec_of(text) for text in dict.fromkeys(given.source or ())]
     told: dict[str, Any] = {}
     if given.config is not None:
-        document = Document(given.config, environment)
-        told, tables = _settings(document, add_arguments), SourceTables(document)
-        below = tables.defaults()
-        specs = specs or tables.specs()
-        specs = [spec._replace(options={**below, **spec.options}) for spec in specs]
-        environment = {**environment, **secrets_of(document)}
+        from device_agent.configuration.configured import configured  # noqa: PLC0415 - 0.5 MiB
+
+        file = configured(given.config, add_arguments, environment)
+        told, environment = file.values, {**environment, **file.secrets}
+        specs = [
+            spec._replace(options={**file.for_all, **spec.options}) for spec in specs or file.specs
+        ]
     specs = [spec._replace(options={**spec.options, **from_words}) for spec in specs]
     values = {**defaults, **told, **{k: v for k, v in vars(given).items() if v is not None}}
     return AgentRequest(argparse.Namespace(**{**vars(given), **values}), specs, environment)
-
-
-def _settings(
-    document: Document, add_arguments: Callable[[argparse.ArgumentParser], None]
-) -> dict[str, Any]:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    known = {n: each for n, each in options_of(parser).items() if n not in _NOT_IN_FILES}
-    of_sources = {name for option in options() for name in (option.name, *option.former)}
-    return settings_of(document, known, KEYS | of_sources)

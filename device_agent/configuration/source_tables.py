@@ -112,7 +112,7 @@ class SourceTables:
             raise self._document.mistake(place, f'kind = "..." is needed: {forms()}')
         kind = kind_of(name)
         if kind is None:
-            text = f'kind "{name}": {no_kind(name).removeprefix("--source is ")}'
+            text = f"kind: {no_kind(name, name).removeprefix('--source is ')}"
             raise self._document.mistake((*place, "kind"), text)
         return kind
 
@@ -131,7 +131,7 @@ class SourceTables:
             name = former.get(key, key)
             if name not in known:
                 raise self._document.unknown((*place, key), what, [*known, *others])
-            if name == MAPPING.name and value in self._mappings:
+            if name == MAPPING.name and isinstance(value, str) and value in self._mappings:
                 found = {**self._mappings[value], **found}
                 continue
             found[name] = self._read(known[name], value, (*place, key))

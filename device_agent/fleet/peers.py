@@ -72,6 +72,10 @@ class Peers:
         for peer in self._peers.values():
             peer.online = False
 
+    def connected(self) -> list[str]:
+        """Return the devices that are connected, sorted."""
+        return sorted(device for device, peer in self._peers.items() if peer.online)
+
     def agreement(
         self,
         variable: str,

@@ -6,18 +6,36 @@ this kind is asked for. Its options stand in a configuration file.
 """
 
 import argparse
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from device_agent.nearest import hint
-from device_agent.sources import csv_file, host, hwmon, iio, jsonl_file, mqtt_topic, onewire
-from device_agent.sources import stdin_lines as stdin
+from device_agent.sources import csv_file, host, jsonl_file, mqtt_topic
+from device_agent.sources.mapping_options import MAPPING_OPTIONS, WITH_TAG
+from device_agent.sources.periods import EVERY, NAMES, ONLY
 from device_agent.sources.source import Option, Source, SourceContext, SourceKind
 
 GROUP = "lasp_edge.sources"
+
+
+def _later(module: str) -> Callable[[str, str, SourceContext], Source]:
+    """Return what makes a source of a module that is imported only then: few agents need it."""
+
+    def make(name: str, place: str, context: SourceContext) -> Source:
+        made: Source = import_module(f"device_agent.sources.{module}").make(name, place, context)
+        return made
+
+    return make
+
+
+_SENSOR_OPTIONS = (EVERY, WITH_TAG, ONLY, NAMES)
 KINDS: tuple[SourceKind, ...] = (
-    *(host.KIND, jsonl_file.KIND, csv_file.KIND, mqtt_topic.KIND, stdin.KIND),
-    *(hwmon.KIND, iio.KIND, onewire.KIND),
+    *(host.KIND, jsonl_file.KIND, csv_file.KIND, mqtt_topic.KIND),
+    SourceKind("stdin", "", _later("stdin_lines"), MAPPING_OPTIONS),
+    SourceKind("hwmon", "", _later("hwmon"), _SENSOR_OPTIONS),
+    SourceKind("iio", "", _later("iio"), _SENSOR_OPTIONS),
+    SourceKind("onewire", "", _later("onewire"), _SENSOR_OPTIONS),
 )
 """Every kind of source of ours; a new one is its file and its place in this row."""
 
@@ -69,17 +87,20 @@ def source_of(spec: SourceSpec, context: SourceContext) -> Source:
     """
     kind = kind_of(spec.kind)
     if kind is None:
-        raise ValueError(f"{no_kind(spec.kind)}, not {spec.name!r}")
+        raise ValueError(no_kind(spec.kind, spec.name))
     if bool(spec.place) != bool(kind.place) or (":" in spec.name and not kind.place):
         raise ValueError(f"--source is {forms()}, not {spec.name!r}: it is {kind.form}")
     if kind in KINDS:
         return kind.make(spec.name, spec.place, context)
     try:
-        return kind.make(spec.name, spec.place, context)
+        made = kind.make(spec.name, spec.place, context)
+        if type(made.name) is not str or not callable(made.poll):
+            raise TypeError("what it makes is not a Source")  # noqa: TRY301
     except ValueError:
         raise
     except BaseException as error:
         raise _broken(spec.kind, error) from error
+    return made
 
 
 def kind_of(name: str) -> SourceKind | None:
@@ -101,11 +122,11 @@ def kind_of(name: str) -> SourceKind | None:
     return kind
 
 
-def no_kind(name: str) -> str:
-    """Return that there is no such kind, and which there are."""
+def no_kind(name: str, told: str) -> str:
+    """Return that there is no such kind, which there are, and the nearest."""
     names = [*(kind.name for kind in KINDS), *_others()]
     near = f"; {hint(name, names)}" if name and name not in names else ""
-    return f"--source is {forms()}{near}"
+    return f"--source is {forms()}, not {told!r}{near}"
 
 
 def forms() -> str:

@@ -21,14 +21,8 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from device_agent.sources.sensors import (
-    SENSOR_OPTIONS,
-    Sensor,
-    SensorFiles,
-    number_in,
-    text_of,
-)
-from device_agent.sources.source import SourceContext, SourceKind
+from device_agent.sources.sensors import Sensor, SensorFiles, number_in, text_of
+from device_agent.sources.source import SourceContext
 from lasp_edge.folds.numbers import Refused
 
 FAULT = "the chip reports a fault of the sensor"
@@ -75,8 +69,6 @@ def _read(path: Path, unit: Fraction) -> Fraction:
     return number_in(path) * unit
 
 
-def _make(name: str, _place: str, context: SourceContext) -> Hwmon:
+def make(name: str, _place: str, context: SourceContext) -> Hwmon:
+    """Return the source; see `SourceKind.make`."""
     return Hwmon(name, context)
-
-
-KIND = SourceKind("hwmon", "", _make, SENSOR_OPTIONS)

@@ -25,14 +25,8 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from device_agent.sources.sensors import (
-    SENSOR_OPTIONS,
-    Sensor,
-    SensorFiles,
-    number_in,
-    text_of,
-)
-from device_agent.sources.source import SourceContext, SourceKind
+from device_agent.sources.sensors import Sensor, SensorFiles, number_in, text_of
+from device_agent.sources.source import SourceContext
 
 _MILLI = Fraction(1, 1_000)
 _KINDS = {
@@ -86,8 +80,6 @@ def _said(directory: Path, channel: str, kind: str, what: str) -> Fraction | Non
     return None
 
 
-def _make(name: str, _place: str, context: SourceContext) -> Iio:
+def make(name: str, _place: str, context: SourceContext) -> Iio:
+    """Return the source; see `SourceKind.make`."""
     return Iio(name, context)
-
-
-KIND = SourceKind("iio", "", _make, SENSOR_OPTIONS)

@@ -20,14 +20,8 @@ from pathlib import Path
 
 from device_agent.intake.batch import Batch
 from device_agent.sources.periods import SECOND_US
-from device_agent.sources.sensors import (
-    SENSOR_OPTIONS,
-    Measured,
-    Sensor,
-    SensorFiles,
-    number_in,
-)
-from device_agent.sources.source import SourceContext, SourceKind
+from device_agent.sources.sensors import Measured, Sensor, SensorFiles, number_in
+from device_agent.sources.source import SourceContext
 from lasp_edge.folds.numbers import Refused
 
 PERIOD_US = 10 * SECOND_US
@@ -127,8 +121,6 @@ def _thousandths(directory: Path) -> int:
     return int(second.rpartition("t=")[2])
 
 
-def _make(name: str, _place: str, context: SourceContext) -> OneWire:
+def make(name: str, _place: str, context: SourceContext) -> OneWire:
+    """Return the source; see `SourceKind.make`."""
     return OneWire(name, context)
-
-
-KIND = SourceKind("onewire", "", _make, SENSOR_OPTIONS)

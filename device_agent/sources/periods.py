@@ -1,7 +1,12 @@
-"""Readings at a regular pace; periods that were missed, asleep or stopped, are not made up for."""
+"""Sensors that are asked at a regular pace, and their options.
+
+Periods that were missed, asleep or stopped, are not made up for.
+"""
+
+from collections.abc import Iterable, Mapping
 
 from device_agent.clock import is_time
-from device_agent.sources.source import Option, number_of_toml
+from device_agent.sources.source import Option, number_of_toml, pairs_of_table, texts_of_toml
 
 SECOND_US = 1_000_000
 LEAST_PERIOD_S, LONGEST_PERIOD_S = 1e-6, 1e9
@@ -26,6 +31,24 @@ EVERY = Option[int | None](
     "S",
     of_toml=lambda told: _period_us(number_of_toml(told)),
     former=("host-every",),
+)
+
+
+ONLY = Option[Iterable[str]](
+    "only",
+    (),
+    lambda names: names,
+    "the chips or sensors to read (default: all)",
+    of_toml=texts_of_toml,
+    in_files_only=True,
+)
+NAMES = Option[Mapping[str, str]](
+    "names",
+    {},
+    lambda names: names,
+    "what the tag `sensor` says for a sensor, such as its room",
+    of_toml=lambda table: pairs_of_table("names", table),
+    in_files_only=True,
 )
 
 

@@ -9,38 +9,19 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from device_agent.intake.batch import Batch
 from device_agent.nearest import quoted
 from device_agent.sources.mapping_options import WITH_TAG
-from device_agent.sources.periods import EVERY, SECOND_US, ReadingPeriod
-from device_agent.sources.source import Option, Source, SourceContext, pairs_of_table, texts_of_toml
+from device_agent.sources.periods import EVERY, NAMES, ONLY, SECOND_US, ReadingPeriod
+from device_agent.sources.source import Source, SourceContext
 from lasp_edge.folds.decimals import exact
 from lasp_edge.folds.numbers import Refused
 
 LOOK_AGAIN_US = 60 * SECOND_US
 """Microseconds between two looks for sensors, where one is missing."""
 NOT_READ = "the sensor cannot be read"
-
-
-ONLY = Option[Iterable[str]](
-    "only",
-    (),
-    lambda names: names,
-    "the chips or sensors to read (default: all)",
-    of_toml=texts_of_toml,
-    in_files_only=True,
-)
-NAMES = Option[Mapping[str, str]](
-    "names",
-    {},
-    lambda names: names,
-    "what the tag `sensor` says for a sensor, such as its room",
-    of_toml=lambda table: pairs_of_table("names", table),
-    in_files_only=True,
-)
-SENSOR_OPTIONS: tuple[Option[Any], ...] = (EVERY, WITH_TAG, ONLY, NAMES)
 
 
 class Sensor(NamedTuple):

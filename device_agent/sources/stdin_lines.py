@@ -14,8 +14,8 @@ from device_agent.intake.batch import Batch
 from device_agent.sources.fields import Record
 from device_agent.sources.jsonl_file import NOT_JSON
 from device_agent.sources.mapping import FieldMapping
-from device_agent.sources.mapping_options import MAPPING_OPTIONS, mapping_of
-from device_agent.sources.source import Source, SourceContext, SourceKind
+from device_agent.sources.mapping_options import mapping_of
+from device_agent.sources.source import Source, SourceContext
 
 _CHUNK = 1 << 16
 LONGEST_LINE = 1 << 20
@@ -81,10 +81,8 @@ class StdinLines(Source):
         ]
 
 
-def _make(name: str, _place: str, context: SourceContext) -> StdinLines:
+def make(name: str, _place: str, context: SourceContext) -> StdinLines:
+    """Return the source; see `SourceKind.make`."""
     if sys.stdin is None:
         raise ValueError(f"source {name}: this process has no standard input")
     return StdinLines(name, mapping_of(context), sys.stdin.fileno())
-
-
-KIND = SourceKind("stdin", "", _make, MAPPING_OPTIONS)

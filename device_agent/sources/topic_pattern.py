@@ -89,9 +89,9 @@ class TopicPattern:
             if rest and not (is_last and named[0] == level):
                 raise ValueError(f"{self.text}: {named[0]} must be all of the last level")
             self._names.append(name)
-            longest_first = sorted(events, key=len, reverse=True)
-            one_of = "|".join(map(re.escape, longest_first))
-            inside = one_of if name == "event" else ".+" if rest else "[^/]+"
+            one_of = "|".join(map(re.escape, events))
+            # A tag takes as little as it can: of two events that fit, the longer one is meant.
+            inside = one_of if name == "event" else ".+" if rest else "[^/]+?"
             parts += [re.escape(level[ends : named.start()]), f"({inside})"]
             ends = named.end()
         left = level[ends:]

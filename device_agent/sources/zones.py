@@ -63,9 +63,9 @@ def _zone(name: str) -> tzinfo:
         known = available_timezones()
     if not known:
         raise ValueError("--time-zone: this machine has no list of time zones; apt install tzdata")
-    from device_agent.nearest import hint  # noqa: PLC0415 - only after a mistake
+    from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
 
-    cities = {zone.rpartition("/")[2]: zone for zone in sorted(known, reverse=True)}
-    near = cities.get(name.rpartition("/")[2].title())
-    which = f'did you mean "{near}"?' if near else hint(name, sorted(known))
+    cities = {zone.rpartition("/")[2].lower(): zone for zone in sorted(known, reverse=True)}
+    near = get_close_matches(name.rpartition("/")[2].lower(), cities, n=1)
+    which = f'did you mean "{cities[near[0]]}"?' if near else "`timedatectl list-timezones` has all"
     raise ValueError(f"--time-zone: there is no zone {name!r}; {which}")

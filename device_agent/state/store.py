@@ -235,6 +235,14 @@ class Store:
         return self._panes.named(panes)
 
     @_finding_damage
+    def newest_pane_us(self, stream: int) -> int | None:
+        """Return the start of a stream's newest pane; see `PaneTable.newest_us`."""
+        return self._panes.newest_us(stream)
+
+    def panes_of(self, stream: int, least_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' panes of a stream; see `PaneTable.of_stream`."""
+        return self._panes.of_stream(stream, least_us)
+
     def dirty_panes(
         self, after: EntryKey, limit: int, *, refused_too: bool
     ) -> list[tuple[PaneId, PaneRow]]:

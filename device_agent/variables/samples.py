@@ -66,6 +66,10 @@ class Samples(Part):
         """Return a local fold's partials by key; a variable without keys has the key ""."""
         return self._local.partials(target)
 
+    def keys(self, name: str) -> list[str]:
+        """Return the keys of which a variable holds samples."""
+        return list(self._sets.held[name])
+
     def partial(self, target: str, key: str) -> Partial | None:
         """Return a local fold's partial of one key; None where it has none."""
         return self._local.partial(target, key)

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Literal, NamedTuple
 
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, Subscriber
-from lasp_edge.protocol.topics import Topics, level
+from lasp_edge.protocol.topics import OF_ALERT, Topics, home_node, readable
 
 
 class Role(Enum):
@@ -56,13 +56,39 @@ class Rule(NamedTuple):
         return f"topic {self.access} {self.filter}"
 
 
-def rules(role: Role, name: str, topics: Topics) -> list[Rule]:
-    """Return what a participant may do; what is not in it, it may not."""
+def rules(role: Role, name: str, topics: Topics, home: str = "") -> list[Rule]:
+    """Return what a participant may do; what is not in it, it may not.
+
+    Args:
+        role: of the participant.
+        name: its name.
+        topics: of the fleet.
+        home: Home Assistant's first topic level, where devices may announce themselves to it, and
+            one of them tells the fleet's values for all; "" where they may not.
+    """
     found = [Rule("write", each) for each in _filters("write", role, name, topics)]
     if role is Role.DEVICE:
-        found.append(Rule("write", f"{topics.root}/out/+/{level(name)}/#"))
+        me = readable(name)
+        found.append(Rule("write", f"{topics.root}/out/+/{me}/#"))
+        found.append(Rule("write", f"{topics.root}/out/{OF_ALERT}/+/{me}/#"))
     found += [Rule("read", each) for each in _filters("read", role, name, topics)]
-    return [*found, Rule("read", f"{topics.root}/out/#")]
+    found.append(Rule("read", f"{topics.root}/out/#"))
+    return found + (list(_home(role, name, topics, home)) if home else [])
+
+
+def _home(role: Role, name: str, topics: Topics, home: str) -> Iterator[Rule]:
+    """Yield what Home Assistant, a viewer, and its devices need beside."""
+    fleet = f"{topics.root}/fleet/#"
+    if role is Role.DEVICE:
+        yield Rule("write", fleet)
+        for node in (home_node(topics), home_node(topics, name)):
+            yield Rule("write", f"{home}/+/{node}/#")
+        yield Rule("read", f"{home}/status")
+    elif role is Role.VIEWER:
+        yield Rule("read", fleet)
+        yield Rule("read", topics.every("presence"))
+        yield Rule("read", f"{home}/#")
+        yield Rule("write", f"{home}/status")
 
 
 def _filters(access: Access, role: Role, name: str, topics: Topics) -> Iterator[str]:

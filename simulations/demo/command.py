@@ -19,10 +19,10 @@ from pathlib import Path
 
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.screen import Screen
 from simulations.demo import ending, story
 from simulations.demo.chaos import new_seed
 from simulations.demo.lake import COMMAND
-from simulations.demo.live import Screen
 from simulations.demo.recording import Recording
 from simulations.demo.stage import Cast, Stage
 from simulations.demo.traffic import Pace

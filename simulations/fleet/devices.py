@@ -12,7 +12,7 @@ from typing import Any
 from crdts import Membership
 from device_agent.core import Core
 from device_agent.durable import Durable
-from device_agent.fleet.results import Result
+from device_agent.fleet.values import Result
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings

@@ -195,7 +195,7 @@ class Device:
     def frames(self, kind: type[Frame], published: Iterable[Publication] | None = None) -> list:
         """Return the frames of a kind among what was published."""
         source = self.sent if published is None else published
-        found = [decode(p.payload) for p in source if p.payload and "/out/" not in p.topic]
+        found = [decode(p.payload) for p in source if p.payload and is_of_frames(p.topic)]
         return [frame for frame in found if isinstance(frame, kind)]
 
     def hear(self, frame: Frame, topic: str | None = None) -> None:
@@ -262,6 +262,12 @@ class Device:
         return [
             pane_of(row) for row in self.store._db.execute("SELECT * FROM pane ORDER BY pane_us")
         ]
+
+
+def is_of_frames(topic: str) -> bool:
+    """Return whether a topic is for frames, and not for people or for Home Assistant."""
+    levels = topic.split("/")
+    return levels[0] == "lasp" and levels[3] not in {"out", "fleet"}
 
 
 def truth_of(window: Any, readings: Iterable[dict[str, Any]]) -> dict[tuple[str, int], Partial]:

@@ -1,5 +1,6 @@
 """Real agents on a real broker that are given what ended them once."""
 
+import argparse
 import random
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from device_agent.changes import Changes
 from device_agent.command import agent as command
+from device_agent.configuration.arguments import AgentRequest
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import FILE_NAME, Store
 from lasp_edge.protocol.envelope import FORMAT
@@ -119,8 +121,9 @@ def test_damage_that_shows_while_an_agent_runs_lets_it_start_anew(tmp_path, monk
             store.put_aside()
             raise DamagedStoreError("a row does not match its checksum")
 
-    monkeypatch.setattr(command, "_runtime", lambda _arguments, _program, found: Broken(found))
-    assert command._run(None, None) == 0
+    monkeypatch.setattr(command, "_runtime", lambda _wanted, _plan, found: (Broken(found), None))
+    wanted = AgentRequest(argparse.Namespace(exit_when_done=False), [], {})
+    assert command._run(wanted, None) == 0
     assert starts == ["", "damaged, and put aside: a row does not match its checksum"]
     assert sorted(path.name for path in Path(tmp_path).glob("*damaged*")) == [
         f"{FILE_NAME}.damaged-1"

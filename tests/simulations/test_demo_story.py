@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from lasp_edge.errors import EnvironmentLacks, Exit
+from lasp_edge.tool.screen import Screen
 from simulations.demo import command, story
 from simulations.demo.broker import find_broker
-from simulations.demo.live import Screen
 from simulations.demo.trouble import Trouble
 from tests.simulations.watching import eventually, processes_of, runs
 from tests.support_missing import lacks

@@ -10,7 +10,7 @@ from tests.device_agent.acting.support_acting import House, peer_says, run
 from tests.device_agent.agents import NOW_US, Device
 
 EAGER = Settings(interval_us=SECOND_US)
-TOPIC = "lasp/v1/house/out/alert/too_20warm/pi-1"
+TOPIC = "lasp/v1/house/out/alert/too warm/pi-1"
 
 
 @pytest.fixture

@@ -136,7 +136,11 @@ def until_subscribed(sender, agent):
         (('{room}"\nmap', '{room"\nmap'), Exit.USAGE, "line 10: zigbee2mqtt/{room: '{room' is"),
         (("event.temp", "event.tmp"), Exit.USAGE, "line 15: --event tmperature: the program has"),
         (('"stdin"', '"csv"\nfile = "x"'), Exit.USAGE, "line 21: source csv:x: the file x is not"),
-        (('device = "attic-pi"\n', ""), Exit.USAGE, "fleet.toml says no device; add device, or"),
+        (
+            ('device = "attic-pi"\n', ""),
+            Exit.USAGE,
+            "fleet.toml says no device; add it, or type --device",
+        ),
         (('"env:HOUSE', '"env:NO'), Exit.USAGE, "line 4: the environment variable NO_BROKER is"),
         (("house:", "hose:"), Exit.NOT_FOUND, "no module 'hose'"),
     ],

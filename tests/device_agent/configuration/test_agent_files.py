@@ -106,6 +106,11 @@ def test_every_option_of_the_command_line_has_its_name_in_the_file(ask):
         assert taken, name
 
 
+def test_an_option_that_may_stand_alone_is_true_or_a_text(ask):
+    assert ask("home-assistant = true\n").arguments.home_assistant == "homeassistant"
+    assert ask('home-assistant = "ha"\n').arguments.home_assistant == "ha"
+
+
 def test_the_command_line_wins(ask):
     wanted = ask(HOUSE, "--interval", "60", "--device", "me", "--every", "5", "--time", "ts")
     assert (wanted.arguments.interval, wanted.arguments.device) == (60.0, "me")
@@ -151,7 +156,7 @@ MISTAKES = {
     'device = "env:NOT_SET"': "line 1: the environment variable NOT_SET is not set",
     "source = 3": "line 1: source: tables [[source]], or a list of texts",
     "[[source]]": 'line 1: kind = "..." is needed: host, jsonl:PATH',
-    '[[source]]\nkind = "mqt"': 'line 2: kind "mqt": host, jsonl:PATH',
+    '[[source]]\nkind = "mqt"': "line 2: kind: host, jsonl:PATH",
     '[[source]]\nkind = "mqtt"': 'line 1: topic = "..." is needed for the kind mqtt',
     '[[source]]\nkind = "csv"\nfile = 3': 'line 3: file = "..." is needed for the kind csv',
     '[[source]]\nkind = "host"\ntopic = "x"': "line 3: a source of the kind host has no key "
@@ -174,6 +179,8 @@ MISTAKES = {
     "no zone 'Berlin'; did you mean \"Europe/Berlin\"?",
     '[[source]]\nkind = "csv"\nfile = "x"\nspeed = "fast"': "line 4: speed: a number or max",
     "[mapping.a]\ntiem = 1": 'line 2: mapping a has no key "tiem"; did you mean "time"?',
+    '[[source]]\nkind = "mqtt"\ntopic = "x"\nmapping = ["a"]': "line 4: mapping: there is no a li",
+    '[[source]]\nkind = "mqtt"\ntopic = "x"\nmapping = 3': "line 4: mapping: there is no 3",
     "[mapping.tasmota]": 'line 1: "tasmota" is a ready mapping; choose another name',
     "[mapping]\na = 1": "line 2: a table [mapping.a] is needed, not 1",
 }  # fmt: skip

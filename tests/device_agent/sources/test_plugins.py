@@ -9,7 +9,7 @@ import pytest
 
 from device_agent.sources import choice
 from device_agent.sources.choice import BrokenSourceError, SourceSpec, source_from_spec, source_of
-from device_agent.sources.source import Option, SourceContext, SourceKind
+from device_agent.sources.source import Option, Source, SourceContext, SourceKind
 
 CONTEXT = SourceContext(["temperature"], "d", random.Random(1))
 
@@ -36,13 +36,26 @@ def installed(monkeypatch):
 
 def test_a_kind_of_another_package_is_found_by_its_entry_point(installed):
     port = Option("port", 1, int, "the port")
-    kind = SourceKind("modbus", "HOST", lambda name, place, c: (name, place, c.get(port)), [port])
+
+    class Plc(Source):
+        def __init__(self, name, place, context):
+            self.name, self.place, self.port = name, place, context.get(port)
+
+        def poll(self, now_us):
+            return None
+
+        def due_us(self, now_us):
+            return None
+
+    kind = SourceKind("modbus", "HOST", Plc, [port])
     installed("modbus", kind)
-    assert source_from_spec("modbus:plc", CONTEXT) == ("modbus:plc", "plc", 1)
+    made = source_from_spec("modbus:plc", CONTEXT)
+    assert (made.name, made.place, made.port, made.says()) == ("modbus:plc", "plc", 1, "")
     spec = SourceSpec("modbus", "plc", "boiler", {}, "")
-    assert source_of(spec, CONTEXT._replace(options={"port": 7})) == ("boiler", "plc", 7)
+    made = source_of(spec, CONTEXT._replace(options={"port": 7}))
+    assert (made.name, made.port) == ("boiler", 7)
     with pytest.raises(
-        ValueError, match=r'onewire, gone:\.\.\. or modbus:\.\.\.; did you mean "mod'
+        ValueError, match=r'onewire, gone:\.\.\. or modbus:\.\.\., not .*; did you mean "mod'
     ):
         source_from_spec("modbos:plc", CONTEXT)
 
@@ -61,12 +74,14 @@ def wrong(name, place, context):
         ("gone", "the kind 'gone' of source is broken: ModuleNotFoundError: .*plugin_gone"),
         ("empty", "AttributeError: module 'plugin_empty' has no attribute 'KIND'"),
         ("other", "TypeError: plugin_other.KIND is not a SourceKind"),
+        ("nothing", "AttributeError: 'NoneType' object has no attribute 'name'"),
         ("boom", "SystemExit: boom is not at home .*test_plugins.py"),
     ],
 )
 def test_a_broken_kind_is_said_to_be_broken(installed, name, reason):
     installed("empty", None)
     installed("other", "modbus")
+    installed("nothing", SourceKind("nothing", "", lambda name, place, context: None))
     installed("boom", SourceKind("boom", "", boom))
     with pytest.raises(BrokenSourceError, match=reason):
         source_from_spec(name, CONTEXT)

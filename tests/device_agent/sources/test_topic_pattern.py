@@ -4,7 +4,7 @@ import pytest
 
 from device_agent.sources.topic_pattern import TopicPattern, matcher_of
 
-EVENTS = ["temperature", "humidity", "temperature_max"]
+EVENTS = ["temperature", "humidity", "temperature_max", "outdoor_temperature"]
 
 
 def pattern(text, device="pi-1"):

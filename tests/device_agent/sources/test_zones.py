@@ -64,6 +64,7 @@ def test_in_utc_a_time_is_what_it_says(moment):
     [
         ("Europe/Berln", "there is no zone 'Europe/Berln'; did you mean \"Europe/Berlin\""),
         ("berlin", 'did you mean "Europe/Berlin"'),
+        ("Berln", 'did you mean "Europe/Berlin"'),
         ("../etc/passwd", "there is no zone"),
         ("", "there is no zone"),
     ],

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from crdts import BoundedLWWSet, Counter, Replica
-from device_agent.command.agent import _write_plainly
+from device_agent.command.line import write_plainly
 from device_agent.command.status import _plainly, _status
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame
@@ -194,7 +194,7 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
     text = _plainly(status)
     assert "SET ASIDE      samples: samples of temperature in steps of 0.01" in text
     assert "OTHER PROGRAM  pi-2 runs program 0123456789abcdef, release 0.1.0" in text
-    _write_plainly(device.core.report() | {"trouble": ""})
+    write_plainly(device.core.report() | {"trouble": ""})
     said = capsys.readouterr().out
     assert "ANOTHER PROGRAM OR RELEASE: pi-2, pi-3" in said
     assert "SET ASIDE: samples" in said

@@ -227,9 +227,7 @@ def test_an_element_too_large_for_a_frame_is_not_published_and_said_so(tmp_path)
 def test_results_for_people_are_published_when_they_change(device):
     device.read([20.0])
     device.tick(20)
-    texts = [
-        json.loads(p.payload) for p in device.sent if p.topic.endswith("global_5faverage/pi-1")
-    ]
+    texts = [json.loads(p.payload) for p in device.sent if p.topic.endswith("global_average/pi-1")]
     assert texts[-1]["parts"] == {"mean": 20.0}
     assert device.sent
     device.sent.clear()
