@@ -81,6 +81,7 @@ class View(NamedTuple):
         unit: of the values.
         places: decimals that are shown.
         trouble: what keeps messages from passing.
+        connected: whether there is a connection.
     """
 
     fleet: str
@@ -91,6 +92,7 @@ class View(NamedTuple):
     unit: str
     places: int
     trouble: str | None
+    connected: bool
 
     @classmethod
     def of(cls, looked: Looking, wanted: str) -> "View":
@@ -108,7 +110,8 @@ class View(NamedTuple):
         if shared is not None:
             of_keys = {key: onlooker.value(shared, None, key) for key in keys if keys != [""]}
             value = {"keys": of_keys} if of_keys else onlooker.value(shared)
-        return cls(looked.fleet, own, shared, value, devices, unit, places, looked.trouble)
+        shown = (looked.fleet, own, shared, value, devices, unit, places)
+        return cls(*shown, looked.trouble, looked.connected)
 
     def lines(self) -> list[str]:
         """Return the table, and what is said above it."""
@@ -121,7 +124,7 @@ class View(NamedTuple):
             head += f" over {over}" if over is not None else ""
         lines = [head]
         if self.trouble:
-            lines.append(f"NO CONNECTION: {self.trouble}")
+            lines.append(self.trouble if self.connected else f"NO CONNECTION: {self.trouble}")
         if not self.devices:
             return [*lines, "no device was heard in this fleet; is its name right? (--fleet)"]
         titles = ("device", "readings", self._title(self.own), f"{self._title(self.shared)}, here")
