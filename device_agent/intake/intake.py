@@ -16,7 +16,7 @@ from device_agent.changes import BLOCK_US, BlockId, Changes, PaneId, Restored
 from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
-from device_agent.intake.highs import Highs
+from device_agent.intake.highs import Highs, Knows
 from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
@@ -74,6 +74,7 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
         self.highs = Highs(restored.facts)
+        self._told: list[tuple[Iterable[SourceHigh], Knows]] = []
         self.held_since_us: int | None = None
         self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
@@ -171,6 +172,8 @@ class Intake(Part):
         """
         if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
+        if self._told:
+            self._learn(now_us)
         doubt_us = self._doubt_us(batch)
         by_column = len(batch.names) >= self.column_least and doubt_us is None
         self._join_before(batch)
@@ -201,13 +204,37 @@ class Intake(Part):
         doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
         return doubt_us if doubtful else None
 
-    def learn(self, told: Iterable[SourceHigh], *, is_known: bool, now_us: int) -> None:
-        """Take what others know of how far this device had come; see `Highs.learn`."""
-        self.highs.learn(told, is_known=is_known, most_us=now_us + self._max_skew_us)
+    def learn(self, told: Iterable[SourceHigh], knows: Knows, now_us: int) -> None:
+        """Take what others know of how far this device had come; see `Highs.learn`.
+
+        What lies in the future is not believed. So this waits until a clock is trusted; and so do
+        the readings.
+        """
+        self._told.append((told, knows))
+        self._learn(now_us)
+
+    def _learn(self, now_us: int) -> None:
+        if not self._clock.trusted:
+            return
+        for told, knows in self._told:
+            most_us = self._clock.time_us(now_us) + self._max_skew_us
+            self.highs.learn(told, knows, most_us=most_us)
+        self._told.clear()
+        self._note_twice()
         furthest_us = self.highs.furthest_doubt_us()
         if furthest_us is not None:
             self.progress.reach(furthest_us)
             self._changes.facts.add(self.progress.facts())
+
+    def learn_of_lost_life(self) -> None:
+        """Note that there was a life of which nobody knows what it accepted."""
+        self.highs.learn_of_lost_life()
+        self._note_twice()
+
+    def _note_twice(self) -> None:
+        if self.highs.maybe_twice:
+            self._counters.add("fence: readings that may count twice", self.highs.maybe_twice)
+            self.highs.maybe_twice = 0
 
     def refuse(self, batch: Batch) -> None:
         """Refuse all readings of a batch; its source goes on behind it."""
@@ -260,6 +287,8 @@ class Intake(Part):
     def tick(self, now_us: int) -> None:
         """Join, so that the parts after this one see every reading."""
         self.join()
+        if self._told:
+            self._learn(now_us)
         if self._clock.trusted:
             self._heal(self._clock.time_us(now_us))
 

@@ -81,6 +81,9 @@ class SimulatedLander:
         for hello in accepted.hellos.values():
             self._acks_sent += 1
             return self._acceptance.witness.vouch(LANDER, self._acks_sent, hello)
+        for device in accepted.overtaken:
+            self._acks_sent += 1
+            return VouchFrame.hint(LANDER, self._acks_sent, device)
         for device, answer in accepted.answers.items():
             return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():
