@@ -36,7 +36,6 @@ from crdts.replica import INCARNATIONS
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import is_time
-from device_agent.intake.highs import Knows
 from device_agent.intake.intake import Intake
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
@@ -114,7 +113,6 @@ class Fence(Part):
         me = agent.replica
         self._lives = {*restored.replicas, me[:2]}
         self._first = me.incarnation
-        self._last_nonce = max(restored.replicas, default=(0, 0))[1]
         self._is_new = restored.incarnation == 0
         self._met: list[int] = []
         self._random = Random(me.nonce + 2)
@@ -245,7 +243,8 @@ class Fence(Part):
         for vouch in self._told.values():
             for teller, told in vouch.told:
                 nonces.add(teller.nonce)
-                self._intake.learn(told, self._knows_of(teller, of_lander=vouch.keeps), now_us)
+                known = teller.nonce if self._knows(teller) else None
+                self._intake.learn(told, known, now_us, of_lander=vouch.keeps)
         if newest is not None and newest.nonce not in nonces:
             self._intake.learn_of_lost_life()
 
@@ -268,17 +267,6 @@ class Fence(Part):
         me = self._agent.replica
         landed = [vouch.subject for vouch in self._told.values() if vouch.keeps]
         return any(at.nonce == me.nonce or at.incarnation < me.incarnation for at in landed)
-
-    def _knows_of(self, teller: Replica, *, of_lander: bool) -> Knows:
-        """Return how well the store knows the readings of a process.
-
-        What a lander tells of a process before the last one may be of another store: the last one
-        may have gone on alone, on an older image. Without a lander nothing confirms any.
-        """
-        if not self._knows(teller):
-            return Knows.NOTHING
-        is_last = teller.nonce == self._last_nonce
-        return Knows.ALL if is_last or not of_lander else Knows.CONFIRMED
 
     def _knows(self, replica: Replica) -> bool:
         """Return whether the store knows a life of this device; nonce 0: which one is not told."""

@@ -11,7 +11,7 @@ A lander hears all that lands, so its word is final. What is accepted before one
 **confirmed**: its number must not hide what another life has accepted.
 
     >>> highs = Highs(Facts())
-    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], Knows.NOTHING, most_us=100)
+    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], None, most_us=100)
     >>> highs.doubt_us("csv:a"), highs.doubt_us("csv:b")
     (60, None)
     >>> highs.advance("csv:a", 80, 1)
@@ -20,21 +20,16 @@ A lander hears all that lands, so its word is final. What is accepted before one
 """
 
 from collections.abc import Iterable
-from enum import Enum, auto
+from itertools import chain
+from typing import Final
 
 from device_agent.facts import Facts
 from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
 _NOTHING = (0, 0)
-
-
-class Knows(Enum):
-    """How well the store knows the readings of a process that is told of."""
-
-    NOTHING = auto()  # it never heard of that process
-    CONFIRMED = auto()  # surely those that a lander has confirmed
-    ALL = auto()  # all that were accepted before the present process, unless it is older
+_MOST_ENDS: Final = 8
+"""Processes without a lander whose ends are remembered: as many as lives that a lander tells of."""
 
 
 class Highs:
@@ -42,6 +37,7 @@ class Highs:
 
     Args:
         facts: what the store holds of them.
+        last: the nonce of the last process of the store; 0 for none.
 
     Attributes:
         is_alone: no lander has told this process what earlier lives have accepted.
@@ -53,6 +49,7 @@ class Highs:
         "_changed",
         "_confirmed",
         "_doubts",
+        "_ends",
         "_highs",
         "_ids",
         "_started",
@@ -61,15 +58,18 @@ class Highs:
         "maybe_twice",
     )
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, last: int = 0) -> None:
         self._highs: dict[int, SourceHigh] = {}
         # How many, and the least own time; of the confirmed ones those of this process.
         self._unconfirmed: dict[int, tuple[int, int]] = {}
         self._confirmed: dict[int, tuple[int, int]] = {}
+        self._ends: dict[int, dict[int, int]] = {}  # nonce of an unconfirmed process -> accepted
         for source, (high_us, accepted, *rest) in (facts.highs or {}).items():
             self._highs[int(source)] = SourceHigh(int(source), high_us, accepted)
             if rest:
                 self._unconfirmed[int(source)] = (rest[0], rest[1])
+                ends = [*zip(rest[2::2], rest[3::2], strict=True), (last, accepted)]
+                self._ends[int(source)] = dict(ends[-_MOST_ENDS:])
         self._doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
         self._started = {at: high.accepted for at, high in self._highs.items()}
         self._ids: dict[str, int] = {}
@@ -110,19 +110,29 @@ class Highs:
         """Return what is told to others."""
         return joined(self._highs.values()) if self._highs else ()
 
-    def learn(self, told: Iterable[SourceHigh], knows: Knows, *, most_us: int) -> None:
+    def learn(
+        self,
+        told: Iterable[SourceHigh],
+        teller: int | None,
+        *,
+        most_us: int,
+        of_lander: bool = True,
+    ) -> None:
         """Take what another process of this device told of its sources.
 
         Args:
             told: how far they had come.
-            knows: how well the store knows what that process had accepted.
+            teller: the nonce of that process; None: the store does not know it.
             most_us: no source can have come further: a high beyond it counts as this.
+            of_lander: a lander heard it, of which what is confirmed depends.
         """
         for high in told:
             at, high_us = high.source, min(high.high_us, most_us)
             known = self._highs.get(at)
-            if known is not None and high.accepted <= self._accepted(known, knows):
-                continue
+            if known is not None and teller is not None:
+                accepted = self._sure(known, teller) if of_lander else self._started.get(at, 0)
+                if high.accepted <= accepted:
+                    continue
             before = 0 if known is None else known.accepted
             furthest = high_us if known is None else max(high_us, known.high_us)
             self._highs[at] = SourceHigh(at, furthest, max(before, high.accepted))
@@ -132,13 +142,14 @@ class Highs:
                 self._doubts[at] = high_us
                 self._count_maybe_twice(at, high_us)
 
-    def _accepted(self, known: SourceHigh, knows: Knows) -> int:
-        """Return how many readings of a source that process can have told, if all are known."""
-        if knows is Knows.NOTHING:
-            return -1
-        if knows is Knows.ALL:
-            return self._started.get(known.source, 0)
-        return known.accepted - self._unconfirmed.get(known.source, _NOTHING)[0]
+    def _sure(self, known: SourceHigh, teller: int) -> int:
+        """Return how many readings of a source a process can have told, if all of them are known.
+
+        A process that no lander confirmed had no more than it had at its end. Others had no more
+        than what was confirmed.
+        """
+        confirmed = known.accepted - self._unconfirmed.get(known.source, _NOTHING)[0]
+        return max(confirmed, self._ends.get(known.source, {}).get(teller, confirmed))
 
     def _count_maybe_twice(self, source: int, most_us: int) -> None:
         """Count what was accepted of a source before it was told of a doubt up to this time."""
@@ -159,6 +170,7 @@ class Highs:
         self.is_alone = False
         self._changed |= bool(self._unconfirmed)
         self._unconfirmed.clear()
+        self._ends.clear()
 
     def furthest_doubt_us(self) -> int | None:
         """Return the greatest own time that some life of this device surely had accepted."""
@@ -170,8 +182,13 @@ class Highs:
             return None
         self._changed = False
         highs = {
-            str(at): [high_us, accepted, *self._unconfirmed.get(at, ())]
+            str(at): [high_us, accepted, *self._unconfirmed_facts(at)]
             for at, high_us, accepted in self._highs.values()
         }
         doubts = {str(at): high_us for at, high_us in self._doubts.items()}
         return Facts(highs=highs, doubts=doubts or None)
+
+    def _unconfirmed_facts(self, at: int) -> list[int]:
+        if at not in self._unconfirmed:
+            return []
+        return [*self._unconfirmed[at], *chain(*self._ends.get(at, {}).items())]

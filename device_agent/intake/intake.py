@@ -16,7 +16,7 @@ from device_agent.changes import BLOCK_US, BlockId, Changes, PaneId, Restored
 from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
-from device_agent.intake.highs import Highs, Knows
+from device_agent.intake.highs import Highs
 from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
@@ -73,8 +73,8 @@ class Intake(Part):
         first = first_us(window.span_us for window in plan.windows.values())
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
-        self.highs = Highs(restored.facts)
-        self._told: list[tuple[Iterable[SourceHigh], Knows]] = []
+        self.highs = Highs(restored.facts, max(restored.replicas, default=(0, 0))[1])
+        self._told: list[tuple[tuple[SourceHigh, ...], int | None, bool]] = []
         self.held_since_us: int | None = None
         self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
@@ -204,21 +204,23 @@ class Intake(Part):
         doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
         return doubt_us if doubtful else None
 
-    def learn(self, told: Iterable[SourceHigh], knows: Knows, now_us: int) -> None:
+    def learn(
+        self, told: tuple[SourceHigh, ...], teller: int | None, now_us: int, *, of_lander: bool
+    ) -> None:
         """Take what others know of how far this device had come; see `Highs.learn`.
 
         What lies in the future is not believed. So this waits until a clock is trusted; and so do
         the readings.
         """
-        self._told.append((told, knows))
+        self._told.append((told, teller, of_lander))
         self._learn(now_us)
 
     def _learn(self, now_us: int) -> None:
         if not self._clock.trusted:
             return
-        for told, knows in self._told:
-            most_us = self._clock.time_us(now_us) + self._max_skew_us
-            self.highs.learn(told, knows, most_us=most_us)
+        most_us = self._clock.time_us(now_us) + self._max_skew_us
+        for told, teller, of_lander in self._told:
+            self.highs.learn(told, teller, most_us=most_us, of_lander=of_lander)
         self._told.clear()
         self._note_twice()
         furthest_us = self.highs.furthest_doubt_us()

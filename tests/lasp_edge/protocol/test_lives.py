@@ -1,11 +1,11 @@
 """What an earlier life had sent comes too late once a later one has spoken."""
 
 from crdts import Membership, Replica, Version
+from lasp_edge.protocol import witness
 from lasp_edge.protocol.acceptance import OF_AN_EARLIER_LIFE
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.lives import KEPT_LIVES, Lives
-from lasp_edge.protocol.witness import Testimony
 from tests.lasp_edge.protocol.support_frames import (
     LANDER,
     ME,
@@ -78,13 +78,13 @@ def test_some_lives_of_a_device_are_remembered_and_no_forgotten_one_is_heard():
 
 def test_what_was_heard_before_a_restart_of_the_lander_counts():
     lives = Lives()
-    assert not lives.delivers(life(3, 7), Testimony(life(4, 8)))
-    assert lives.delivers(life(4, 8), Testimony(life(4, 8)))
+    assert not lives.delivers(life(3, 7), witness.Testimony(life(4, 8)))
+    assert lives.delivers(life(4, 8), witness.Testimony(life(4, 8)))
 
 
 def test_where_only_the_incarnation_is_known_a_life_that_has_it_is_heard():
-    assert Lives().delivers(life(4, 8), Testimony(life(4, 0)))
-    assert not Lives().delivers(life(3, 8), Testimony(life(4, 0)))
+    assert Lives().delivers(life(4, 8), witness.Testimony(life(4, 0)))
+    assert not Lives().delivers(life(3, 8), witness.Testimony(life(4, 0)))
 
 
 # What a lander takes.
