@@ -15,7 +15,7 @@ test: setup  ## format, lint, types, arrows, then every test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+	$(VENV)/bin/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 clean:  ## remove .venv and what the tools left; the cache stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

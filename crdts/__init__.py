@@ -17,6 +17,7 @@
 - `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order)
   and `samples` (columns on the wire)
 - `mutator`: the mark of the methods by which programs write
+- `tally`: 64 bits that tell a state from others, kept up to date while it is joined
 - `incremental`: what sets tell those who keep something up to date with them
 - `derived_set`: a set that follows from others, as a state
 - `plain`, `wire`: plain data, and the bytes of every state

@@ -84,10 +84,6 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         """Return the delta in which `dot` is written in place of the dots `replaced`."""
         return self.part({dot: payload}, CausalContext.of((dot, *replaced)))
 
-    def removed(self, dots: Collection[int]) -> Self:
-        """Return the delta in which these dots are live no more."""
-        return self.part({}, CausalContext.of(dots))
-
     def __ior__(self, other: Self) -> Self:
         self.join_dots(other)
         return self
@@ -187,6 +183,17 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         delta |= self.part(live, CausalContext.of(dots))
         return delta
 
+    def marks(self, near: Self | None = None) -> Iterator[bytes]:
+        """Yield a mark for each live dot, and for the context's vector and what is beyond it."""
+        dots, context = self.dots, self.context
+        known = dots.keys() if near is None else near.context.among(dots.keys())
+        for dot in known:
+            if dot in dots:
+                replica, seq = unpack(dot)
+                yield encoded((tuple(replica), seq, dots[dot]))
+        for replica, seq in context.heard(None if near is None else near.context):
+            yield encoded((tuple(replica), seq))
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Causal)
@@ -205,7 +212,8 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def irreducibles(self) -> Iterator[Self]:
         for dot in in_order(self.context):
-            yield self.written(dot, self.dots[dot]) if dot in self.dots else self.removed((dot,))
+            live = {dot: self.dots[dot]} if dot in self.dots else {}
+            yield self.part(live, CausalContext.of((dot,)))
 
     def to_plain(self) -> tuple[Any, ...]:
         payloads = tuple(self.dots[dot] for dot in in_order(self.dots))

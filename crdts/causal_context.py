@@ -186,6 +186,20 @@ class CausalContext:
         upto, cloud = self.vector.get, self.cloud  # `dot in self`, without a call for each
         return [dot for dot in dots if dot & SEQ_MASK <= upto(dot >> SEQ_BITS, 0) or dot in cloud]
 
+    def heard(self, near: Self | None = None) -> Iterator[tuple[Replica, int]]:
+        """Yield of each replica up to which seq there is no gap, and -seq of each dot beyond it.
+
+        Args:
+            near: only the replicas that it has dots of; None for all.
+        """
+        beside = None if near is None else near.vector.keys() | {d >> SEQ_BITS for d in near.cloud}
+        for index in self.vector if beside is None else self.vector.keys() & beside:
+            if self.vector[index]:
+                yield _replicas[index], self.vector[index]
+        for dot in self.cloud:
+            if beside is None or dot >> SEQ_BITS in beside:
+                yield _replicas[dot >> SEQ_BITS], -(dot & SEQ_MASK)
+
     def to_plain(self) -> dict[str, tuple[Any, ...]]:
         """Return device -> (incarnation, nonce, runs, ...)."""
         runs = {_replicas[index]: [0, n] for index, n in self.vector.items() if n}

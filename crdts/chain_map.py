@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from crdts.lattice import Lattice
-from crdts.plain import need_text
+from crdts.plain import encoded, need_text
 from crdts.replica import DEVICE_BYTES
 
 
@@ -80,6 +80,11 @@ class ChainMap(Lattice, Generic[K, V]):
                 if (known := get(key)) is None or value > known
             }
         )
+
+    def marks(self, near: Self | None = None) -> Iterator[bytes]:
+        entries = self.entries
+        for key in entries if near is None else entries.keys() & near.entries.keys():
+            yield encoded(type(self)({key: entries[key]}))
 
     def irreducibles(self) -> Iterator[Self]:
         entries: Any = self.entries

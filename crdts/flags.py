@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from crdts.causal import Causal
-from crdts.causal_context import pack, unpack
+from crdts.causal_context import CausalContext, pack, unpack
 from crdts.incremental import Shadow, need_write
 from crdts.mutator import mutator
 from crdts.replica import Replica
@@ -41,7 +41,7 @@ class Flag(Causal):
         return self.written(self.context.next_dot(replica), None, self.dots.keys())
 
     def _lower(self) -> Self:
-        return self.removed(self.dots.keys())
+        return self.part({}, CausalContext.of(self.dots.keys()))
 
 
 class EWFlag(Flag, Shadow):

@@ -87,6 +87,9 @@ class GSet(Shadow, IncrementalSet):
     def __sub__(self, other: Self) -> Self:
         return type(self)(self.elements - other.elements)
 
+    def marks(self, near: Self | None = None) -> Iterator[bytes]:
+        return map(encoded, self.elements if near is None else self.elements & near.elements)
+
     def irreducibles(self) -> Iterator[Self]:
         return (type(self)({element}) for element in sorted(self.elements, key=encoded))
 

@@ -97,12 +97,12 @@ class Labelled(Causal, IncrementalSet):
     @mutator
     def remove(self, _replica: Replica, label: Any) -> Self:
         """Return the delta that removes every observed dot of `label`; it may be absent."""
-        return self.removed(self.dots_of(label))
+        return self.part({}, CausalContext.of(self.dots_of(label)))
 
     @mutator
     def clear(self, _replica: Replica) -> Self:
         """Return the delta that removes every observed dot."""
-        return self.removed(self.dots.keys())
+        return self.part({}, CausalContext.of(self.dots.keys()))
 
     def __contains__(self, label: object) -> bool:
         return label in self.labels

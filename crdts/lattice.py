@@ -173,6 +173,15 @@ class Lattice(ABC):
             raise ValueError(f"a digest needs {MOST_SUMS} sums, got {len(theirs)}")
         return self._joined(part for at, part in parts if ours[at % groups] != theirs[at % groups])
 
+    def marks(self, near: Self | None = None) -> Iterator[bytes]:  # noqa: ARG002 - see below
+        """Yield texts that, in any order, tell this state from any other (see `crdts.tally`).
+
+        Args:
+            near: a delta; only the marks that joining it may change, or has changed, are yielded.
+                Here that is the only mark, of the whole state.
+        """
+        yield encoded(self)
+
     def fingerprint(self) -> int:
         """Return 63 bits that tell this state from any other."""
         return int.from_bytes(sha256(encoded(self)).digest()[:8]) >> 1

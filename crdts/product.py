@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from typing import Any, Generic, Self, TypeVar
 
 from crdts.lattice import Lattice
-from crdts.plain import need_tuple
+from crdts.plain import encoded, need_tuple
 
 First = TypeVar("First", bound=Lattice)
 Second = TypeVar("Second", bound=Lattice)
@@ -68,6 +68,13 @@ class Product(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.parts))})"
+
+    def marks(self, near: Self | None = None) -> Iterator[bytes]:
+        deltas = (None,) * len(self.parts) if near is None else near.parts
+        for at, (part, delta) in enumerate(zip(self.parts, deltas, strict=True)):
+            place = encoded(at)
+            for mark in part.marks(delta):
+                yield place + b":" + mark
 
     def irreducibles(self) -> Iterator[Self]:
         for at, part in enumerate(self.parts):

@@ -10,6 +10,7 @@ from device_agent.settings import Settings
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import ValueOf
 from lasp_edge.protocol.topics import Topics
 
 
@@ -27,6 +28,7 @@ class Agent:
         facts: the single values that the store held at the start.
         guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
+        value_of: what folds are worth, for handlers that ask.
     """
 
     plan: Plan
@@ -38,3 +40,4 @@ class Agent:
     facts: Facts
     guard: Guard
     clock: DeviceClock = field(default_factory=DeviceClock)
+    value_of: ValueOf | None = None

@@ -211,11 +211,11 @@ class Changes:
     answers: list[StoreWide] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        stored = self.identities or self.panes or self.deltas or self.states or self.sources
+        if self.panes or self.identities or self.sources or self.counters or self.facts:
+            return True
+        stored = self.deltas or self.states or self.readings or self.replica
         panes = self.forgotten or self.dirtied or self.answers
-        rest = self.counters or self.readings or self.replica or self.facts
-        waiting = self.waiting or self.placed
-        return bool(stored or panes or rest or waiting)
+        return bool(stored or panes or self.waiting or self.placed)
 
     def forget_sinks(self, bits: int) -> None:
         """Let no pane entry be dirty for these sinks, neither in the store nor changed before."""

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crdts import Replica
+from device_agent.acting.acting import Acting
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import ClockReading, Timer
@@ -29,13 +30,15 @@ from device_agent.fleet.fence import Fence
 from device_agent.fleet.members import Members
 from device_agent.fleet.programs import Programs
 from device_agent.fleet.results import Results
+from device_agent.fleet.values import Values
+from device_agent.fleet.voice import FleetVoice
 from device_agent.fleet.witnessing import Witnessing
 from device_agent.guard import Guard
 from device_agent.intake.batch import Batch
 from device_agent.intake.intake import Intake, Wanted
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import Panes
-from device_agent.parts import Publication
+from device_agent.parts import Part, Publication
 from device_agent.settings import Settings
 from device_agent.state.counters import Counters
 from device_agent.state.stored import Stored
@@ -87,17 +90,17 @@ class Core:
         fleet: str = "",
     ) -> None:
         self.counters = Counters(restored.counters)
+        settings = settings or Settings()
         self.agent = agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
-            settings or Settings(),
+            settings,
             Topics(fleet or plan.name),
             self.counters,
-            Stored(restored, plan.meanings),
+            Stored(restored, plan.meanings, drop_set_aside=settings.drop_set_aside),
             restored.facts,
             Guard(self.counters),
         )
-        self._guard = agent.guard
         self.derived = Derived(agent)
         self.samples = Samples(agent)
         self.variables = Variables(agent, self.samples, self.derived)
@@ -115,7 +118,9 @@ class Core:
         self.members = Members(agent, self.samples.set_membership)
         self.agreements = Agreements(agent, self.exchange, self.members)
         self.beats = Beats(agent, self.exchange, self.intake, self.panes, self.fence)
-        self.results = Results(agent, self.samples, self.agreements, self.derived)
+        self.results = Results(agent, Values(agent, self.samples, self.agreements, self.derived))
+        self.voice = FleetVoice(agent, self.results.values, self.agreements)
+        self.acting = Acting(agent, self.samples, self.variables, self.agreements)
         self.ensemble = Ensemble(agent.guard, agent.counters)
         self.ensemble.add(
             self.fence,  # may let all others go on as another replica; all wait for it
@@ -131,9 +136,12 @@ class Core:
             self.panes,
             self.beats,
             self.results,
+            self.voice,
+            *_home_assistant(agent, self.voice),
             self.agreements,
             self.members,
             Programs(agent, lambda: self.members.retired),
+            *self.acting.parts,
             agent.stored,  # has what those before it changed
             agent.counters,
         )
@@ -146,7 +154,7 @@ class Core:
         return self.agent.replica
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted | None:
-        """Return what the store must give back before a batch; None if it holds what no one can."""
+        """Return what the store must give back before a batch; None for an unreadable one."""
         return self.agent.guard.run("a batch", self.intake.wanted, batch, now_us)
 
     def handle_batch(self, batch: Batch, now_us: int) -> None:
@@ -159,8 +167,8 @@ class Core:
                     return
             self.intake.handle_batch(batch, now_us)
         except BaseException as error:  # noqa: BLE001 - a source may give anything
-            self._guard.failed("a batch", error)
-            self._guard.run("a batch", self.intake.refuse, batch)
+            self.agent.guard.failed("a batch", error)
+            self.agent.guard.run("a batch", self.intake.refuse, batch)
 
     def handle_clock(self, reading: ClockReading, now_us: int) -> None:
         """Take what the machine's clocks say; a driver of one true clock need not tell."""
@@ -175,8 +183,8 @@ class Core:
 
         What is no frame, or not on its topic, is counted and changes nothing else.
         """
-        if not payload:
-            return  # a retained message was deleted
+        if not payload or self.ensemble.listen(topic, payload, now_us):
+            return  # a retained message was deleted, or it is another program's
         try:
             frame = self.decode(payload)
             if topic == topic_of(frame, self.agent.topics):
@@ -186,7 +194,7 @@ class Core:
         except FrameError as error:
             self.counters.note(f"frame: {error}")
         except BaseException as error:  # noqa: BLE001 - no message may end an agent
-            self._guard.failed("a message", error)
+            self.agent.guard.failed("a message", error)
 
     def handle_frame(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind."""
@@ -210,12 +218,15 @@ class Core:
         """The process is about to end in order: the next commit takes the notes with it."""
         self._notes.restart()
 
-    def handle_tick(self, now_us: int) -> None:
-        """Do what time alone brings: expire, fold, remember."""
+    def handle_tick(self, now_us: int) -> Changes:
+        """Do what time alone brings: expire, fold, remember; return what must be committed then."""
         self.ensemble.call("tick", now_us)
-        if self._notes.is_over(now_us) or self.prepare_commit():
+        changes = self.prepare_commit()
+        if changes or self._notes.is_over(now_us):
             self._notes.begin(now_us)
-            self.prepare_commit(with_notes=True)
+            self.ensemble.add_notes(changes)
+            return self.prepare_commit()  # some notes are changes of what is stored
+        return changes
 
     def prepare_commit(self, *, with_notes: bool = False) -> Changes:
         """Return what must be committed before anything is published; `committed` says it is.
@@ -245,6 +256,7 @@ class Core:
         return [
             *every,
             *subscriptions(self.agent.topics, Subscriber.ADDRESSEE, self.replica.device),
+            *self.ensemble.listeners,
         ]
 
     @property
@@ -264,3 +276,12 @@ class Core:
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
         self.ensemble.call("succeed")
+
+
+def _home_assistant(agent: Agent, voice: FleetVoice) -> list[Part]:
+    """Return the part for Home Assistant; without one a device does without the module."""
+    if not agent.settings.home_assistant:
+        return []
+    from device_agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
+
+    return [HomeAssistant(agent, voice)]

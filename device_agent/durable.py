@@ -24,6 +24,10 @@ class Durable:
     Args:
         core: the state machine, made from what `store` held.
         store: where its changes go.
+
+    Attributes:
+        is_stuck: the last commit failed. Its changes are kept, and are tried again before anything
+            else is taken in or leaves: until then the store knows less than memory.
     """
 
     def __init__(self, core: Core, store: Store) -> None:
@@ -32,6 +36,7 @@ class Durable:
         self._prune = Timer(PRUNE_US)
         self._held = HeldBatches(core.agent.settings.commit_every_us)
         self._taken: list[HeldBatch] = []  # and not committed yet
+        self.is_stuck = False
         self._commit()
 
     def read(
@@ -87,10 +92,11 @@ class Durable:
     def tick(self, now_us: int) -> Iterator[Publication]:
         """Do what is due, commit, and yield what may be published now."""
         core = self.core
+        if self.is_stuck:
+            self._commit()
         if self._held.is_due(now_us):
             self._take_in_held(now_us)
-        core.handle_tick(now_us)
-        if core.prepare_commit() or self._taken:
+        if core.handle_tick(now_us) or self._taken:
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
         self._page(now_us)
@@ -136,9 +142,9 @@ class Durable:
                 held.acknowledge()
 
     def _take_in_held(self, now_us: int) -> None:
-        held = self._held.take(now_us)
-        if held and self.core.prepare_commit().answers:
+        if self._held and (self.is_stuck or self.core.prepare_commit().answers):
             self._commit()  # what was said of stored entries is in the store before they leave it
+        held = self._held.take(now_us)
         for batch, at_us, _ in held:
             self._take_in(batch, at_us)
         self._taken += held
@@ -148,5 +154,7 @@ class Durable:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""
         changes = self.core.prepare_commit()
         if changes:
+            self.is_stuck = True
             self.store.commit(changes)
+            self.is_stuck = False
             self.core.committed()

@@ -4,7 +4,7 @@ A part that raises is counted with its reason and place, and all others are call
 nothing to say. What it wanted to be durable is not committed; what others want is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from device_agent.changes import Changes
@@ -24,16 +24,17 @@ class Ensemble:
     Attributes:
         parts: in the order in which they are called.
         handlers: frame kind -> the parts that take it, each with its handler.
+        listeners: topic of another program -> the part that listens to it, and what takes it.
     """
 
     def __init__(self, guard: Guard, counters: Counters) -> None:
         self._guard, self._counters = guard, counters
         self.parts: list[Part] = []
         self.handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
-        # These are asked at every commit or frame, and most parts have nothing to say to them.
-        self._changing: list[Part] = []
-        self._remembering: list[Part] = []
-        self._refusing: list[Part] = []
+        self.listeners: dict[str, tuple[Part, Callable[[bytes, int], None]]] = {}
+        # Most parts have something to say to few methods of the contract.
+        self._with: dict[str, list[Part]] = {name: [] for name in _METHODS}
+        self._speaking: list[tuple[Part, bool, bool]] = []
 
     def add(self, *parts: Part) -> None:
         """Add parts behind those that are here."""
@@ -41,14 +42,22 @@ class Ensemble:
             self.parts.append(part)
             for kind, handler in part.handlers.items():
                 self.handlers.setdefault(kind, []).append((part, handler))
-            self._changing += [part] if _overrides(part, "take_changes") else []
-            self._remembering += [part] if _overrides(part, "committed") else []
-            self._refusing += [part] if _overrides(part, "refusal") else []
+            self.listeners |= {topic: (part, take) for topic, take in part.listens.items()}
+            for name, asked in self._with.items():
+                if _overrides(part, name):
+                    asked.append(part)
+            speaks, may_close = _overrides(part, "publications"), _overrides(part, "closed")
+            if speaks or may_close:
+                self._speaking.append((part, speaks, may_close))
 
     def handle(self, frame: Frame, now_us: int) -> None:
         """Give a frame to every part that takes its kind, unless a part refuses it for all."""
-        for part in self._refusing:
-            reason = self._guard.run(f"{part.name}, refusal", part.refusal, frame, now_us)
+        for part in self._with["refusal"]:
+            try:
+                reason = part.refusal(frame, now_us)
+            except BaseException as error:  # noqa: BLE001 - no message may end an agent
+                self._failed(part, "refusal", error)
+                continue
             if reason is not None:
                 self._counters.note(f"frame: {reason}")
                 return
@@ -60,9 +69,17 @@ class Ensemble:
             except BaseException as error:  # noqa: BLE001 - no message may end an agent
                 self._failed(part, type(frame).__name__, error)
 
+    def listen(self, topic: str, payload: bytes, now_us: int) -> bool:
+        """Give a message to the part that listens to its topic; return whether there is one."""
+        if topic not in self.listeners:
+            return False
+        part, take = self.listeners[topic]
+        self._guard.run(f"{part.name}, {topic}", take, payload, now_us)
+        return True
+
     def call(self, method: str, *arguments: Any) -> None:
-        """Call a method of every part."""
-        for part in self.parts:
+        """Call a method of every part that has it."""
+        for part in self._with[method]:
             try:
                 getattr(part, method)(*arguments)
             except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
@@ -70,38 +87,33 @@ class Ensemble:
 
     def add_changes(self, changes: Changes) -> None:
         """Add what must be durable before anything leaves."""
-        for part in self._changing:
-            self._add(part, "take_changes", changes)
+        self._add("take_changes", changes)
 
     def add_notes(self, changes: Changes) -> None:
         """Add what may wait for a commit that comes anyway."""
-        for part in self.parts:
-            self._add(part, "take_notes", changes)
+        self._add("take_notes", changes)
 
-    def _add(self, part: Part, method: str, changes: Changes) -> None:
-        try:
-            found = getattr(part, method)()
-            if found:
-                changes.add(found)
-        except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-            self._failed(part, method, error)
+    def _add(self, method: str, changes: Changes) -> None:
+        for part in self._with[method]:
+            try:
+                found = getattr(part, method)()
+                if found is not None and found:
+                    changes.add(found)
+            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self._failed(part, method, error)
 
     def committed(self) -> None:
         """All that was taken is durable."""
-        for part in self._remembering:
-            try:
-                part.committed()
-            except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-                self._failed(part, "committed", error)
+        self.call("committed")
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Yield the publications of all parts, of each up to the first that it fails to make.
 
         A part that is closed is the last.
         """
-        for part in self.parts:
+        for part, speaks, may_close in self._speaking:
             made: Iterator[Publication] | None = None
-            while True:
+            while speaks:
                 try:
                     made = part.publications(now_us) if made is None else made
                     publication = next(made)
@@ -111,7 +123,7 @@ class Ensemble:
                     self._failed(part, "publications", error)
                     break
                 yield publication
-            if part.closed:
+            if may_close and part.closed:
                 return
 
     def report(self) -> dict[str, Any]:
@@ -123,6 +135,19 @@ class Ensemble:
 
     def _failed(self, part: Part, what: str, error: BaseException) -> None:
         self._guard.failed(f"{part.name}, {what}", error)
+
+
+_METHODS = (
+    "refusal",
+    "connected",
+    "unsent",
+    "succeed",
+    "tick",
+    "take_changes",
+    "take_notes",
+    "committed",
+)
+"""Methods of the contract that are called in a part only where it overrides them."""
 
 
 def _overrides(part: Part, method: str) -> bool:

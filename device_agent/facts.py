@@ -55,6 +55,7 @@ class Facts:
         boots: boot of the machine -> the trusted time less its monotonic clock, latest last.
         clock: for people, what is wrong with the clock; "" if nothing is.
         promised_us: the greatest low watermark that was published.
+        program: the name of the program that the store is of.
         streams: the streams of the program's windows.
         meanings: variable -> the number of the meaning that its values have.
         other_programs: device that runs another program or release -> (program, release).
@@ -66,6 +67,8 @@ class Facts:
             number and least own time of those that no lander has confirmed yet; then nonce and
             number of all readings at its end for each process that none has confirmed.
         doubts: id of a source -> up to which own time its readings are doubtful.
+        acted: what was done about values: group -> key -> record; in changes, of the groups that
+            changed. It is stored as a row for each group.
     """
 
     stamp_us: int | None = None
@@ -76,6 +79,7 @@ class Facts:
     boots: dict[str, int] | None = None
     clock: str | None = None
     promised_us: int | None = None
+    program: str | None = None
     streams: tuple[int, ...] | None = None
     meanings: dict[str, int] | None = None
     other_programs: dict[str, tuple[str, str]] | None = None
@@ -84,6 +88,7 @@ class Facts:
     settled: dict[str, Settled] | None = None
     highs: dict[str, list[int]] | None = None
     doubts: dict[str, int] | None = None
+    acted: dict[str, dict[str, Any]] | None = None
 
     def __bool__(self) -> bool:
         return self != _NO_FACTS
@@ -94,6 +99,8 @@ class Facts:
             value = getattr(later, name)
             if name == "membership" and value is not None and self.membership is not None:
                 self.membership |= value
+            elif name == "acted" and value is not None and self.acted is not None:
+                self.acted |= value
             elif value is not None:
                 setattr(self, name, value)
 
@@ -101,7 +108,10 @@ class Facts:
         """Yield (name, JSON text) of each fact that is here."""
         for name in _NAMES:
             value = getattr(self, name)
-            if value is not None and not isinstance(value, Membership):
+            if name == "acted":
+                for group, records in (value or {}).items():
+                    yield f"{_ACTED}{group}", json.dumps(records)
+            elif value is not None and not isinstance(value, Membership):
                 yield name, json.dumps(value)
 
     def member_rows(self) -> Iterator[tuple[str, int, int, int, int, int]]:
@@ -114,7 +124,12 @@ class Facts:
         cls, rows: Iterable[tuple[str, str]], members: Iterable[Sequence[Any]] = ()
     ) -> Self:
         """Return the facts that `rows` and `member_rows` gave."""
-        found = {name: _typed(name, json.loads(text)) for name, text in rows}
+        found: dict[str, Any] = {}
+        for name, text in rows:
+            if name.startswith(_ACTED):
+                found.setdefault("acted", {})[name.removeprefix(_ACTED)] = json.loads(text)
+            else:
+                found[name] = _typed(name, json.loads(text))
         entries = {
             device: Member(control, bool(retired), Version(*version))
             for device, control, retired, *version in members
@@ -135,5 +150,7 @@ def _typed(name: str, plain: Any) -> Any:
     return plain
 
 
+_ACTED = "acted:"
+"""What the names of the rows of `acted` begin with."""
 _NAMES = tuple(field.name for field in fields(Facts))
 _NO_FACTS = Facts()

@@ -8,6 +8,7 @@ a feature is one `Part`; the core is a list of parts, and calls all of them in t
    or from what the store held (`Restored`).
 2. `handlers`: a frame goes to every part that takes its kind, in the order of the list. A part that
    cannot use a frame raises `FrameRefusedError`; the core counts it.
+   `listens`: so are messages of other programs, by topic.
 3. `tick`: what time alone brings.
 4. `take_changes`: what must be durable before anything leaves. It is the only way to the store. The
    core adds up the changes of all parts, and its driver commits them in one transaction.
@@ -70,6 +71,11 @@ class Part:
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
         """The frame kinds that it takes."""
+        return {}
+
+    @property
+    def listens(self) -> Mapping[str, Callable[[bytes, int], None]]:
+        """Topics of other programs, and what takes a message on each, with the time."""
         return {}
 
     @property

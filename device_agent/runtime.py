@@ -2,8 +2,9 @@
 
 One thread does everything: it waits for messages, for the next reading and for the next tick,
 whichever comes first, and drives `Durable`. A batch is acknowledged to its source when it is
-durable, which may be some batches later. Where the store turns out to be damaged it is put aside,
-and the command starts anew. SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so
+durable, which may be some batches later. Where the disk is full nothing is read or sent until there
+is room again. Where the store turns out to be damaged it is put aside, and the command starts anew.
+SIGTERM and SIGINT stop in order; SIGUSR1 stops only the sources, so
 that the agent goes on gossiping until everything has landed.
 """
 
@@ -11,11 +12,12 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random, SystemRandom
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from device_agent.clock import Timer, is_time
 from device_agent.core import Core
@@ -23,10 +25,14 @@ from device_agent.durable import Durable
 from device_agent.settings import SECOND_US
 from device_agent.sources.guarded import GuardedSource
 from device_agent.sources.source import Source
-from device_agent.state.damage import DamagedStoreError
+from device_agent.state.damage import DamagedStoreError, lacks_room
 from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators
+
+if TYPE_CHECKING:  # most agents call nobody, and are watched by nobody
+    from device_agent.acting.effects import Caller
+    from device_agent.watching.watching import Watching
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +42,8 @@ LONGEST_PERIOD_US = 500_000
 """Microseconds between two ticks, at most: what others ask for waits no longer."""
 RETRY_US = 100_000
 """Microseconds until what the link did not take is offered again: a broker's answer is faster."""
+ROOM_RETRY_US = 5 * SECOND_US
+"""Microseconds until it is looked again whether the disk has room."""
 
 
 def fresh_nonce() -> int:
@@ -76,6 +84,7 @@ class Runtime:
         reporter: prints reports.
         exit_when_done: end once every source is finished and everything has landed.
         seal: signs what is published, and checks what comes in; None for neither.
+        caller: calls out alerts; None: nobody is called.
     """
 
     def __init__(
@@ -87,6 +96,7 @@ class Runtime:
         *,
         exit_when_done: bool = False,
         seal: Seal | None = None,
+        caller: "Caller | None" = None,
     ) -> None:
         core = durable.core
         self._durable, self._core = durable, core
@@ -107,11 +117,20 @@ class Runtime:
         self._clock = SystemClock()
         self._clock_says = ""
         self._is_sealed = seal is not None
+        self._caller = caller
+        core.acting.alerts.calls_out = caller is not None
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
         self._period_us = min(core.agent.settings.interval_us // 2, LONGEST_PERIOD_US)
         self._tick_us = 0
+        self._lacks_room = ""
+        self._room = Timer(ROOM_RETRY_US)
+        self._watching: Watching | None = None
+
+    def watch(self, watching: "Watching") -> None:
+        """Turn what watches this agent, too."""
+        self._watching = watching
 
     def open(self) -> None:
         """Open the sources where they stood.
@@ -151,6 +170,22 @@ class Runtime:
         """Wait for a message, a reading or the next tick, and handle all that is due."""
         for event in self.link.poll(self._wait_s(self._clock.now_us())):
             self._hear(event)
+        try:
+            self._work()
+        except sqlite3.Error as error:
+            if not lacks_room(error):
+                raise
+            self._wait_for_room(error)
+        if self._watching is not None:
+            self._guard.run("watching", self._watching.turn, self._clock.now_us())
+
+    def _work(self) -> None:
+        """Do what is due, but for the messages."""
+        at_us = self._clock.now_us()
+        if self._durable.is_stuck and not self._room.is_over(at_us):
+            self._tick_us = at_us + self._period_us
+            self._tell(at_us)
+            return
         if self._stop_sources:
             self._end_sources()
         for source in self._polled():
@@ -158,12 +193,27 @@ class Runtime:
         at_us = self._clock.now_us()
         if is_time(at_us, self._tick_us, self._period_us):
             self._tick(at_us)
+            if self._lacks_room and not self._durable.is_stuck:
+                self._lacks_room = ""
+                log.warning("the agent's data can be kept again: it goes on")
             self._tell(at_us)
+
+    def _wait_for_room(self, error: sqlite3.Error) -> None:
+        """Go on later with what could not be committed; until then nothing is read or sent."""
+        self._room.begin(self._clock.now_us())
+        if not self._lacks_room:
+            directory = self._durable.store.path.parent
+            self._lacks_room = (
+                f"the agent's data cannot be kept in {directory}: {error}; nothing is read or sent "
+                f"until there is room; to see what takes it, type: df -h {directory}"
+            )
+            log.warning("%s", self._lacks_room)
+            self._guard.say(f"store: {error}: nothing was read or sent until there was room")
 
     def _tell(self, at_us: int, *, now: bool = False) -> None:
         """Report; nobody has to be there to read it."""
-        tell = self._reporter.tell
-        self._guard.run("report", tell, self._core, at_us, self.link.trouble, now=now)
+        tell, trouble = self._reporter.tell, self._lacks_room or self.link.trouble
+        self._guard.run("report", tell, self._core, at_us, trouble, now=now)
 
     def _wait_s(self, at_us: int) -> float:
         dues = [self._tick_us, *(source.due_us(at_us) for source in self._polled())]
@@ -173,9 +223,11 @@ class Runtime:
     def _polled(self) -> Sequence[Source]:
         """Return the sources that are asked.
 
-        While no clock is trusted only what cannot wait; and before the device knows who it was,
-        nothing that it may have read before.
+        While the store has no room none. While no clock is trusted only what cannot wait; and
+        before the device knows who it was, nothing that it may have read before.
         """
+        if self._durable.is_stuck:
+            return ()
         sources: Sequence[Source] = self._sources
         if self._core.agent.clock.holds_back:
             sources = [source for source in sources if not source.replayable]
@@ -231,14 +283,28 @@ class Runtime:
                 self._core.handle_unsent(publication)
                 self._tick_us = at_us + RETRY_US
                 break
+        self._guard.run("alerts", self._call_out)
+
+    def _call_out(self) -> None:
+        """Have the turns of alerts called out that are durable."""
+        caller, alerts = self._caller, self._core.acting.alerts
+        if caller is None or self._core.fence.closed:
+            return
+        for turn, trouble in caller.ended():
+            if trouble:
+                log.warning("alert %s: %s", turn.alert, trouble)
+            alerts.called_out(turn, trouble)
+        for turn in alerts.turns():
+            if not caller.offer(turn):
+                break
 
     def _end_sources(self) -> None:
-        self._stop_sources = False
         for source in self._sources:
             source.close()
         self._sources.clear()
         self._durable.commit(self._clock.now_us())
         self._core.handle_end()
+        self._stop_sources = False
         self._tick_us = 0
 
     def _close(self) -> None:
@@ -246,6 +312,10 @@ class Runtime:
             goodbye = self._core.beats.presence(online=False)
             self.link.publish(goodbye.topic, goodbye.payload, retain=goodbye.retain)
         self.link.stop()
+        if self._caller is not None:
+            self._caller.stop()
+        if self._watching is not None:
+            self._watching.close()
         for source in self._sources:
             source.close()
         self._durable.store.close()

@@ -23,6 +23,8 @@ class Settings:
         beat_us: time in which there is one beat, in the long run, while something changes.
         keep_alive_us: time between two beats while nothing changes.
         results_us: results for people are published at most this often; 0 for never.
+        home_assistant: the first topic level by which Home Assistant discovers what this device
+            publishes; "": it is not told.
         retain_us: readings older than the greatest accepted time less this are refused.
         lateness_us: how much later than the newest reading an older one may still come without
             being called late; the low watermark stays this far behind.
@@ -33,6 +35,8 @@ class Settings:
         trust_clock: the machine's clock is right, whatever speaks against it.
         fence_wait_us: a new process asks its peers and the landers who the device was before, and
             waits for an answer, at most this long; 0: it does not ask.
+        drop_set_aside: what a former program stored of variables, and this one does not use, is
+            deleted.
         keep_readings: accepted readings are stored as read.
     """
 
@@ -41,12 +45,14 @@ class Settings:
     beat_us: int = 2 * SECOND_US
     keep_alive_us: int = 10 * SECOND_US
     results_us: int = 10 * SECOND_US
+    home_assistant: str = ""
     retain_us: int = 7 * 86_400 * SECOND_US
     lateness_us: int = 5 * SECOND_US
     max_skew_us: int = 300 * SECOND_US
     fence_wait_us: int = 5 * SECOND_US
     clock_wait_us: int = 900 * SECOND_US
     trust_clock: bool = False
+    drop_set_aside: bool = False
     keep_readings: bool = False
 
     @classmethod

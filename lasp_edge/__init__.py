@@ -13,6 +13,7 @@
 from lasp_edge import folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
+from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import Event, EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
@@ -24,6 +25,7 @@ __all__ = [
     "Event",
     "EventType",
     "Fold",
+    "FoldValue",
     "Op",
     "Plan",
     "Program",

@@ -33,6 +33,12 @@ class NotFound(CommandError):  # noqa: N818 - it says what happened
     exit_code = Exit.NOT_FOUND
 
 
+class BrokerUnreachable(CommandError):  # noqa: N818 - it says what happened
+    """There is no connection to the broker; the text says why, and what to type."""
+
+    exit_code = Exit.ENVIRONMENT
+
+
 class EnvironmentLacks(CommandError):  # noqa: N818 - reads as what happened
     """The machine lacks something that the command needs.
 

@@ -10,6 +10,7 @@ pytest is not needed; a failure is an AssertionError that shows the smallest cou
 
 from typing import Any
 
+from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
@@ -35,17 +36,19 @@ def check_fold(
 
 
 def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) -> None:
-    """Check every fold of a program, of its windows and of its variables.
+    """Check every fold of a program, and that its functions take what agents give them.
 
     `examples` cases are drawn by `seed` for each law and fold.
 
     Raises:
-        AssertionError: a law is broken; the text shows the smallest counter-example.
+        AssertionError: a law is broken; the text shows the smallest counter-example. Or a function
+            cannot be called.
         ValueError: the program cannot be run as it stands.
     """
     __tracebackhide__ = True
-    complaints = []
-    for named in folds_of(program.plan()):
+    plan = program.plan()
+    complaints = uncallable(plan)
+    for named in folds_of(plan):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
     _complain(complaints)
 

@@ -19,8 +19,27 @@ settings.register_profile("ci", derandomize=True, database=None, deadline=None, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
-IN_SPARK = ("tests/cloud_tier/job/", "tests/cloud_tier/spark/test_session.py")
+IN_SPARK = (
+    "tests/cloud_tier/job/",
+    "tests/cloud_tier/spark/",
+    "tests/end_to_end/test_every_fold.py",
+    "tests/end_to_end/test_lost_lake.py",
+    "tests/end_to_end/test_recorded_data.py",
+    "tests/end_to_end/test_strangers.py",
+    "tests/test_readme_lake.py",
+)
 """Where the tests of the shared session are."""
+LONGEST = (
+    "tests/simulations/test_demo_end_to_end.py",
+    "tests/end_to_end/test_accidents.py",
+    "tests/simulations/test_demo_everything.py",
+    "tests/simulations/test_demo_story.py",
+    "tests/test_readme_processes.py",
+    "tests/device_agent/timing/test_faked_clocks.py",
+    "tests/end_to_end/test_secured_fleet.py",
+    "tests/device_agent/test_runtime.py",
+)
+"""The files that take longest beside those of the shared session, the longest first."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,14 +66,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that take long."""
+    """Begin with the tests that take longest, so that no process is left with one at the end."""
     marks = ("slow", "spark", "broker")
     long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
-    items.sort(key=lambda item: (not _has_session(item), item.path not in long))
 
+    def rank(item: pytest.Item) -> tuple[int, bool]:
+        file, _, _ = item.nodeid.partition("::")
+        if file.startswith(IN_SPARK):
+            return -1, False
+        return LONGEST.index(file) if file in LONGEST else len(LONGEST), item.path not in long
 
-def _has_session(item: pytest.Item) -> bool:
-    return "spark" in getattr(item, "fixturenames", ())
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from operator import or_
 import msgpack
 
 from crdts import Lattice, decode, encode
+from crdts.tally import Tally, tally
 
 Law = Callable[[Lattice, Lattice, Lattice], None]
 
@@ -81,6 +82,20 @@ def digest_stands_for_a_state(a: Lattice, b: Lattice, _c: Lattice) -> None:
 
 def digest_is_bounded(a: Lattice, b: Lattice, _c: Lattice) -> None:
     assert len(msgpack.packb((a | b).digest())) <= 4_096
+
+
+def tally_keeps_up_with_the_join(a: Lattice, b: Lattice, c: Lattice) -> None:
+    kept = Tally(a.copy())
+    for part in (b, c, *c.irreducibles(), a):
+        kept.join(part)
+        assert kept.total == tally(kept.state)
+    assert kept.total == tally(c | (b | a))
+    assert kept.state == a | b | c
+
+
+def tally_tells_states_apart(a: Lattice, b: Lattice, _c: Lattice) -> None:
+    assert (tally(a) == tally(b)) == (a == b)
+    assert (tally(a) == tally(a | b)) == (b <= a)
 
 
 def pieces_join_to_the_state(a: Lattice, b: Lattice, _c: Lattice) -> None:
@@ -179,6 +194,8 @@ LATTICE_LAWS: tuple[Law, ...] = (
     delta_is_minimal,
     digest_stands_for_a_state,
     digest_is_bounded,
+    tally_keeps_up_with_the_join,
+    tally_tells_states_apart,
     pieces_join_to_the_state,
     restriction_commutes_with_the_join,
     irreducibles_join_to_the_state,

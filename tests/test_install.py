@@ -50,7 +50,8 @@ def test_missing_extra_gives_the_line_to_type(device, command):
     words = [device / "bin" / "lasp-edge", command, "x", "--lake", "y", "--broker", "mqtt://z"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 4
-    assert "pip install 'lasp-edge[cloud]'" in done.stderr
+    python = device / "bin" / "python"
+    assert done.stderr.endswith(f"type: {python} -m pip install '{CHECKOUT}[cloud]'\n")
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from cloud_tier.command.lander import add_sink_argument, sink_of
+from cloud_tier.command.lander import add_lake_arguments, sink_of
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
@@ -36,12 +36,8 @@ _DAY_US = 86_400 * _SECOND_US
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    add_lake_arguments(parser)
     add = parser.add_argument
-    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
-    add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
-    add("--log-dir", type=Path, help="the lander's log, a local directory (default: LAKE/log)")
-    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add_sink_argument(parser)
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
     add(
         "--roster",

@@ -10,8 +10,6 @@ import argparse
 
 from cloud_tier.command import table
 from cloud_tier.lake.reading import fleet_values
-from cloud_tier.lake.tables import Lake
-from lasp_edge.errors import Exit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +20,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    lake = Lake(arguments.lake)
-    found = fleet_values(lake, arguments.name, all_revisions=arguments.all_revisions)
-    table.write(found.columns, found.rows, as_csv=arguments.csv)
-    return Exit.FINE
+    return table.show(arguments, fleet_values)

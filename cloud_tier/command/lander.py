@@ -26,21 +26,22 @@ LONGEST_TICK_S = 15.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    add_lake_arguments(parser)
     add = parser.add_argument
-    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
-    add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
-    add("--log-dir", type=Path, help="a local directory (default: LAKE/log)")
-    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add_sink_argument(parser)
     add("--dead-after", type=float, default=600.0, metavar="S", help="as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
     add_broker_arguments(parser)
 
 
-def add_sink_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument that `sink_of` reads."""
-    parser.add_argument(
+def add_lake_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what `cloud` and `lander` both must know: the program, the lake, the names."""
+    add = parser.add_argument
+    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
+    add("--lake", required=True, metavar="DIR", help="the lake: a directory or a URL")
+    add("--log-dir", type=Path, help="the lander's log, a local directory (default: LAKE/log)")
+    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
+    add(
         "--sink",
         default=DEFAULT_SINK,
         metavar="NAME",

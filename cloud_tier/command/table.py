@@ -3,9 +3,13 @@
 import argparse
 import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from cloud_tier.lake.reading import Table
+from cloud_tier.lake.tables import Lake
+from lasp_edge.errors import Exit
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -19,7 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def write(columns: Sequence[str], rows: Sequence[dict[str, Any]], *, as_csv: bool) -> None:
+def show(arguments: argparse.Namespace, read: Callable[..., Table]) -> int:
+    """Print what the lake holds under the name that was asked for; return the exit code.
+
+    Args:
+        arguments: those of `add_arguments`, and `name`.
+        read: takes the lake, the name and `all_revisions`; gives the table.
+    """
+    lake = Lake(arguments.lake)
+    found = read(lake, arguments.name, all_revisions=arguments.all_revisions)
+    _write(found.columns, found.rows, as_csv=arguments.csv)
+    return Exit.FINE
+
+
+def _write(columns: Sequence[str], rows: Sequence[dict[str, Any]], *, as_csv: bool) -> None:
     """Print rows to stdout; floats in full, nothing for a missing value."""
     if as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")

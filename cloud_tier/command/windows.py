@@ -11,8 +11,6 @@ import argparse
 
 from cloud_tier.command import table
 from cloud_tier.lake.reading import windows
-from cloud_tier.lake.tables import Lake
-from lasp_edge.errors import Exit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +21,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    lake = Lake(arguments.lake)
-    found = windows(lake, arguments.name, all_revisions=arguments.all_revisions)
-    table.write(found.columns, found.rows, as_csv=arguments.csv)
-    return Exit.FINE
+    return table.show(arguments, windows)

@@ -28,7 +28,14 @@ from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
-from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
+from lasp_edge.protocol.frontier import (
+    NOTHING_HEARD,
+    Coverage,
+    Listening,
+    Liveness,
+    Tick,
+    advance,
+)
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 from lasp_edge.protocol.status import TENTATIVE
 
@@ -195,7 +202,8 @@ def _summary(joined: DataFrame) -> BatchSummary:
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
             panes_us.setdefault(stream, set()).add(pane_us)
-    return BatchSummary(panes_us, rows, _liveness(joined))
+    tells = rows.keys() & {PROMISE, TICK, MEMBER}
+    return BatchSummary(panes_us, rows, _liveness(joined) if tells else NOTHING_HEARD)
 
 
 def _liveness(rows: DataFrame) -> Liveness:

@@ -16,6 +16,7 @@ from deltalake import write_deltalake
 from cloud_tier.lake.query import rows
 from cloud_tier.lake.tables import PROGRAMS, Lake, arrow_schema
 from lasp_edge import folds
+from lasp_edge.errors import UsageError
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import DynamicFold, Window
@@ -56,8 +57,17 @@ def record(plan: Plan, lake: Lake) -> list[str]:
 
     Returns:
         The windows that were defined otherwise before.
+
+    Raises:
+        UsageError: the lake holds another program's results.
     """
     known = _newest(lake)
+    others = {json.loads(text)["program"] for _, text in known.values()} - {plan.name}
+    if others:
+        raise UsageError(
+            f"{lake.root} holds results of the program {min(others)!r}; give {plan.name!r} "
+            "a --lake of its own"
+        )
     fresh, changed = [], []
     for kind, name, description in _described(plan):
         revision, before = known.get((kind, name), (-1, ""))

@@ -8,6 +8,7 @@ it when it starts. Where the file is lost, too, the lake's incarnations are all 
 import logging
 from pathlib import Path
 
+from cloud_tier.lander.segments import replace_durably
 from lasp_edge.protocol.witness import Witness
 
 log = logging.getLogger(__name__)
@@ -34,14 +35,15 @@ class Remembered:
             self._witness.read(self._path.read_text(encoding="utf-8").splitlines())
 
     def write(self) -> None:
-        """Write all of it, if it has changed, in place of what was there."""
+        """Make all of it durable, if it has changed, in place of what was there.
+
+        The log's segment may be dropped only after that: what a device told in it is told once.
+        """
         lines = list(self._witness.lines())
         if lines == self._kept:
             return
-        arriving = self._path.with_suffix(".new")
         try:
-            arriving.write_text("\n".join(lines), encoding="utf-8")
-            arriving.replace(self._path)
+            replace_durably(self._path, "\n".join(lines))
         except OSError as error:  # the log says it louder, and the lake is not concerned
             log.warning("cannot keep what was heard of the devices: %s", error)
             return

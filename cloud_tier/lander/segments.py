@@ -178,16 +178,26 @@ def _bodies(written: bytes) -> Iterator[bytes]:
 
 
 def _durable_text(path: Path, text: str) -> str:
+    """Return what a file holds, written before where it is missing."""
     if path.exists():
         return path.read_text()
+    replace_durably(path, text)
+    return text
+
+
+def replace_durably(path: Path, text: str) -> None:
+    """Put text in place of what a file holds; after a power cut it holds one or the other.
+
+    Raises:
+        OSError: it cannot be written; it holds what it held.
+    """
     arriving = path.with_suffix(".new")
-    with arriving.open("w") as file:
+    with arriving.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     arriving.replace(path)
     _sync_folder(path.parent)
-    return text
 
 
 def _sync_folder(folder: Path) -> None:

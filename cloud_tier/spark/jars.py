@@ -16,6 +16,7 @@ from pathlib import Path
 from cloud_tier.spark.cache import cache_folder
 from cloud_tier.spark.java import Java, find_java
 from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.tool.installing import install_line
 
 VERSION = "4.4.0"
 DIGESTS = {
@@ -52,10 +53,10 @@ def spark_home() -> Path:
     try:
         from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise EnvironmentLacks("pyspark is missing", "pip install 'lasp-edge[cloud]'") from error
+        raise EnvironmentLacks("pyspark is missing", install_line("cloud")) from error
     home = Path(_find_spark_home())
     if not (home / "jars").is_dir():
-        raise EnvironmentLacks(f"no JARs in {home / 'jars'}", "pip install 'lasp-edge[cloud]'")
+        raise EnvironmentLacks(f"no JARs in {home / 'jars'}", install_line("cloud"))
     return home
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from cloud_tier.spark.cache import cache_folder
 from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.tool.installing import install_line
 
 FITTING = (17, 21)
 """Feature versions on which every fold works, by test."""
@@ -109,9 +110,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
                 return replace(java, passed_over=tuple(passed_over))
             passed_over.append(why_not)
     found = ", ".join(passed_over) or "this machine has none"
-    raise EnvironmentLacks(
-        f"Spark needs Java {_fitting()}: {found}", "pip install 'lasp-edge[cloud]'"
-    )
+    raise EnvironmentLacks(f"Spark needs Java {_fitting()}: {found}", install_line("cloud"))
 
 
 def launcher_home(java: Java) -> Path:

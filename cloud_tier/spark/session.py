@@ -21,6 +21,7 @@ from cloud_tier.spark.driver import LOG_CONFIGURATION, Driver, spark_class_path,
 from cloud_tier.spark.jars import delta_jars, spark_home
 from cloud_tier.spark.java import Java, find_java, launcher_home
 from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.tool.installing import install_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,5 +194,5 @@ def _spark_sql() -> type["SparkSession"]:
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise EnvironmentLacks("pyspark is missing", "pip install 'lasp-edge[cloud]'") from error
+        raise EnvironmentLacks("pyspark is missing", install_line("cloud")) from error
     return SparkSession

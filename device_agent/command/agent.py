@@ -7,27 +7,41 @@ directory stands. SIGUSR1 stops only the sources: the agent goes on until everyt
   lasp-edge agent lasp_edge.examples.greenhouse:program --device kitchen \
       --broker mqtt://192.168.1.10 --data-dir /var/lib/lasp-edge \
       --source host --with-tag room=kitchen
+
+All of it may stand in a file: lasp-edge agent --config fleet.toml
 """
 
 import argparse
 import logging
+import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from device_agent.acting.options import add_alert_arguments, caller_of
+from device_agent.command.line import nothing_accepted, write_plainly
+from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
+from device_agent.guard import Guard
 from device_agent.lean import become_lean
 from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import INTERVAL_S, SECOND_US, Settings
-from device_agent.sources.choice import add_source_arguments, source_from_spec, source_options
+from device_agent.sources.choice import (
+    BrokenSourceError,
+    SourceSpec,
+    add_source_arguments,
+    source_of,
+)
 from device_agent.sources.source import Source, SourceContext
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
-from lasp_edge.errors import EnvironmentLacks, Exit, UsageError
+from device_agent.state.stored import DROP_OPTION
+from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
@@ -37,12 +51,36 @@ from lasp_edge.tool.loading import load_plan
 log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0
+DEFAULTS: Mapping[str, Any] = {
+    "fleet": "",
+    "interval": INTERVAL_S,
+    "results": 0.0,
+    "home_assistant": "",
+    "retain_days": 7.0,
+    "lateness": 5.0,
+    "max_skew": 300.0,
+    "clock_wait": 900.0,
+    "keep_readings": False,
+    "drop_set_aside": False,
+    "trust_clock": False,
+    "exit_when_done": False,
+    "verbose": False,
+}
+"""What an option is where neither the command line nor the file says it."""
+_DEFAULT = {name: f"(default: {value:g})" for name, value in DEFAULTS.items() if value}
+_NEEDED = ("program", "device", "data_dir", "broker")
+
 RESULTS_HELP = (
-    "publish each value as JSON for people and other programs, under .../out/, at most this often"
-    " (default: never)"
+    "publish each value as JSON for people and other programs, under lasp/v1/FLEET/out/, when it"
+    " changed, at most this often (default: never: it costs 250 bytes a value)"
+)
+HOME = "homeassistant"
+HOME_HELP = (
+    "let Home Assistant discover this device and the fleet, under this topic (default: not;"
+    f" without PREFIX: {HOME}); turns on --results, once an --interval unless it says otherwise"
 )
 INTERVAL_HELP = (
-    "publish what changed at most this often (default: %(default)g). The others know a change at"
+    f"publish what changed at most this often {_DEFAULT['interval']}. The others know a change at"
     " most this much later, and whether all agree after twice that; 1 shows everything live,"
     " writes 50 times as much to the card and sends 25 times as much"
 )
@@ -51,39 +89,61 @@ COMMIT_HELP = (
     " this many seconds of readings that the agent stamps itself; none of them was published. A"
     " file, or a broker with QoS 1, gives again what was not acknowledged, so nothing of it is lost"
 )
+PAGE_HELP = "serve /metrics and /healthz, on this machine (default: no)"
+CONFIG_HELP = (
+    "a TOML file with any of these options by their names, and tables [[source]] (default: none);"
+    " the command line wins"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+    """Declare the command's arguments; None stands for what was not given."""
     add = parser.add_argument
-    add("program", metavar="MODULE:PROGRAM", help="the program, found as uvicorn finds an app")
-    add("--device", required=True, help="this device's name, unique in the fleet")
-    add("--data-dir", type=Path, required=True, help="where the agent keeps its state")
-    add_broker_arguments(parser)
+    name = "MODULE:PROGRAM"
+    add("program", nargs="?", metavar=name, help="the program, found as uvicorn finds an app")
+    add("--config", type=Path, metavar="FILE", help=CONFIG_HELP)
+    add("--device", help="this device's name, unique in the fleet")
+    add("--data-dir", type=Path, help="where the agent keeps its state")
+    add_broker_arguments(parser, required=False, unless="--config names it")
     add_source_arguments(parser)
-    add("--fleet", default="", help="the fleet's name on the broker (default: the program's)")
-    add("--interval", type=float, default=INTERVAL_S, metavar="S", help=INTERVAL_HELP)
+    add_alert_arguments(parser)
+    add("--fleet", help="the fleet's name on the broker (default: the program's)")
+    add("--interval", type=float, metavar="S", help=INTERVAL_HELP)
     add("--commit-every", type=float, metavar="S", help=COMMIT_HELP)
-    add("--results", type=float, default=0.0, metavar="S", help=RESULTS_HELP)
-    add("--keep-readings", action="store_true", help="keep each accepted reading, as read")
-    add("--retain-days", type=float, default=7.0, metavar="D", help="refuse readings older than")
-    add("--lateness", type=float, default=5.0, metavar="S", help="readings may be out of order by")
-    add("--max-skew", type=float, default=300.0, metavar="S", help="refuse readings ahead by")
-    add(
-        "--clock-wait",
-        type=float,
-        default=900.0,
-        metavar="S",
-        help="trust a clock that jumped after",
-    )
-    add("--trust-clock", action="store_true", help="this machine's clock is right, always")
-    add("--report", type=float, metavar="S", help="print a JSON line this often, for programs")
-    add("--exit-when-done", action="store_true", help="end when a replay has landed")
-    add("--verbose", action="store_true", help="log what the link and the sources do")
+    _add_results(parser)
+    _flag(parser, "--keep-readings", "keep each accepted reading, as read (default: no)")
+    _flag(parser, DROP_OPTION, "delete what a former program stored of variables (default: no)")
+    seconds = {
+        "--retain-days": ("D", "refuse readings that are older than this many days"),
+        "--lateness": ("S", "readings may be out of order by this many seconds"),
+        "--max-skew": ("S", "refuse readings that are ahead of the clock by more seconds"),
+        "--clock-wait": ("S", "trust a clock that jumped after this many seconds"),
+    }
+    for option, (unit, text) in seconds.items():
+        default = _DEFAULT[option[2:].replace("-", "_")]
+        add(option, type=float, metavar=unit, help=f"{text} {default}")
+    _flag(parser, "--trust-clock", "this machine's clock is right, always (default: no)")
+    every = f"print a JSON line this often (default: one line in words every {PLAIN_EVERY_S:g} s)"
+    add("--report", type=float, metavar="S", help=every)
+    _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
+    add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
+    _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--results", type=float, metavar="S", help=RESULTS_HELP)
+    add("--home-assistant", nargs="?", const=HOME, metavar="PREFIX", help=HOME_HELP)
+
+
+def _flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    parser.add_argument(name, action="store_const", const=True, help=text)
+
+
+def run(given: argparse.Namespace) -> int:
     """Run the command."""
+    wanted = requested(given)
+    arguments = wanted.arguments
     if not arguments.broker.startswith("mqtts"):
         become_lean()
     logging.basicConfig(
@@ -92,45 +152,102 @@ def run(arguments: argparse.Namespace) -> int:
         level=logging.INFO if arguments.verbose else logging.WARNING,
     )
     try:
-        stopped = _run(arguments, load_plan(arguments.program))
+        stopped = _run(wanted, load_plan(arguments.program))
     except (sqlite3.Error, OSError) as error:
         what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
         raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
 
 
-def _run(arguments: argparse.Namespace, program: Plan) -> int:
+def requested(given: argparse.Namespace) -> AgentRequest:
+    """Return the agent that these arguments, and their file, ask for.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: something is missing, or cannot work.
+    """
+    wanted = asked(given, add_arguments, DEFAULTS)
+    _need(wanted.arguments, wanted.specs)
+    return wanted
+
+
+def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
+    """Check that everything is there without which no agent runs."""
+    missing = [name for name in _NEEDED if getattr(arguments, name) is None]
+    words = [n.upper() if n == "program" else f"--{n.replace('_', '-')}" for n in missing]
+    words += [] if specs else ["--source"]
+    if words and arguments.config:
+        keys = ", ".join(word.lower().removeprefix("--") for word in words)
+        raise UsageError(f"{arguments.config} says no {keys}; add it, or type {' '.join(words)}")
+    if words:
+        file = "or write them into a file and type --config FILE"
+        raise UsageError(f"{' '.join(words)}: needed, and not given; type them, {file}")
+
+
+def _run(wanted: AgentRequest, program: Plan) -> int:
     """Run the agent, again with an empty store where the store turned out to be damaged."""
     found = ""
     while True:
         try:
-            runtime = _runtime(arguments, program, found)
-            return runtime.run()
+            runtime, core = _runtime(wanted, program, found)
+            stopped = runtime.run()
         except DamagedStoreError as error:
             found = f"damaged, and put aside: {error}"
             log.warning("the store is %s", found)
+            continue
+        if wanted.arguments.exit_when_done and not stopped:
+            lacking = nothing_accepted(core.report())
+            if lacking:
+                raise CommandError(lacking)
+        return stopped
 
 
-def _runtime(arguments: argparse.Namespace, program: Plan, found: str) -> Runtime:
+def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, Core]:
     """Return the agent that was asked for, ready to run; `found`: why the last store was given up.
 
     Raises:
         UsageError: the arguments cannot work.
     """
+    arguments = wanted.arguments
     try:
-        broker = broker_of(arguments)
+        broker = broker_of(arguments, wanted.environment)
         settings = _settings(arguments)
-        sources = _sources(arguments, program, broker)
+        sources, broken = _sources(wanted, program, broker)
         durable = _durable(arguments, program, settings, found)
+        for what in broken:
+            log.warning("%s; the others go on", what)
+            durable.core.agent.guard.say(what)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
-        runtime = Runtime(durable, broker, sources, reporter, exit_when_done=ends, seal=seal)
+        caller = caller_of(arguments, Random(fresh_nonce()))
+        runtime = Runtime(
+            durable, broker, sources, reporter, exit_when_done=ends, seal=seal, caller=caller
+        )
+        _watch(runtime, durable, arguments.metrics)
         runtime.open()
+        for source in sources:
+            _say(source, durable.core.agent.guard)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return runtime
+    return runtime, durable.core
+
+
+def _say(source: Source, guard: Guard) -> None:
+    """Tell people what a source found, or lacks."""
+    says = guard.run(f"source {source.name}", lambda: source.says())  # noqa: PLW0108 - may lack it
+    if says:
+        log.warning("%s: %s", source.name, says)
+
+
+def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
+    """Have the agent watched where somebody asked for it."""
+    if page is None and "NOTIFY_SOCKET" not in os.environ:
+        return
+    from device_agent.watching.watching import Watching  # noqa: PLC0415 - most agents do without
+
+    runtime.watch(Watching(durable.core, runtime.link, os.environ, page))
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -145,25 +262,65 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     return Settings.paced(
         arguments.interval,
         arguments.commit_every,
-        results_us=round(arguments.results * SECOND_US),
+        results_us=round(_results_s(arguments) * SECOND_US),
+        home_assistant=_home_assistant(arguments),
         retain_us=round(arguments.retain_days * 86_400 * SECOND_US),
         lateness_us=round(arguments.lateness * SECOND_US),
         max_skew_us=round(arguments.max_skew * SECOND_US),
         clock_wait_us=round(arguments.clock_wait * SECOND_US),
         trust_clock=arguments.trust_clock,
         keep_readings=arguments.keep_readings,
+        drop_set_aside=arguments.drop_set_aside,
     )
 
 
-def _sources(arguments: argparse.Namespace, program: Plan, broker: BrokerUrl) -> list[Source]:
-    context = SourceContext(
-        events=tuple(program.events),
-        device=arguments.device,
-        jitter=Random(fresh_nonce()),
-        broker=broker,
-        options=source_options(arguments),
-    )
-    return [source_from_spec(spec, context) for spec in dict.fromkeys(arguments.source)]
+def _results_s(arguments: argparse.Namespace) -> float:
+    """Return the seconds between results; Home Assistant needs some."""
+    if arguments.home_assistant and not arguments.results:
+        return float(arguments.interval)
+    return float(arguments.results)
+
+
+def _home_assistant(arguments: argparse.Namespace) -> str:
+    prefix: str = arguments.home_assistant
+    levels = prefix.split("/")
+    if prefix and (not all(levels) or set("+#:\0") & set(prefix)):
+        raise ValueError(f"--home-assistant: a topic such as {HOME} is needed, not {prefix!r}")
+    return prefix
+
+
+def _sources(
+    wanted: AgentRequest, program: Plan, broker: BrokerUrl
+) -> tuple[list[Source], list[str]]:
+    """Return the sources, and what is wrong with those of others that cannot be made.
+
+    Raises:
+        ValueError: one cannot work as it is asked for, or none is left.
+    """
+    sources: list[Source] = []
+    broken: list[str] = []
+    for spec in wanted.specs:
+        context = SourceContext(
+            events=tuple(program.events),
+            device=wanted.arguments.device,
+            jitter=Random(fresh_nonce()),
+            broker=broker,
+            options=spec.options,
+        )
+        try:
+            sources.append(source_of(spec, context))
+        except BrokenSourceError as error:
+            broken.append(f"source {spec.name}: {error}")
+        except ValueError as error:
+            in_file = wanted.arguments.config and not wanted.arguments.source
+            raise ValueError(f"{spec.said_in}: {error}" if in_file else str(error)) from None
+    names = [source.name for source in sources]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if twins:
+        raise ValueError(f"two sources are named {twins[0]!r}: each keeps its place under its name")
+    if not sources:
+        raise ValueError(broken[0])
+    return sources, broken
 
 
 def _durable(
@@ -188,7 +345,15 @@ def _on(
     restored = store.restored()
     known = store.replica()
     if known and known[2] != arguments.device:
-        raise ValueError(f"{arguments.data_dir} belongs to device {known[2]!r}")
+        raise ValueError(
+            f"{arguments.data_dir} belongs to device {known[2]!r}; give {arguments.device!r} a "
+            "--data-dir of its own"
+        )
+    if restored.facts.program not in {None, program.name}:
+        raise ValueError(
+            f"{arguments.data_dir} holds readings of the program {restored.facts.program!r}; give "
+            f"{program.name!r} a --data-dir of its own"
+        )
     core = Core(program, arguments.device, fresh_nonce(), restored, settings, arguments.fleet)
     for news in filter(None, (found, store.news)):
         core.agent.guard.say(f"store: {news}")
@@ -198,39 +363,4 @@ def _on(
 def _reporter(arguments: argparse.Namespace) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    return Reporter(round(PLAIN_EVERY_S * SECOND_US), _write_plainly)
-
-
-def _write_plainly(report: dict[str, Any]) -> None:
-    """Print a report for a person, on one line."""
-    words = [f"{report['device']}: {report['accepted']} readings"]
-    for name, value in report["values"].items():
-        parts = _in_words(value)
-        agreed = ""
-        if "settled" in value:
-            agreed = f" over {value['devices']} devices"
-            agreed += " (agreed)" if value["settled"] and not value["except"] else ""
-            agreed += f" (not reached: {', '.join(value['except'])})" if value["except"] else ""
-        words.append(f"{name}: {parts}{agreed}")
-    clock = report["clock"]
-    if clock["says"]:
-        words.append(clock["says"])
-    if clock["waiting"]:
-        words.append(f"{clock['waiting']} readings wait for the clock")
-    trouble = report.get("trouble")
-    words.append("connected" if report["connected"] else "no connection")
-    words[-1] += f" ({trouble})" if trouble else ""
-    if report["other_programs"]:
-        words.append(f"ANOTHER PROGRAM OR RELEASE: {', '.join(report['other_programs'])}")
-    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
-    print("; ".join(words), flush=True)  # noqa: T201
-
-
-def _in_words(value: dict[str, Any]) -> str:
-    if "keys" in value:
-        return f"{len(value['keys'])} keys"
-    return ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
-
-
-def _short(number: float | None) -> str:
-    return "-" if number is None else f"{number:.6g}"
+    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write_plainly)

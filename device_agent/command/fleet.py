@@ -15,7 +15,7 @@ from device_agent.fleet.members import CORRECT_US
 from device_agent.fleet.roster import OPERATOR, Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
-from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
+from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
 from lasp_edge.link import Connected, Link, Message
 from lasp_edge.protocol.frames import AskFrame, MemberFrame
 from lasp_edge.protocol.kinds import topic_of
@@ -108,8 +108,7 @@ class BrokerSession:
             if now_s() > ends_s:
                 trouble = self._link.trouble
                 self._link.stop(flush_s=0)
-                what = f"{self._broker} does not answer: {trouble}"
-                raise EnvironmentLacks(what, f"mosquitto -p {self._broker.port}")
+                raise BrokerUnreachable(f"no connection to {self._broker}: {trouble}")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,37 +1,68 @@
-"""Print what a device's agent has accepted, refused and still has to send.
+r"""Print what a device's agent has accepted, refused and still has to send.
 
-Reads the agent's data directory; the agent may be running.
+Reads the agent's data directory; the agent may be running. With the program, and --windows, prints
+its last windows, too: those over this device's own readings alone.
+
+  lasp-edge status --data-dir ~/lasp/data
+  lasp-edge status greenhouse:program --data-dir ~/lasp/data --windows
 """
 
 import argparse
 import json
+import shlex
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from device_agent.facts import SinkRow
+from device_agent.panes.own_windows import own_windows
 from device_agent.panes.standing import standing
 from device_agent.state.counters import OUTCOMES
+from device_agent.state.damage import damaged_files
 from device_agent.state.store import Store, existing_store
 from device_agent.state.stored import set_aside
-from lasp_edge.errors import Exit
+from lasp_edge.errors import Exit, UsageError
 from lasp_edge.protocol.sinks import DEFAULT_SINK
+from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.screen import aligned, number
 
 DOUBTFUL = "refused: read by an earlier life, perhaps, which this store does not know"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    program = "the agent's program; needed for --windows"
+    parser.add_argument("program", metavar="MODULE:PROGRAM", nargs="?", help=program)
     parser.add_argument("--data-dir", type=Path, required=True, help="the agent's data directory")
+    last = "print the windows of the last N starts (without N: 3)"
+    parser.add_argument("--windows", type=int, nargs="?", const=3, metavar="N", help=last)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    plan, last = None, arguments.windows
+    if last is not None:
+        if not arguments.program:
+            raise UsageError("--windows needs the program: lasp-edge status MODULE:PROGRAM ...")
+        if last < 1:
+            raise UsageError(f"--windows: a number from 1, not {last}")
+        plan = load_plan(arguments.program)
     store = existing_store(arguments.data_dir)
     status = _status(store)
+    if plan is not None:
+        status["windows"] = {
+            name: [each.plain(window) for each in own_windows(store, window, last)]
+            for name, window in plan.windows.items()
+        }
     store.close()
-    print(json.dumps(status) if arguments.json else _plainly(status))  # noqa: T201
+    if arguments.json:
+        print(json.dumps(status))  # noqa: T201
+        return Exit.FINE
+    windows = status.get("windows", {}).items()
+    lines = [_plainly(status), *(line for window in windows for line in _windows(*window))]
+    print("\n".join(lines))  # noqa: T201
     return Exit.FINE
 
 
@@ -44,6 +75,7 @@ def _status(store: Store) -> dict[str, Any]:
     sinks = facts.sinks or (SinkRow(DEFAULT_SINK),)
     return {
         "device": device,
+        "program": facts.program or "",
         "replica": {"incarnation": incarnation, "nonce": nonce},
         **{name: restored.counters.get(name, 0) for name in OUTCOMES},
         "refused_by_reason": _counted(restored.counters, "refused: "),
@@ -61,8 +93,10 @@ def _status(store: Store) -> dict[str, Any]:
         "last_settled": {
             name: settled._asdict() for name, settled in (facts.settled or {}).items()
         },
+        "alerts": _alerts(facts.acted or {}),
         "retired": list(facts.membership.retired) if facts.membership else [],
         "set_aside": list(set_aside(restored.meanings, restored.variables, facts.meanings or {})),
+        "damaged_stores": [_damaged(files) for files in damaged_files(store.path)],
         "other_programs": facts.other_programs or {},
         "floor_us": facts.floor_us,
         "high_us": facts.high_us,
@@ -79,6 +113,38 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
     }
 
 
+def _damaged(files: list[Path]) -> dict[str, Any]:
+    """Return what is known of a damaged store: its files and their size."""
+    return {"files": list(map(str, files)), "bytes": sum(file.stat().st_size for file in files)}
+
+
+def _of_damaged(damaged: dict[str, Any]) -> str:
+    path, *_ = files = damaged["files"]
+    return (
+        f"  DAMAGED        {path}, {damaged['bytes']:,} bytes: put aside, and read by "
+        f"no agent; to delete it, type: rm {shlex.join(files)}"
+    )
+
+
+def _alerts(acted: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the alerts say that have ever turned, sorted; handlers of values have others."""
+    found = [
+        record["said"]
+        for _, records in sorted(acted.items())
+        for _, record in sorted(records.items())
+        if isinstance(record, dict)
+    ]
+    return sorted(found, key=lambda said: (said["alert"], said.get("key", "")))
+
+
+def _of_alert(said: Mapping[str, Any]) -> str:
+    where = f" ({said['key']})" if said.get("key") else ""
+    shown = "-" if said["value"] is None else f"{said['value']:.6g}"
+    since = f" since {said['since']}" if said["since"] else ""
+    value = f"{said['fold']} {said['part']} was {shown}"
+    return f"{said['alert']}{where}: {said['state']}{since}, when {value}"
+
+
 def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
     lines = [f"  to be sent     {sink['waiting']} pane entries, to {name}"]
     if sink["of_former_programs"]:
@@ -88,8 +154,9 @@ def _of_sink(name: str, sink: dict[str, Any]) -> list[str]:
 
 def _plainly(status: dict[str, Any]) -> str:
     replica = status["replica"]
+    program = status["program"] or "(none yet)"
     lines = [
-        f"device {status['device']}, started {replica['incarnation']} times",
+        f"device {status['device']}, program {program}, started {replica['incarnation']} times",
         f"  accepted       {status['accepted']}",
         f"  repeated       {status['repeated']} (dropped: the same reading came before)",
         f"  late           {status['late']} (accepted; windows were revised)",
@@ -110,13 +177,19 @@ def _plainly(status: dict[str, Any]) -> str:
     lines += [line for sink in status["sinks"].items() for line in _of_sink(*sink)]
     lines += [f"  ALARM          {reason} ({n})" for reason, n in status["sink_alarms"].items()]
     lines += [
-        f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
-        for name, settled in status["last_settled"].items()
+        *(f"  ALERT          {_of_alert(said)}" for said in status["alerts"]),
+        *(
+            f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+            for name, settled in status["last_settled"].items()
+        ),
     ]
-    left_aside = status["frames_left_aside"].items()
-    lines += [f"  left aside     {total} messages: {reason}" for reason, total in left_aside]
+    lines += [
+        f"  left aside     {total} messages: {reason}"
+        for reason, total in status["frames_left_aside"].items()
+    ]
     lines += [f"  FAILED         {total} {reason}" for reason, total in status["failures"].items()]
     lines += [f"  SET ASIDE      {line}" for line in status["set_aside"]]
+    lines += map(_of_damaged, status["damaged_stores"])
     lines += [
         f"  OTHER PROGRAM  {device} runs program {program}, release {release}"
         for device, (program, release) in sorted(status["other_programs"].items())
@@ -128,3 +201,26 @@ def _plainly(status: dict[str, Any]) -> str:
             f"  ALARM          another live agent has this name ({status['clone_alarms']})"
         )
     return "\n".join(lines)
+
+
+def _windows(name: str, windows: list[dict[str, Any]]) -> list[str]:
+    """Return the lines of one window's rows."""
+    if not windows:
+        return [f"window {name}: no readings yet"]
+    rows = [
+        (
+            each["key"],
+            _at(each["start_us"]),
+            _at(each["end_us"]),
+            *(number(part, 2) for part in each["parts"].values()),
+            "" if each["closed"] else "so far",
+        )
+        for each in windows
+    ]
+    head = ("key", "from (UTC)", "to", *windows[0]["parts"], "")
+    lines = aligned([head, *rows], left=(0, -1))
+    return [f"window {name}, over this device's own readings:", *(f"  {line}" for line in lines)]
+
+
+def _at(time_us: int) -> str:
+    return datetime.fromtimestamp(time_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")

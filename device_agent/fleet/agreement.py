@@ -6,7 +6,7 @@ offline and did not are named. Retired devices are not waited for.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from device_agent.agent import Agent
 from device_agent.changes import Changes
@@ -15,6 +15,7 @@ from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.members import Members
 from device_agent.fleet.peers import Peers
 from device_agent.parts import Handler, Part, Publication
+from device_agent.settings import SECOND_US
 from device_agent.variables.published_fold import PublishedFold
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.envelope import Frame
@@ -63,6 +64,8 @@ class Agreements(Part):
         self._peers = Peers(exchange.variables)
         self._missing: dict[tuple[str, str], None] = {}
         self._asks = 0
+        self._now_us = 0
+        self._agreed_us: dict[str, int] = {}
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -85,13 +88,21 @@ class Agreements(Part):
         self._peers.disconnect_all()
 
     def tick(self, now_us: int) -> None:
+        self._now_us = now_us
         self._peers.expire(now_us, self._silent_us)
 
     def all(self) -> dict[str, Agreement]:
         """Return how far the fleet agrees on each dynamic fold, by target."""
-        return {name: self._of(fold) for name, fold in self._folds.items()}
+        found = {name: self.of(fold) for name, fold in self._folds.items()}
+        self._agreed_us |= {name: self._now_us for name, each in found.items() if each.settled}
+        return found
 
-    def _of(self, fold: DynamicFold) -> Agreement:
+    def others(self) -> list[str]:
+        """Return the other devices that are connected, sorted."""
+        return self._peers.connected()
+
+    def of(self, fold: DynamicFold) -> Agreement:
+        """Return how far the fleet agrees on one dynamic fold."""
         published = self._exchange.variables[fold.source.name]
         assert isinstance(published, PublishedFold)
         digest, devices = published.entries.digest, published.entries.devices
@@ -120,3 +131,11 @@ class Agreements(Part):
             self._asks += 1
             ask = AskFrame(self._agent.replica, self._asks, device, variable)
             yield Publication.of(ask, self._agent.topics)
+
+    def report(self) -> dict[str, Any]:
+        """Say how many others are connected, and how long ago this device saw an agreement."""
+        agreed = {
+            name: round((self._now_us - at_us) / SECOND_US, 1)
+            for name, at_us in sorted(self._agreed_us.items())
+        }
+        return {"others": len(self.others()), "agreed_s_ago": agreed}

@@ -8,7 +8,6 @@ device is connected; the broker says as its Last Will that it is not any more.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from crdts import Replica
 from device_agent.agent import Agent
@@ -150,7 +149,7 @@ class Beats(Part):
             (low.sink, low.store, low.low_us and [low.low_us // span for span in self._spans_us])
             for low in beat.lows
         ]
-        return (panes, replace(beat, number=0, lows=(), clock_s=None))
+        return (panes, beat.sender, beat.done, beat.reports, beat.seq, beat.highs)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:

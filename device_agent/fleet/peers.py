@@ -38,7 +38,9 @@ class Peers:
     def take_beat(self, beat: BeatFrame, now_us: int) -> list[VariableReport]:
         """Take a beat; return its reports if it is the newest of its device."""
         peer = self._peer(beat.sender)
-        if (beat.sender, beat.number) <= (peer.replica, peer.number):
+        # A life that only ever said it was there tells nothing of the one that beats: that may be
+        # a later one on a lost store, of the same incarnation and with a lesser nonce.
+        if peer.number and (beat.sender, beat.number) <= (peer.replica, peer.number):
             return []
         peer.replica, peer.number = beat.sender, beat.number
         peer.online, peer.heard_us = True, now_us
@@ -69,6 +71,10 @@ class Peers:
         """Count all devices as not connected until they are heard again."""
         for peer in self._peers.values():
             peer.online = False
+
+    def connected(self) -> list[str]:
+        """Return the devices that are connected, sorted."""
+        return sorted(device for device, peer in self._peers.items() if peer.online)
 
     def agreement(
         self,

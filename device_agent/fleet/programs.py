@@ -33,6 +33,7 @@ class Programs(Part):
         before = agent.facts.other_programs or {}
         self._others = {device: runs for device, runs in before.items() if runs != self._runs}
         self._noted = dict(before)
+        self._is_named = agent.facts.program == agent.plan.name
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -50,6 +51,13 @@ class Programs(Part):
         """Devices that run something else and count -> (digest of the program, release)."""
         retired = self._retired()
         return {name: runs for name, runs in sorted(self._others.items()) if name not in retired}
+
+    def take_changes(self) -> Changes | None:
+        """Return whose store it is, once."""
+        if self._is_named:
+            return None
+        self._is_named = True
+        return Changes(facts=Facts(program=self._agent.plan.name))
 
     def take_notes(self) -> Changes | None:
         others = self.others

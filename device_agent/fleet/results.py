@@ -1,176 +1,60 @@
-"""Results for people: every fold's value as plain data, and as JSON on topics of its own.
+"""Results for people: every value as JSON on a topic of its own, and how the agent does.
 
-A fold with keys has one topic for each key, beside one that says how far the fleet agrees. So a
-change of one key is one small message, whatever the number of keys. A fold without keys has the one
-key "", and its value and agreement share a topic.
+A changed value is published once an interval, retained, so whoever subscribes later has it at once.
+A key that is gone is cleared. The topic of the agent itself says how many readings it took, what
+it refused, and what alarms it has; where only its counts change it is published seldom.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.clock import Timer
-from device_agent.fleet.agreement import Agreement, Agreements
+from device_agent.fleet.alarms import alarms
+from device_agent.fleet.retained import Retained, Wanted
+from device_agent.fleet.values import CurrentValue, Result, Values
 from device_agent.parts import Part, Publication
-from device_agent.variables.derived import Derived
-from device_agent.variables.samples import Samples
-from lasp_edge.folds.columns import Partial
-from lasp_edge.language.declarations import DynamicFold, LocalFold
-from lasp_edge.protocol.inputs import inputs_digest
+from device_agent.settings import SECOND_US
+from lasp_edge.release import RELEASE
 
-AnyFold = LocalFold | DynamicFold
-
-
-class Result(NamedTuple):
-    """The value of one key of a fold, as this device holds it.
-
-    Attributes:
-        partial: the integers and bytes.
-        inputs: what it was made from; empty for a local fold.
-        devices: how many devices have the key.
-        settled: every connected device holds the same inputs.
-        offline: devices that are not connected and last reported something else.
-    """
-
-    partial: Partial
-    inputs: str = ""
-    devices: int = 1
-    settled: bool = True
-    offline: tuple[str, ...] = ()
-
-
-class FoldResults(NamedTuple):
-    """All values of a fold; the agreement is None for a local fold."""
-
-    fold: AnyFold
-    by_key: dict[str, Result]
-    agreement: Agreement | None
-
-
-class CurrentValue(NamedTuple):
-    """What is published on one topic now.
-
-    Attributes:
-        name: the variable's name.
-        key: the key; None on the topic of the whole variable.
-        mark: equal marks, equal values.
-        plain: gives the value as plain data.
-    """
-
-    name: str
-    key: str | None
-    mark: Any
-    plain: Callable[[], dict[str, Any]]
+COUNTS_US = 300 * SECOND_US
+"""Microseconds between two messages that say nothing new but counts: they cost 300 bytes."""
 
 
 class Results(Part):
-    """The results of one device.
+    """Publishes the results of one device, where that is asked for.
 
     Args:
         agent: what all parts share.
-        samples: the local folds' partials, and the fleet's entries of them.
-        agreements: how far the fleet agrees.
-        derived: the derived sets.
+        values: of this device.
     """
 
     name = "results"
 
-    def __init__(
-        self, agent: Agent, samples: Samples, agreements: Agreements, derived: Derived
-    ) -> None:
+    def __init__(self, agent: Agent, values: Values) -> None:
         self._agent = agent
-        self._samples = samples
-        self._agreements = agreements
-        self._derived = derived
+        self.values = values
         every_us = agent.settings.results_us
         self._timer = Timer(every_us) if every_us else None
-        self._sent: dict[tuple[str, str | None], int] = {}
+        self._counts = Timer(max(COUNTS_US, every_us))
+        self._told: dict[str, Any] = {}
+        self._before = dict(agent.counters.totals)
+        topics = [self._topic(name, key) for name, key in values.restored()] if every_us else []
+        self._retained = Retained(topics)
 
     def local(self) -> dict[str, dict[str, Result]]:
         """Return target of a local fold -> key -> value."""
-        return {fold.name: by_key for fold, by_key, _ in self._local()}
+        return self.values.local()
 
     def fleet(self) -> dict[str, dict[str, Result]]:
         """Return target of a dynamic fold -> key -> value."""
-        return {fold.name: by_key for fold, by_key, _ in self._fleet()}
-
-    def _local(self) -> Iterator[FoldResults]:
-        for name, fold in sorted(self._agent.plan.local_folds.items()):
-            partials = self._samples.partials(name)
-            yield FoldResults(fold, {key: Result(p) for key, p in partials.items()}, None)
-
-    def _fleet(self) -> Iterator[FoldResults]:
-        for name, agreement in self._agreements.all().items():
-            fold = self._agent.plan.dynamic_folds[name]
-            yield FoldResults(fold, self._by_key(fold, agreement), agreement)
-
-    def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
-        entries, found = self._samples.published[fold.source.name].entries, {}
-        for key in entries.keys if fold.keyed else ("",):
-            try:
-                total = entries.total(key)
-            except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
-                self._agent.guard.failed(f"fold {fold.name}", error)
-                continue
-            inputs = inputs_digest(total.digest, fold.stream)
-            settled, offline = agreement.settled, agreement.offline
-            found[key] = Result(total.partial, inputs, total.devices, settled, offline)
-        return found
+        return self.values.fleet()
 
     def plain(self) -> dict[str, dict[str, Any]]:
-        """Return every fold's value: parts, columns, inputs, agreement; by key if it has keys.
-
-        Derived sets stand among them: how many elements, and which.
-        """
-        found: dict[str, dict[str, Any]] = {}
-        for fold, by_key, agreement in chain(self._local(), self._fleet()):
-            if fold.keyed:
-                keys = {key: self._of_key(fold, result) for key, result in by_key.items()}
-                found[fold.name] = {"keys": keys} | _agreed(agreement)
-            elif by_key:
-                found[fold.name] = self._whole(fold, by_key[""], agreement)
-        return found | {name: self._of_derived(name) for name in sorted(self._derived.moved)}
-
-    def _current(self) -> Iterator[CurrentValue]:
-        for fold, by_key, agreement in chain(self._local(), self._fleet()):
-            name = fold.name
-            if not fold.keyed:
-                for result in by_key.values():
-                    yield CurrentValue(
-                        name, None, result, partial(self._whole, fold, result, agreement)
-                    )
-                continue
-            if agreement:
-                yield CurrentValue(name, None, agreement, partial(_agreed, agreement))
-            for key, result in by_key.items():
-                mark = (result.partial, result.inputs, result.devices)
-                yield CurrentValue(name, key, mark, partial(self._of_key, fold, result))
-        for name, moved in sorted(self._derived.moved.items()):
-            yield CurrentValue(name, None, moved, partial(self._of_derived, name))
-
-    def _whole(self, fold: AnyFold, result: Result, agreement: Agreement | None) -> dict[str, Any]:
-        return self._value(fold, result) | _agreed(agreement)
-
-    def _of_key(self, fold: AnyFold, result: Result) -> dict[str, Any]:
-        value = self._value(fold, result)
-        if isinstance(fold, DynamicFold):
-            value |= {"inputs": result.inputs, "devices": result.devices}
-        return value
-
-    def _value(self, fold: AnyFold, result: Result) -> dict[str, Any]:
-        """Return a value for people: its parts, and the columns that they were read off."""
-        columns = {
-            name: part.hex() if isinstance(part, bytes) else part
-            for name, part in zip(fold.fold.columns_named, result.partial, strict=True)
-        }
-        lowered = partial(_lowered, fold, result.partial)
-        return {"parts": self._agent.guard.run(f"fold {fold.name}", lowered) or {}, **columns}
-
-    def _of_derived(self, name: str) -> dict[str, Any]:
-        return self._agent.guard.run(f"{name}", self._derived.plain, name) or {"parts": {}}
+        """Return every value as plain data; by key if it has keys."""
+        return self.values.plain()
 
     def connected(self, _now_us: int) -> None:
         self.succeed()
@@ -184,52 +68,44 @@ class Results(Part):
 
     def succeed(self) -> None:
         """Publish everything again, whether it changed or not."""
-        self._sent = dict.fromkeys(self._sent, 0)
+        self._retained.again()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Publish what changed; an empty text where a key is gone."""
         if self._timer is None or not self._timer.is_due(now_us):
             return
-        gone = set(self._sent)
-        for name, key, mark, plain in self._current():
-            gone.discard((name, key))
-            known = hash(mark)
-            if self._sent.get((name, key)) != known:
-                yield self._publication(name, key, json.dumps(plain(), sort_keys=True).encode())
-                self._sent[name, key] = known  # the link took it, or else it asked for no more
-        for name, key in sorted(gone, key=str):
-            yield self._publication(name, key, b"")
-            del self._sent[name, key]
+        yield from self._retained.publications(self._wanted(now_us))
 
-    def _publication(self, name: str, key: str | None, text: bytes) -> Publication:
-        device = self._agent.replica.device
-        return Publication(self._agent.topics.result(name, device, key), text, retain=True)
+    def _wanted(self, now_us: int) -> Iterator[Wanted]:
+        for value in self.values.current():
+            yield Wanted(self._topic(value.name, value.key), value.mark, partial(as_json, value))
+        told = self._of_agent()
+        alarming = ("clock", "alarms", "release", "program")
+        is_new = any(told[name] != self._told.get(name) for name in alarming)
+        if is_new or self._counts.is_due(now_us):
+            self._told = told
+        text = json.dumps(self._told, sort_keys=True)
+        yield Wanted(self._agent.topics.agent(self._agent.replica.device), text, text.encode)
+
+    def _of_agent(self) -> dict[str, Any]:
+        totals, clock = self._agent.counters.totals, self._agent.clock
+        return {
+            "readings": totals.get("accepted", 0),
+            "refused": totals.get("refused", 0),
+            "clock": "waits" if clock.holds_back else "trusted",
+            "alarms": alarms(totals, self._before),
+            "program": self._agent.plan.digest,
+            "release": RELEASE,
+        }
+
+    def _topic(self, name: str, key: str | None) -> str:
+        return self._agent.topics.result(name, self._agent.replica.device, key)
 
     def report(self) -> dict[str, Any]:
-        return {"values": self.plain()}
+        told = alarms(self._agent.counters.totals, self._before)
+        return {"values": self.plain(), "alarms": told}
 
 
-def _lowered(fold: AnyFold, partial: Partial) -> dict[str, float | int | None]:
-    """Return what a fold reads off a partial.
-
-    Raises:
-        ValueError: it is not what JSON can say. What a fold of the user's raises is passed on.
-    """
-    parts = fold.fold.lower(partial, fold.resolution)
-    if not all(type(name) is str and type(part) in _READABLE for name, part in parts.items()):
-        raise ValueError(f"lower gives {str(parts)[:60]}, and not numbers by name")
-    return parts
-
-
-_READABLE = {int, float, bool, str, type(None)}
-
-
-def _agreed(agreement: Agreement | None) -> dict[str, Any]:
-    if agreement is None:
-        return {}
-    return {
-        "inputs": agreement.inputs,
-        "devices": agreement.devices,
-        "settled": agreement.settled,
-        "except": list(agreement.offline),
-    }
+def as_json(value: CurrentValue) -> bytes:
+    """Return a value as it is published."""
+    return json.dumps(value.plain(), sort_keys=True).encode()

@@ -38,7 +38,7 @@ class Batch:
         return len(self.names)
 
     def split(self) -> list["Batch"]:
-        """Return a batch for each reading; none where the columns are not equally long."""
+        """Return a batch for each reading; an empty list where the columns differ in length."""
         columns = (self.names, self.times_us, self.values, self.tags)
         if len({len(column) for column in columns}) > 1:
             return []

@@ -126,7 +126,7 @@ class ByColumn:
             if len(left):
                 self._collect(left, batch.source, pending)
                 accepted.append((left, self._slices(left) if repeated else slices))
-        self._fold(accepted, pending.now_us)
+        self._fold(accepted, pending.since_us)
         highs_us = [column.by_time[0][-1] for column, _ in accepted]
         high_us = None if stamped else max(highs_us, default=None)
         return high_us, stamped and bool(highs_us)
@@ -263,7 +263,7 @@ class ByColumn:
             start = stop
         return known
 
-    def _fold(self, accepted: list[tuple[EventColumns, list[PaneSlices]]], now_us: int) -> None:
+    def _fold(self, accepted: list[tuple[EventColumns, list[PaneSlices]]], since_us: int) -> None:
         """Lift the readings of each pane, and fold them in: by stream, then by time."""
         each = [(slices, column) for column, several in accepted for slices in several]
         for (window, panes, bounds), column in sorted(each, key=lambda one: one[0].window.stream):
@@ -273,7 +273,7 @@ class ByColumn:
                 lift(values[start:stop], times_us[start:stop])
                 for start, stop in zip(bounds, stops, strict=True)
             ]
-            self._panes.fold_in_column(panes, partials, now_us)
+            self._panes.fold_in_column(panes, partials, since_us)
 
     def _collect(self, column: EventColumns, source: str, pending: PendingBatch) -> None:
         """Collect accepted readings, and note how far they came."""

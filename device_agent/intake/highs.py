@@ -84,7 +84,7 @@ class Highs:
         return found
 
     def doubt_us(self, source: str) -> int | None:
-        """Return up to which own time a source's readings are doubtful; None: none are."""
+        """Return up to which own time a source's readings are doubtful; None: not doubtful."""
         return self._doubts.get(self._id(source)) if self._doubts else None
 
     def advance(self, source: str, high_us: int, accepted: int, low_us: int = 0) -> None:

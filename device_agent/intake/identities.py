@@ -241,7 +241,7 @@ class Identities:
         return sum([len(block.times_us) for block in self._blocks.values()])
 
     def high(self, event: str, tags: str) -> int | None:
-        """Return the last block that the store holds of a stream; None if it holds none."""
+        """Return the last block that the store holds of a stream; None for an unknown one."""
         return self._highs.get((event, tags))
 
     def wanted(self, block: BlockId) -> bool:

@@ -20,7 +20,7 @@ from device_agent.intake.highs import Highs
 from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
-from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress, SourceProgress
+from device_agent.intake.progress import NO_TIME, STAMP_AHEAD_US, IntakeProgress, SourceProgress
 from device_agent.intake.recall import OldReading, PaneRecall
 from device_agent.intake.routes import Route, first_us
 from device_agent.panes.panes import Panes
@@ -56,7 +56,7 @@ class Intake(Part):
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
         read_us: when the last reading came, taken in or held.
-        held_since_us: when the first reading came that is held for the next commit; None: none is.
+        held_since_us: when the first reading came that waits for a commit; None: nothing waits.
         column_least: batches of fewer readings are taken one by one.
     """
 
@@ -179,7 +179,9 @@ class Intake(Part):
         self._join_before(batch)
         pending = self._pending
         pending.doubt_us = doubt_us
-        pending.now_us, pending.clock_us = now_us, self._clock.time_us(now_us)
+        pending.clock_us = self._clock.time_us(now_us)
+        if pending.since_us == NO_TIME:
+            pending.since_us = now_us
         if pending.clock_us + STAMP_AHEAD_US < self.progress.stamp_us:
             self._heal(pending.clock_us)
         for reason, count in batch.refused.items():
@@ -197,7 +199,7 @@ class Intake(Part):
         self.sources.advance(batch, high_us, stamped)
 
     def _doubt_us(self, batch: Batch) -> int | None:
-        """Return up to which own time readings of this batch are doubtful; None if none is."""
+        """Return up to which own time this batch's readings are doubtful; None if they are not."""
         doubt_us = self.highs.doubt_us(batch.source)
         if doubt_us is None:
             return None
@@ -274,7 +276,7 @@ class Intake(Part):
                 continue
             pane = self._panes.own(*where)
             partial = builder.partial() if builder.prechecked else builder.joined
-            self._panes.fold_in(pane, partial, pending.now_us, joined=not builder.prechecked)
+            self._panes.fold_in(pane, partial, pending.since_us, joined=not builder.prechecked)
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
@@ -307,11 +309,12 @@ class Intake(Part):
     def take_changes(self) -> Changes | None:
         """Join, and return identities, readings, progress and sources; panes give their own."""
         self.join()
-        self._changes.sources = self.sources.take_changed()
-        highs = self.highs.take_facts()
+        sources, highs = self.sources.take_changed(), self.highs.take_facts()
+        if sources:
+            self._changes.sources = sources
         if highs:
             self._changes.facts.add(highs)
-        if not self._changes:
+        if not (sources or self._changes):
             return None
         taken, self._changes = self._changes, Changes()
         return taken

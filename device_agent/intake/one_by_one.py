@@ -48,6 +48,7 @@ class OneByOne:
         variables: Variables,
         recall: PaneRecall,
     ) -> None:
+        self._agent = agent
         self._recall = recall
         self._plan, self._device = agent.plan, agent.replica.device
         self._routes, self._progress, self._identities = routes, progress, identities
@@ -171,7 +172,9 @@ class OneByOne:
         for variable in route.collecting:
             key = self._plan.functions.key(variable.name, event)
             changes.append(Mutation(variable.name, "add", (quantised, time_us), key))
-        return changes + run_handlers(self._plan, event) if route.needs_event else changes
+        if route.needs_event:
+            changes += run_handlers(self._plan, event, self._agent.value_of)
+        return changes
 
     def _builder(
         self, pending: PendingBatch, target: WindowTarget, event: Any, time_us: int

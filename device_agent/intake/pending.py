@@ -102,8 +102,9 @@ class PendingBatch:
 
     Attributes:
         accepted: how many readings.
-        now_us: when the last batch came, by the driver's clock: timers go by it.
-        clock_us: what time it was then: readings go by it.
+        since_us: when the first batch came that is not joined yet, by the driver's clock; timers
+            go by it.
+        clock_us: what time it was when the last batch came: readings go by it.
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
         builders: (stream, key, pane start) -> samples of that pane entry.
@@ -111,7 +112,7 @@ class PendingBatch:
     """
 
     accepted: int = 0
-    now_us: int = NO_TIME
+    since_us: int = NO_TIME
     doubt_us: int | None = None
     clock_us: int = NO_TIME
     counted: Counter[str] = field(default_factory=Counter)

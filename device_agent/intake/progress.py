@@ -106,7 +106,7 @@ class SourceProgress:
 
         Args:
             batch: the batch.
-            high_us: the greatest own time among its accepted readings; None if none had one.
+            high_us: the greatest own time among its accepted readings; None if all were stamped.
             stamped: it has accepted readings without a time of their own.
         """
         before = self._rows.get(batch.source) or _UNREAD

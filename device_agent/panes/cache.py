@@ -108,7 +108,7 @@ class PaneCache:
         Entries that the sink has refused do not count: it has no window that they could change.
 
         Returns:
-            None: it waits for none. `NEVER_US`: the store was not asked yet.
+            None: it waits for nothing. `NEVER_US`: the store was not asked yet.
         """
         if self._stored is None:
             return NEVER_US

@@ -19,9 +19,10 @@ from device_agent.changes import Changes, EntryKey, PaneId, PaneRow, refusal, wa
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import Seqs
 
-PATIENCE_US = 10_000_000
-"""Microseconds until a dirty entry is due though its pane is not over: ten publishing intervals, so
-that a slowly filling pane does not travel with every reading."""
+LEAST_PATIENCE_US = 10_000_000
+"""Microseconds from a reading until its entry is due though the pane is not over, at least; else an
+interval. So a slowly filling pane does not travel with every reading, and who sends seldom waits
+until an interval's entries can leave together."""
 NEVER_US = -(2**62)
 """Before every time."""
 
@@ -62,6 +63,7 @@ class Panes:
         entries: the entries.
         dirty: the ids of those that are dirty for a sink.
         bits: of all sinks: for them, an entry that changes is dirty.
+        patience_us: from a reading until its entry is due though the pane is not over.
         seq: the newest seq that this replica gave to an entry; 0 before the first.
         high_us: how far the readings' own time has come: panes that end before are over.
         answered: entries of which only a sink's answer is new, which is worth no commit of its own
@@ -75,6 +77,7 @@ class Panes:
         self.entries: dict[PaneId, PaneEntry] = {}
         self.dirty: set[PaneId] = set()
         self.bits = 0
+        self.patience_us = max(LEAST_PATIENCE_US, agent.settings.interval_us)
         self.seq = 0
         self.evicted_us = NEVER_US
         self.high_us = NEVER_US
@@ -108,13 +111,15 @@ class Panes:
         entries = self.entries
         return [entries[pane].partial for pane in panes if pane in entries]
 
-    def fold_in(self, pane: PaneId, partial: Partial, now_us: int, *, joined: bool = False) -> None:
+    def fold_in(
+        self, pane: PaneId, partial: Partial, since_us: int, *, joined: bool = False
+    ) -> None:
         """Fold new readings, as one partial, into this replica's entry.
 
         Args:
             pane: the entry.
             partial: of the new readings; `joined` with what the entry holds: of all its readings.
-            now_us: the time.
+            since_us: when the first of them was read.
             joined: see `partial`.
         """
         entry = self.entries.get(pane)
@@ -124,23 +129,23 @@ class Panes:
         if entry is None:
             end_us = pane.pane_us + self._windows[pane.stream].span_us
             row = PaneRow(self.seq, end_us, partial, self.bits)
-            entry = self.entries[pane] = PaneEntry(row, now_us + PATIENCE_US)
+            entry = self.entries[pane] = PaneEntry(row, since_us + self.patience_us)
         else:
             entry.seq, entry.partial = self.seq, partial
             if entry.tries or not entry.dirty:
-                entry.tries, entry.due_us = 0, now_us + PATIENCE_US
+                entry.tries, entry.due_us = 0, since_us + self.patience_us
             entry.dirty, entry.refused = self.bits, 0
         self.dirty.add(pane)
         self.answered.pop(pane, None)
         self._changes.panes[pane] = entry.row()
 
-    def fold_in_column(self, panes: list[PaneId], partials: list[Partial], now_us: int) -> None:
+    def fold_in_column(self, panes: list[PaneId], partials: list[Partial], since_us: int) -> None:
         """Fold a partial into each of these entries of one stream: `fold_in`, by a shorter way."""
-        entries, due_us, rows = self.entries, now_us + PATIENCE_US, self._changes.panes
+        entries, due_us, rows = self.entries, since_us + self.patience_us, self._changes.panes
         span_us, bits = self._windows[panes[0].stream].span_us, self.bits
         for pane, partial in zip(panes, partials, strict=True):
             if pane in entries:
-                self.fold_in(pane, partial, now_us)
+                self.fold_in(pane, partial, since_us)
             else:
                 self.seq += 1
                 row = rows[pane] = _pane_row((self.seq, pane[0] + span_us, partial, bits, 0))

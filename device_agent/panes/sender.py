@@ -1,9 +1,11 @@
 """Which pane entries leave, and when: in frames of bounded size, a few at a time for each sink.
 
-An entry that was not sent yet is due when its pane is over, or `PATIENCE_US` after it changed. One
-that was sent is due again after a while that doubles with each time: what the sinks have not
-answered soon, what all of them refused seldom. What was sent least often leaves first, so that
-answers which come late hold nothing up: while they are on their way, other entries leave.
+An entry that was not sent yet is due when its pane is over, or when its readings have waited for
+`Panes.patience_us`. What would be due within an interval goes along, since a frame costs more than
+what is in it. An entry that was sent is due again after a while that doubles with each time: what
+the sinks have not answered soon, what all of them refused seldom. What was sent least often leaves
+first, so that answers which come late hold nothing up: while they are on their way, other entries
+leave.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +15,7 @@ from device_agent.agent import Agent
 from device_agent.changes import EntryKey, PaneId, waits_for
 from device_agent.clock import is_time
 from device_agent.panes.flights import FIRST_TIMEOUT_US, LAST_TIMEOUT_US
-from device_agent.panes.panes import NEVER_US, PATIENCE_US, PaneEntry, Panes
+from device_agent.panes.panes import NEVER_US, PaneEntry, Panes
 from device_agent.panes.sinks import Sinks
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.fencing import SourceHigh
@@ -158,15 +160,19 @@ class PaneSender:
 
     def _due(self, now_us: int, *, everything: bool) -> list[PaneId]:
         """Return the dirty entries that are due, those that were sent least often first."""
-        entries = self._panes.entries
+        entries, patience_us = self._panes.entries, self._panes.patience_us
+        soon_us = now_us + self._agent.settings.interval_us
 
         def is_due(entry: PaneEntry) -> bool:
             if entry.tries:  # a clock that was set back says nothing of waiting
                 return not entry.sent_us <= now_us < entry.due_us
             is_over = everything or entry.end_us <= self._panes.high_us
-            return is_over or is_time(now_us, entry.due_us, PATIENCE_US)
+            return is_over or is_time(now_us, entry.due_us, patience_us)
 
-        found = [pane for pane in self._panes.dirty if is_due(entries[pane])]
+        found = {pane for pane in self._panes.dirty if is_due(entries[pane])}
+        if found:
+            along = [pane for pane in self._panes.dirty if not entries[pane].tries]
+            found.update(pane for pane in along if entries[pane].due_us <= soon_us)
         return sorted(found, key=lambda pane: (entries[pane].tries, pane))
 
     def hasten(self, now_us: int) -> None:

@@ -4,7 +4,9 @@ A sink is known from its first acknowledgement on, and the default one from the 
 bit, and a pane entry is dirty for the sinks of its bits.
 
 - A store that was never heard of takes the place of the one before at once: a lost lake was made
-  anew, and everything is dirty for it.
+  anew, and everything is dirty for it. After `MOVES_AT_ONCE` such moves another one is believed
+  only after a while that doubles each time: who forges acknowledgements does not have everything
+  sent for ever, and it is counted and said aloud.
 - A store that was left before comes back only when the present one was silent for `LEFT_US`. Until
   then two of one name are alive, each would have everything sent again for ever, and it is said
   aloud instead.
@@ -26,6 +28,11 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK, MAX_SINKS
 LEFT_US = 600_000_000
 """Microseconds of silence after which a store may be one that was left before: ten minutes, in
 which a lander greets twice (`lasp_edge.protocol.greetings`)."""
+MOVES_AT_ONCE = 8
+"""Times that a sink may name a store that was never heard of, and is believed at once."""
+LONGEST_WAIT_US = 86_400_000_000
+"""Microseconds, after repeated doubling of `LEFT_US`, until the next one is believed: a day. After
+two days without such a move all may be believed at once again."""
 FORMER_STORES = 16
 """Stores that a sink had before and that are remembered: who has more is named anew."""
 LONGEST_TICK_US = 60_000_000
@@ -36,6 +43,12 @@ KNOWN_SPEAKERS = 4
 """Processes of a sink that are remembered: a new one may take what the one before did not."""
 
 TWO_STORES = "two stores are called {!r}: start the lander of one of them with --sink OTHERNAME"
+STRANGERS = (
+    "{!r} names one new store after another, so the next must wait: somebody forges "
+    "acknowledgements, if no lake was made anew; see lasp-edge broker"
+)
+MOVES = "sinks: another store, and everything is sent to it"
+"""What a move to another store is counted as."""
 
 
 class Sink:
@@ -47,7 +60,9 @@ class Sink:
         store: the id of its store; empty before the first acknowledgement.
         former: ids of the stores that it had before.
         silent_us: for how long it was not heard.
-        contested_us: for how long it still counts that a store that was left spoke, too.
+        moves: to stores that were never heard of, lately.
+        moved_us: how long ago the last of them was.
+        contested_us: for how long it still counts that a store spoke that was not believed.
         flights: the frames that it has not answered yet.
     """
 
@@ -57,6 +72,8 @@ class Sink:
         "contested_us",
         "flights",
         "former",
+        "moved_us",
+        "moves",
         "name",
         "silent_us",
         "store",
@@ -65,7 +82,7 @@ class Sink:
     def __init__(self, place: int, row: SinkRow, flights: Flights) -> None:
         self.bit = 1 << place
         self.name, self.store, self.former, self.silent_us = row
-        self.contested_us = 0
+        self.contested_us = self.moves = self.moved_us = 0
         self.flights = flights
         self._speakers: list[int] = []
 
@@ -80,8 +97,24 @@ class Sink:
         self._speakers = [*self._speakers, nonce][-KNOWN_SPEAKERS:]
         return True
 
+    @property
+    def believes_strangers(self) -> bool:
+        """Whether a store that was never heard of may take the place of the present one."""
+        beyond = self.moves - MOVES_AT_ONCE
+        return beyond < 0 or self.moved_us >= min(LEFT_US << beyond, LONGEST_WAIT_US)
+
+    def pass_time(self, passed_us: int) -> None:
+        """Count that it was silent for some time more."""
+        self.silent_us += passed_us
+        self.contested_us = max(0, self.contested_us - passed_us)
+        self.moved_us += passed_us
+        if self.moved_us >= 2 * LONGEST_WAIT_US:
+            self.moves = 0
+
     def adopt(self, store: str) -> None:
         """Deliver to another store from now on."""
+        if self.store and store not in self.former:
+            self.moves, self.moved_us = self.moves + 1, 0
         left = [each for each in (*self.former, self.store) if each not in {"", store}]
         self.former = tuple(left[-FORMER_STORES:])
         self.store, self.contested_us = store, 0
@@ -145,12 +178,17 @@ class Sinks:
 
     def _moves(self, sink: Sink, store: str) -> bool:
         """Return whether the sink has another store from now on."""
-        if store in sink.former and sink.silent_us < LEFT_US:
+        if store in sink.former:
+            is_believed, why = sink.silent_us >= LEFT_US, TWO_STORES
+        else:
+            is_believed, why = sink.believes_strangers, STRANGERS
+        if sink.store and not is_believed:
             if not sink.contested_us:
-                self._counters.note(f"sink: {TWO_STORES.format(sink.name)}")
+                self._counters.note(f"sink: {why.format(sink.name)}")
             sink.contested_us = LEFT_US
             return False
         if sink.store:
+            self._counters.note(MOVES)
             self._make_dirty(sink)
         sink.adopt(store)
         self._changes.facts = self._facts()
@@ -180,8 +218,7 @@ class Sinks:
             return False
         passed_us = min(now_us - before_us, LONGEST_TICK_US)
         for sink in self:
-            sink.silent_us += passed_us
-            sink.contested_us = max(0, sink.contested_us - passed_us)
+            sink.pass_time(passed_us)
         gone = [sink for sink in self if sink.silent_us >= self._forget_us]
         if not gone or min(sink.silent_us for sink in self) >= self._forget_us:
             return False

@@ -2,8 +2,14 @@
 
 - `choice`: the table of sources; from `--source KIND:PLACE` and its options to a source
 - `source`: the contract of a source and of its row in the table
-- `host`: the machine it runs on; `jsonl_file`, `csv_file`: recorded rows; `mqtt_topic`: what others
-  publish
+- `guarded`: a source that may break, and does not take the agent with it
+- `jsonl_file`, `csv_file`: recorded rows; `stdin_lines`: those of another program
+- `mqtt_topic`: what others publish; `topic_pattern`: what topics say; `retained`: what is no news
+- `host`: the machine it runs on; `hwmon`, `iio`, `onewire`: the kernel's sensors; `sensors`: what
+  these three share; `periods`: when they are asked
 - `recorded_file`: lines of a file from a byte offset; `replay`: rows at the pace that is asked for
-- `mapping`: from a record's fields to readings; `times`: to microseconds since the epoch
+- `mapping`: from a record's fields to readings; `mapping_options`: what a user says of it;
+  `ready`: mappings by name
+- `fields`: where a value stands; `values`: which number it is; `times`: to microseconds since the
+  epoch; `zones`: of whose clock
 """

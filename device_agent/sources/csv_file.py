@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from device_agent.sources.mapping import Record, mapping_of
+from device_agent.sources.fields import Record
+from device_agent.sources.mapping_options import mapping_of
 from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
 from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, Rows, replay_of
 from device_agent.sources.source import SourceContext, SourceKind
@@ -98,8 +99,8 @@ def _text(line: bytes) -> str:
 
 
 def _make(spec: str, place: str, context: SourceContext) -> Replay:
-    mapping = mapping_of(context, of_text=True)
+    mapping = mapping_of(context)
     return replay_of(spec, place, context, partial(CsvRows, needed=mapping.needed), mapping)
 
 
-KIND = SourceKind("csv", "PATH[.gz]", _make, REPLAY_OPTIONS)
+KIND = SourceKind("csv", "PATH[.gz]", _make, REPLAY_OPTIONS, "file")

@@ -15,34 +15,19 @@ the agent. `cpu` and `network` are differences, so they begin with the second pe
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from device_agent.clock import is_time
 from device_agent.intake.batch import Batch
-from device_agent.sources.mapping import WITH_TAG
-from device_agent.sources.source import Option, Source, SourceContext, SourceKind
+from device_agent.sources.mapping_options import WITH_TAG
+from device_agent.sources.periods import EVERY, SECOND_US, ReadingPeriod
+from device_agent.sources.source import Source, SourceContext, SourceKind
 
 EVENTS = ("cpu", "memory", "temperature", "network", "load")
-SECOND_US = 1_000_000
-LEAST_PERIOD_S, LONGEST_PERIOD_S = 1e-6, 1e9
-"""Seconds between two readings: one microsecond, the unit of time, up to three decades."""
-
-
-def _period_us(text: str) -> int:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not LEAST_PERIOD_S <= seconds < LONGEST_PERIOD_S:
-        raise ValueError(f"--host-every: a positive number of seconds is needed, not {text}")
-    return round(seconds * SECOND_US)
-
-
-HOST_EVERY = Option[int](
-    "host-every",
-    SECOND_US,
-    _period_us,
-    "seconds between two readings of the host (default: 1)",
-    "S",
-)
+_FILES = {
+    "cpu": "proc/stat",
+    "memory": "proc/meminfo",
+    "temperature": "sys/class/thermal/thermal_zone*/temp",
+    "network": "proc/net/dev",
+    "load": "proc/loadavg",
+}
 
 
 class Host(Source):
@@ -53,12 +38,11 @@ class Host(Source):
         period_us: time between readings.
         tags: labels of every reading.
         root: what stands for `/`.
+        name: the source's name.
 
     Raises:
         ValueError: none of the events is a metric.
     """
-
-    name = "host"
 
     def __init__(
         self,
@@ -67,18 +51,19 @@ class Host(Source):
         *,
         tags: Mapping[str, str] | None = None,
         root: Path = Path("/"),
+        name: str = "host",
     ) -> None:
-        declared = set(events)
+        self.name = name
+        declared = sorted(set(events))
         self._events = [name for name in EVENTS if name in declared]
         if not self._events:
             raise ValueError(
-                f"--source host gives {', '.join(EVENTS)}; the program has none of these events"
+                f"--source host gives {', '.join(EVENTS)}; the program has none of these events, "
+                f"only {', '.join(declared)}"
             )
-        self._period_us = period_us
+        self._period = ReadingPeriod(period_us)
         self._tags = dict(tags or {})
         self._root = root
-        self._next_us: int | None = None
-        self._polled_us = 0
         self._cpu: tuple[int, int] | None = None
         self._network: int | None = None
         zones = sorted(
@@ -99,13 +84,9 @@ class Host(Source):
         return False
 
     def poll(self, now_us: int) -> Batch | None:
-        if self._next_us is not None and not is_time(now_us, self._next_us, self._period_us):
+        elapsed_us = self._period.begin(now_us)
+        if elapsed_us is None:
             return None
-        elapsed_us = now_us - self._polled_us
-        # Periods that were missed, asleep or stopped, are not made up for.
-        behind_us = now_us - (self._next_us or now_us)
-        self._next_us = now_us + self._period_us - behind_us % self._period_us
-        self._polled_us = now_us
         read = [(name, self._metric(name, elapsed_us)) for name in self._events]
         found = [(name, value) for name, value in read if value is not None]
         if not found:
@@ -119,10 +100,20 @@ class Host(Source):
         )
 
     def due_us(self, now_us: int) -> int | None:
-        return self._next_us or now_us
+        return self._period.due_us(now_us)
+
+    def says(self) -> str:
+        """Say which of the program's events this machine cannot give, and what it can."""
+        offered = [name for name in EVENTS if any(self._root.glob(_FILES[name]))]
+        lacking = [name for name in self._events if name not in offered]
+        if not lacking:
+            return ""
+        where = ", ".join(f"/{_FILES[name]}" for name in lacking)
+        there = ", ".join(offered) or "nothing"
+        return f"this machine has no {', '.join(lacking)} ({where} is not there); it offers {there}"
 
     def _metric(self, name: str, elapsed_us: int) -> float | None:
-        """Return one metric; None where this machine has none, or none yet."""
+        """Return one metric; None where this machine does not tell it, or not yet."""
         try:
             return self._read[name](elapsed_us)
         except (OSError, ValueError, IndexError):
@@ -167,8 +158,9 @@ class Host(Source):
         return float(self._text("proc/loadavg").split()[0])
 
 
-def _make(_spec: str, _place: str, context: SourceContext) -> Host:
-    return Host(context.events, context.get(HOST_EVERY), tags=context.get(WITH_TAG))
+def _make(name: str, _place: str, context: SourceContext) -> Host:
+    period_us = context.get(EVERY) or SECOND_US
+    return Host(context.events, period_us, tags=context.get(WITH_TAG), name=name)
 
 
-KIND = SourceKind("host", "", _make, (HOST_EVERY, WITH_TAG))
+KIND = SourceKind("host", "", _make, (EVERY, WITH_TAG))

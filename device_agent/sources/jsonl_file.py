@@ -8,7 +8,8 @@ finds the whole.
 import json
 from typing import Any
 
-from device_agent.sources.mapping import Record, mapping_of
+from device_agent.sources.fields import Record
+from device_agent.sources.mapping_options import mapping_of
 from device_agent.sources.recorded_file import UNREADABLE
 from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, Rows, replay_of
 from device_agent.sources.source import SourceContext, SourceKind
@@ -74,4 +75,4 @@ def _make(spec: str, place: str, context: SourceContext) -> Replay:
     return replay_of(spec, place, context, JsonLines, mapping_of(context))
 
 
-KIND = SourceKind("jsonl", "PATH[.gz]", _make, REPLAY_OPTIONS)
+KIND = SourceKind("jsonl", "PATH[.gz]", _make, REPLAY_OPTIONS, "file")

@@ -1,7 +1,9 @@
-"""A source of the messages on an MQTT topic, each a JSON object or a bare number.
+"""A source of the messages on an MQTT topic: JSON objects, arrays of them, or bare values.
 
-An object becomes readings as a row of a file does. A bare number is a reading of the one event
-that `--event` names, or else of the event called like the last level of the topic.
+An object becomes readings as a row of a file does. A bare value (a number, a number in quotes, ON,
+closed) is a reading of the event that `{event}` in the topic says, or of the one that `--event`
+names, or else of the event called like the last level of the topic. Other names in braces make
+tags of levels; see `topic_pattern`.
 
 A message is acknowledged to the broker once its readings are durable, and the broker keeps what
 comes while the agent is away. So no message is lost, but the broker sends a message again that was
@@ -16,14 +18,17 @@ import hashlib
 import json
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from device_agent.intake.batch import Batch
+from device_agent.sources.fields import Record
 from device_agent.sources.jsonl_file import NOT_JSON
-from device_agent.sources.mapping import MAPPING_OPTIONS, FieldMapping, Record, mapping_of
+from device_agent.sources.mapping import NO_ORIGIN, FieldMapping, Origin
+from device_agent.sources.mapping_options import MAPPING_OPTIONS, mapping_of, ready_context
 from device_agent.sources.retained import SeenContents
-from device_agent.sources.source import Option, SourceContext, SourceKind
+from device_agent.sources.source import Option, Source, SourceContext, SourceKind, texts_of_toml
+from device_agent.sources.topic_pattern import TopicPattern, matcher_of
 from lasp_edge.link import BrokerUrl, Event, Link, Message
 
 MOST_UNACKNOWLEDGED = 16
@@ -33,7 +38,8 @@ ROWS = 2_000
 KEEP_SESSION_S = 7 * 86_400
 """Seconds for which the broker keeps messages for an agent that is away: as long as readings are
 accepted by default (`Settings.retain_us`)."""
-NO_RECORD = "neither a JSON object nor a number"
+LONGEST_WORD = 64
+"""Bytes of a bare text, at most: the longest number or word."""
 RETAINED = "retained by the broker (--retained takes it once)"
 REPEATED = "retained by the broker, and taken before"
 _RETAINED_OPTION = Option[bool](
@@ -43,30 +49,39 @@ _RETAINED_OPTION = Option[bool](
     help="what the broker retained is a reading, too: each content of a topic once",
     is_flag=True,
 )
+_IGNORE = Option[Sequence[str]](
+    "ignore",
+    (),
+    lambda filters: filters,
+    "topic filters of messages that are no readings",
+    of_toml=texts_of_toml,
+    in_files_only=True,
+)
 _LOOK_AGAIN_US = 100_000
 """Microseconds between two looks for messages, where nothing wakes the agent."""
 
 
-class MqttTopic:
+class MqttTopic(Source):
     """A source of one topic filter's messages, with a link of its own.
 
     Args:
-        name: the source's name.
-        topic: the topic filter.
+        name: the source's name; the broker knows the session by it and the device.
+        pattern: which topics, and what their levels say.
         mapping: from objects to readings.
         broker: where it is published.
-        device: the device's id; the broker knows the session by it and the topic.
+        device: the device's id.
         jitter: for the link.
         wake: wakes the agent when something has come; without it the agent looks every 0.1 s.
         retained: a message that the broker retained is a reading, once.
+        ignored: topic filters of messages that are no readings.
     """
 
     replayable = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a subscription, a session and a mapping need
         self,
         name: str,
-        topic: str,
+        pattern: TopicPattern,
         mapping: FieldMapping,
         *,
         broker: BrokerUrl,
@@ -74,16 +89,19 @@ class MqttTopic:
         jitter: random.Random,
         wake: Callable[[], None] | None = None,
         retained: bool = False,
+        ignored: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._seen = SeenContents() if retained else None
         self._mapping = mapping
         self._wakes = wake is not None
-        mark = hashlib.sha256(f"{device}\0{topic}".encode()).hexdigest()[:16]
+        self._pattern, self._ignored = pattern, matcher_of(ignored)
+        identity = name.removeprefix(f"{KIND.name}:")
+        mark = hashlib.sha256(f"{device}\0{identity}".encode()).hexdigest()[:16]
         self.link = Link(
             broker,
             client_id=f"lasp-{mark}",
-            subscriptions=[topic],
+            subscriptions=[pattern.filter],
             manual_acknowledgement=True,
             keep_session_s=KEEP_SESSION_S,
             jitter=jitter,
@@ -108,15 +126,19 @@ class MqttTopic:
         if not self._waiting:
             self._waiting.extend(self.link.poll(0.0))
         records: list[Record | str] = []
-        while self._waiting and len(records) < ROWS:
+        origins: list[Origin] = []
+        taken = self._taken
+        while self._waiting and self._taken - taken < ROWS:
             event = self._waiting.popleft()
             if isinstance(event, Message):
                 self._taken += 1
                 self._unacknowledged.append((self._taken, event))
-                records.append(self._record(event))
-        if not records:
+                origin, found = self._records(event)
+                records += found
+                origins += [origin] * len(found)
+        if self._taken == taken:
             return None
-        batch = self._mapping.batch(self.name, records)
+        batch = self._mapping.batch(self.name, records, origins)
         batch.cursor = str(self._taken)
         if self._seen is not None:
             batch.cursor += f" {self._seen.text()}"
@@ -141,37 +163,67 @@ class MqttTopic:
     def close(self) -> None:
         self.link.stop()
 
-    def _record(self, message: Message) -> Record | str:
-        if self._seen is None and message.retain:
-            return RETAINED
+    def says(self) -> str:
+        return self._pattern.says()
+
+    def _records(self, message: Message) -> tuple[Origin, list[Record | str]]:
+        """Return what a message holds, and what its topic says; a text is why it is no record."""
         topic, payload, retained = message.topic, message.payload, message.retain
+        if self._ignored is not None and self._ignored.fullmatch(topic):
+            return NO_ORIGIN, []
+        origin = self._pattern.origin(topic)
+        if origin is None:
+            return NO_ORIGIN, [self._mapping.no_event(topic)]
+        if self._seen is None and retained:
+            return origin, [RETAINED]
         if self._seen is not None and not self._seen.is_news(topic, payload, retained=retained):
-            return REPEATED
-        try:
-            value: Any = json.loads(message.payload)
-        except (ValueError, RecursionError):
-            return NOT_JSON
+            return origin, [REPEATED]
+        value = _value_of(payload)
+        values = value if type(value) is list else [value]
+        level = topic.rpartition("/")[2]
+        return origin, [self._record(each, level, origin.event) for each in values]
+
+    def _record(self, value: Any, level: str, event: str | None) -> Record | str:
         if type(value) is dict:
             return value
-        if type(value) is not float and type(value) is not int:
-            return NO_RECORD
-        return self._mapping.record_of_number(message.topic.rpartition("/")[2], value)
+        if value is _NOTHING:
+            return NOT_JSON
+        return self._mapping.record_of_value(value, level, event)
 
 
-def _make(spec: str, place: str, context: SourceContext) -> MqttTopic:
-    mapping = mapping_of(context)
+_NOTHING: Any = object()
+
+
+def _value_of(payload: bytes) -> Any:
+    """Return the JSON value that a message is, or the short text; `_NOTHING` if it is neither."""
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError):
+        pass
+    if not 0 < len(payload) <= LONGEST_WORD:
+        return _NOTHING
+    text = payload.decode("utf-8", errors="replace").strip()
+    is_word = text.isprintable() and "\ufffd" not in text and text[:1] not in {"{", "[", '"', ""}
+    return text if is_word else _NOTHING
+
+
+def _make(name: str, place: str, context: SourceContext) -> MqttTopic:
+    ready = ready_context(context)
+    pattern = TopicPattern(place, context.device, context.events)
+    mapping = mapping_of(context, passes_others=pattern.names_event)
     if context.broker is None:
-        raise ValueError(f"--source {spec} needs --broker")
+        raise ValueError(f"--source {name} needs --broker")
     return MqttTopic(
-        spec,
-        place,
+        name,
+        pattern,
         mapping,
         broker=context.broker,
         device=context.device,
         jitter=context.jitter,
         wake=context.wake,
         retained=context.get(_RETAINED_OPTION),
+        ignored=ready.get(_IGNORE),
     )
 
 
-KIND = SourceKind("mqtt", "TOPIC", _make, (*MAPPING_OPTIONS, _RETAINED_OPTION))
+KIND = SourceKind("mqtt", "TOPIC", _make, (*MAPPING_OPTIONS, _RETAINED_OPTION, _IGNORE), "topic")

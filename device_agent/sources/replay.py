@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from device_agent.intake.batch import Batch
-from device_agent.sources.mapping import MAPPING_OPTIONS, FieldMapping, Record
+from device_agent.sources.fields import Record
+from device_agent.sources.mapping import FieldMapping
+from device_agent.sources.mapping_options import MAPPING_OPTIONS
 from device_agent.sources.recorded_file import RecordedFile
-from device_agent.sources.source import Option, Source, SourceContext
+from device_agent.sources.source import Option, Source, SourceContext, number_of_toml
 from lasp_edge.folds.numbers import Refused
 
 ROWS = 500
@@ -37,7 +39,12 @@ def _speed(text: str) -> float | None:
 
 
 SPEED = Option[float | None](
-    "speed", None, _speed, "replay at N times the recorded pace (default: max)", "N|max"
+    "speed",
+    None,
+    _speed,
+    "replay at N times the recorded pace (default: max)",
+    "N|max",
+    of_toml=lambda told: _speed(told if type(told) is str else number_of_toml(told)),
 )
 REPLAY_OPTIONS = (*MAPPING_OPTIONS, SPEED)
 
@@ -190,7 +197,8 @@ def replay_of(
     """
     path = Path(place)
     if not path.is_file():
-        raise ValueError(f"--source {spec}: there is no file {place}")
+        missing = "is not a plain file" if path.exists() else "is not there"
+        raise ValueError(f"source {spec}: the file {place} {missing}")
     return Replay(spec, path, open_rows, mapping, context.get(SPEED))
 
 

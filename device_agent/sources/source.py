@@ -59,18 +59,26 @@ class Source(Protocol):
         """Close files and connections."""
         return
 
+    def says(self) -> str:
+        """Return what people should know at the start, such as which sensors it found."""
+        return ""
+
 
 class Option(NamedTuple, Generic[Value]):
     """A command-line option of one kind of source, or of several.
 
     Attributes:
-        name: the option without its dashes, such as `host-every`.
+        name: the option without its dashes, such as `with-tag`.
         default: its value where it is not given.
         parse: returns the value that a text means, or a list of texts if the option `repeats`;
             raises ValueError for a text that is not a value.
         help, metavar, choices: for the command's help.
         repeats: it may be given several times.
         is_flag: it stands alone; `parse` is given True.
+        of_toml: returns the value that stands in a configuration file; raises ValueError for what
+            is not a value. None: a text is needed there, and `parse` is given it.
+        in_files_only: it has no place on the command line.
+        former: other names of it that still work.
     """
 
     name: str
@@ -81,6 +89,25 @@ class Option(NamedTuple, Generic[Value]):
     choices: Sequence[str] | None = None
     repeats: bool = False
     is_flag: bool = False
+    of_toml: Callable[[Any], Value] | None = None
+    in_files_only: bool = False
+    former: Sequence[str] = ()
+
+    def of_file(self, told: Any) -> Value:
+        """Return the value that stands in a configuration file.
+
+        Raises:
+            ValueError: it is not a value; the text says what is needed, and what came.
+        """
+        if self.of_toml is not None:
+            return self.of_toml(told)
+        if self.is_flag:
+            if type(told) is not bool:
+                raise ValueError(f"true or false is needed, not {told!r}")
+            return self.parse(told)
+        if type(told) is not str:
+            raise ValueError(f"a text in quotation marks is needed, not {told!r}")
+        return self.parse(told)
 
 
 class SourceContext(NamedTuple):
@@ -117,12 +144,14 @@ class SourceKind(NamedTuple):
         make: returns a source; it is given the whole text, which is the source's name, the part
             after the colon, and the context. It raises ValueError where that cannot work.
         options: what `make` reads from the context.
+        key: what a configuration file calls the part after the colon.
     """
 
     name: str
     place: str
     make: Callable[[str, str, SourceContext], Source]
     options: Sequence[Option[Any]] = ()
+    key: str = "place"
 
     @property
     def form(self) -> str:
@@ -130,7 +159,12 @@ class SourceKind(NamedTuple):
         return f"{self.name}:{self.place}" if self.place else self.name
 
 
-def pair_option(name: str, form: str, help: str) -> Option[Mapping[str, str]]:  # noqa: A002
+def pair_option(
+    name: str,
+    form: str,
+    help: str,  # noqa: A002
+    of_toml: Callable[[Any], Mapping[str, Any]] | None = None,
+) -> Option[Mapping[str, Any]]:
     """Return an option that is given as `form`, such as NAME=FIELD, any number of times."""
 
     def parse(texts: Sequence[str]) -> Mapping[str, str]:
@@ -142,4 +176,38 @@ def pair_option(name: str, form: str, help: str) -> Option[Mapping[str, str]]:  
             pairs[left] = right
         return pairs
 
-    return Option(name, {}, parse, help, form, repeats=True)
+    of_toml = of_toml or (lambda table: pairs_of_table(name, table))
+    return Option(name, {}, parse, help, form, repeats=True, of_toml=of_toml)
+
+
+def pairs_of_table(name: str, table: Any) -> Mapping[str, str]:
+    """Return a table of texts in a configuration file.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    if type(table) is not dict or not all(type(text) is str for text in table.values()):
+        raise ValueError(f'a table such as {name} = {{ NAME = "TEXT" }} is needed, not {table!r}')
+    return table
+
+
+def number_of_toml(told: Any) -> str:
+    """Return a number in a configuration file as text.
+
+    Raises:
+        ValueError: it is not a number.
+    """
+    if isinstance(told, bool | str | list | dict):
+        raise ValueError(f"a number is needed, not {told!r}")
+    return str(told)
+
+
+def texts_of_toml(told: Any) -> Sequence[str]:
+    """Return a list of texts in a configuration file.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    if type(told) is not list or not all(type(text) is str for text in told):
+        raise ValueError(f'a list of texts such as ["a", "b"] is needed, not {told!r}')
+    return tuple(told)

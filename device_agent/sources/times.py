@@ -13,6 +13,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
+from device_agent.sources.zones import Zone
 from lasp_edge.folds.numbers import Refused
 
 Unit = Literal["s", "ms", "us", "iso"]
@@ -28,6 +29,8 @@ _NUMBER = re.compile(r"[+-]?(\d+|(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?)", 
 _ISO = re.compile(r"\d{4}-?[\dW]\d-?\d{1,2}([Tt ]\d\d.*)?", re.ASCII)
 _LONG_FRACTION = re.compile(r"[.,](\d{6})(\d+)", re.ASCII)
 _LONGEST = 64
+NO_ZONE = "time without a zone: add --time-zone, such as Europe/Berlin or UTC"
+"""Why a local time is refused: nobody knows whose it is."""
 
 
 def number(text: str) -> int | float | None:
@@ -43,21 +46,22 @@ def number(text: str) -> int | float | None:
     return int(text) if found[2] is None else float(text)
 
 
-def time_us(value: Any, unit: Unit | None = None) -> int:
+def time_us(value: Any, unit: Unit | None = None, zone: Zone | None = None) -> int:
     """Return a time as microseconds since the epoch.
 
     Args:
-        value: a number, the text of one, or ISO 8601 (without an offset: UTC).
+        value: a number, the text of one, or ISO 8601.
         unit: what a number counts. None tells it by its size: seconds below 10**11, milliseconds
             below 10**14, else microseconds; such a text is ISO 8601 if it is no number.
+        zone: where a text without an offset was written; None: such a text is refused.
 
     Raises:
-        Refused: this is no time between 1970 and 9999.
+        Refused: this is no time between 1970 and 9999, or nobody knows which.
     """
     if type(value) is str:
         read = None if unit == "iso" else number(value)
         if read is None:
-            return _in_range(_iso_us(value, unit))
+            return _in_range(_iso_us(value, unit, zone))
         value = read
     if unit == "iso" or (type(value) is not float and type(value) is not int):
         raise Refused("no time" if value is None else "time not understood")
@@ -73,7 +77,7 @@ def _in_range(microseconds: int) -> int:
     raise Refused("time out of range")
 
 
-def _iso_us(text: str, unit: Unit | None) -> int:
+def _iso_us(text: str, unit: Unit | None, zone: Zone | None) -> int:
     text = text.strip()
     if unit not in (None, "iso") or len(text) > _LONGEST or _ISO.fullmatch(text) is None:
         raise Refused("time not understood")
@@ -88,5 +92,7 @@ def _iso_us(text: str, unit: Unit | None) -> int:
     except ValueError:
         raise Refused("time not understood") from None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
+        if zone is None:
+            raise Refused(NO_ZONE)
+        moment = zone.placed(moment)
     return (moment - _EPOCH) // timedelta(microseconds=1) + extra

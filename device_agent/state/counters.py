@@ -17,6 +17,12 @@ NAME_BYTES = 200
 """Bytes of a name, at most: an error's type and the beginning of its text."""
 OTHER = "other reasons"
 
+REFUSED: Final = "refused: "
+"""What the counted reason of each refused reading begins with."""
+_OUT_OF_TIME: Final = {
+    "too_late": "older than what is retained (--retain-days)",
+    "in_the_future": "ahead of the clock by more than --max-skew",
+}
 OUTCOMES: Final = (
     "accepted",
     "repeated",
@@ -40,6 +46,7 @@ class Counters(Part):
 
     def __init__(self, totals: Mapping[str, int]) -> None:
         self.totals = dict(totals)
+        self._before = dict(totals)
         self._unwritten: set[str] = set()
         self._pending = False
 
@@ -68,4 +75,17 @@ class Counters(Part):
         return Changes(counters={name: self.totals[name] for name in unwritten})
 
     def report(self) -> dict[str, Any]:
-        return {name: self.totals.get(name, 0) for name in OUTCOMES}
+        outcomes = {name: self.totals.get(name, 0) for name in OUTCOMES}
+        return {**outcomes, "refused_because": self.refused}
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many readings were refused since the start, by reason."""
+        found = {}
+        for name, total in self.totals.items():
+            new = total - self._before.get(name, 0)
+            if new and name.startswith(REFUSED):
+                found[name.removeprefix(REFUSED)] = new
+            elif new and name in _OUT_OF_TIME:
+                found[_OUT_OF_TIME[name]] = new
+        return found

@@ -15,6 +15,7 @@ the fleet holds of the device comes back from there, and says up to where readin
 
 import os
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from lasp_edge.errors import CommandError, Exit
@@ -36,6 +37,7 @@ _READ_ERRORS = {
     sqlite3.SQLITE_IOERR_SHORT_READ,
     sqlite3.SQLITE_IOERR_CORRUPTFS,
 }
+_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE}
 _BESIDE = ("-wal", "-shm")
 
 
@@ -67,9 +69,27 @@ def is_damage(error: BaseException, path: Path, *, opening: bool = False) -> boo
     return primary in (_DAMAGE_AT_OPENING if opening else _DAMAGE)
 
 
+def lacks_room(error: sqlite3.Error) -> bool:
+    """Return whether a store could not write, and may be able to when there is room again.
+
+    What was to be committed is then rolled back, and may be committed again. After an error of
+    `fsync` it may not: nobody knows what the file holds.
+    """
+    return getattr(error, "sqlite_errorcode", None) in _NO_ROOM
+
+
 def _may_write(path: Path) -> bool:
     """Return whether this process may write the file, and make others beside it."""
     return path.is_file() and os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def damaged_files(path: Path) -> Iterator[list[Path]]:
+    """Yield the files of each store that was put aside in place of `path`, the oldest first."""
+    number = 1
+    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        files = [kept, *(kept.with_name(kept.name + suffix) for suffix in _BESIDE)]
+        yield [file for file in files if file.exists()]
+        number += 1
 
 
 def put_aside(path: Path) -> Path:

@@ -193,9 +193,10 @@ class Store:
 
     def _write_variables(self, changes: Changes) -> None:
         _put(self._db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
-        self._db.executemany(
-            "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
-        )
+        if changes.states:
+            self._db.executemany(
+                "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
+            )
         wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
         deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
         _put(self._db, "variable", [*wholes, *deltas])
@@ -234,6 +235,14 @@ class Store:
         return self._panes.named(panes)
 
     @_finding_damage
+    def newest_pane_us(self, stream: int) -> int | None:
+        """Return the start of a stream's newest pane; see `PaneTable.newest_us`."""
+        return self._panes.newest_us(stream)
+
+    def panes_of(self, stream: int, least_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' panes of a stream; see `PaneTable.of_stream`."""
+        return self._panes.of_stream(stream, least_us)
+
     def dirty_panes(
         self, after: EntryKey, limit: int, *, refused_too: bool
     ) -> list[tuple[PaneId, PaneRow]]:

@@ -7,7 +7,9 @@ state, are replaced by the whole of it, so that a start has little to join.
 A variable that is declared anew (other events, another step, keys of another version, another type)
 does not take over what was stored. Samples are converted where only the step differs and every
 value is a whole number of the new steps. All else is set aside: it stays in the store under its
-former meaning, is named in reports, and counts again when that meaning comes back.
+former meaning, is named in reports, and counts again when that meaning comes back. It is deleted
+where that is asked for (`Settings.drop_set_aside`), and never by itself: it may be all that is left
+of what was counted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +31,8 @@ DELTAS_PER_KEY = 8
 """The same for each key of a variable with keys: there may be thousands of them."""
 STORED_BYTES = 1 << 30
 """Bytes of an own stored state, at most: no limit in effect. A peer's is bounded by its frame."""
+DROP_OPTION = "--drop-set-aside"
+"""The option of `lasp-edge agent` that deletes what is set aside."""
 UNREADABLE = "variable: what the store holds cannot be read"
 """What a stored state is counted as that is not of its variable's type."""
 
@@ -39,11 +43,18 @@ class Stored(Part):
     Args:
         restored: what the store holds.
         meanings: variable -> what the program says that its values mean.
+        drop_set_aside: what is set aside is deleted.
     """
 
     name = "stored variables"
 
-    def __init__(self, restored: Restored, meanings: Mapping[str, Meaning]) -> None:
+    def __init__(
+        self,
+        restored: Restored,
+        meanings: Mapping[str, Meaning],
+        *,
+        drop_set_aside: bool = False,
+    ) -> None:
         self._changes = Changes()
         self._parts = dict(restored.variables)
         self._counts: dict[VariableId, int] = {}
@@ -62,6 +73,8 @@ class Stored(Part):
             self._convert(before[name], self._numbers[name])
         if self._numbers != before:
             self._changes.facts.add(Facts(meanings=self._numbers))
+        if drop_set_aside:
+            self._drop_set_aside()
         self._set_aside = list(set_aside(self._meanings, self._parts, self._numbers))
         self._parts = {n: self._parts[n] for n in self._numbers.values() if n in self._parts}
 
@@ -84,6 +97,12 @@ class Stored(Part):
             self._changes.states[present, key] = state_bytes
         del self._parts[former]
         self._parts[present] = converted
+
+    def _drop_set_aside(self) -> None:
+        """Delete what is stored under a meaning that the program does not give to a variable."""
+        for number in self._parts.keys() - set(self._numbers.values()):
+            for key in self._parts.pop(number):
+                self._changes.states[number, key] = None
 
     def take(self, name: str, bottom: Lattice) -> dict[str, Lattice | None]:
         """Return key -> state of a variable, once; None where another type was stored."""
@@ -157,9 +176,11 @@ def set_aside(
             why = f"the program now declares {now}"
         else:
             why = "the program declares no such variable"
+        size = sum(len(part) for parts in variables[number].values() for part in parts)
         yield (
-            f"{name}: {former}, kept in the store and not used, since {why}; "
-            "to use it again, run a program that declares it as it was"
+            f"{name}: {former}, {size:,} bytes kept in the store and not used, since {why}; "
+            "to use it again, run a program that declares it as it was; to delete it, start the "
+            f"agent with {DROP_OPTION}"
         )
 
 

@@ -118,7 +118,7 @@ class Timing(Part):
             self._keep(reading, offset_us)
 
     def _keep(self, reading: ClockReading, offset_us: int) -> None:
-        """Let the store have the trusted time, seldom."""
+        """Store the trusted time, once an hour at most."""
         time_us = offset_us + reading.monotonic_us
         known_us = self.boots.get(reading.boot)
         if reading.boot and (known_us is None or abs(known_us - offset_us) > KEPT_WITHIN_US):
@@ -135,7 +135,7 @@ class Timing(Part):
         self.look(now_us)
 
     def take_changes(self) -> Changes | None:
-        """Return how the clock stands, where that is another thing than before."""
+        """Return how the clock stands, if that has changed."""
         says = self.says()
         if says == self._noted or (self._noted is None and not says):
             return None

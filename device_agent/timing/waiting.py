@@ -12,6 +12,8 @@ A reading of an earlier boot, in which no clock was trusted, cannot be dated: it
 """
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from device_agent.agent import Agent
@@ -58,7 +60,7 @@ class Waiting(Part):
         if not len(batch):
             return
         columns = (batch.source, batch.names, batch.times_us, batch.values, batch.tags)
-        packed = json.dumps(columns, default=str, separators=(",", ":")).encode()
+        packed = json.dumps(columns, default=_as_json, separators=(",", ":")).encode()
         if self._bytes + len(packed) > WAITING_BYTES:
             counters.add("refused", len(batch))
             counters.add(f"refused: {FULL}", len(batch))
@@ -80,7 +82,7 @@ class Waiting(Part):
         self._agent.clock.waiting -= row.readings
         self._bytes -= len(row.batch)
         self._changes.placed.append(row.n)
-        batch = Batch(*json.loads(row.batch))
+        batch = Batch(*json.loads(row.batch, object_hook=_from_json))
         at = self._sources.row(batch.source)
         batch.cursor, batch.done = at.cursor, at.done
         batch.came_us = self._dated_us(row, now_us)
@@ -113,3 +115,15 @@ class Waiting(Part):
             return None
         taken, self._changes = self._changes, Changes()
         return taken
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value as JSON: an exact number stays exact, and what nobody knows is its text."""
+    if isinstance(value, Fraction | Decimal):
+        return {"/": Fraction(value).as_integer_ratio()}
+    return str(value)
+
+
+def _from_json(table: dict[str, Any]) -> Any:
+    ratio = table.get("/")
+    return Fraction(*ratio) if type(ratio) is list else table

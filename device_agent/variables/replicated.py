@@ -36,7 +36,7 @@ class Replicated(ABC):
 
     @abstractmethod
     def version(self, shard: int) -> Version | None:
-        """Return the version of this device's entry of a shard; None if it has none."""
+        """Return the version of this device's entry of a shard; None while it is unwritten."""
 
     @abstractmethod
     def frame(self, shard: int) -> VariableFrame:

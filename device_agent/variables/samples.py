@@ -30,6 +30,7 @@ class Samples(Part):
     Attributes:
         variables: the names of the variables that hold samples.
         published: the fleet's entries of the local folds that travel, by target.
+        moves: target of a local fold -> how many partials of it changed since the start.
     """
 
     name = "samples"
@@ -38,6 +39,7 @@ class Samples(Part):
         plan = agent.plan
         self._guard, self._clock = agent.guard, agent.clock
         self.published = {n: PublishedFold(agent, f) for n, f in plan.published_folds.items()}
+        self.moves = dict.fromkeys(plan.local_folds, 0)
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
         self.variables = frozenset(variable.name for variable in bounded)
         self._sets = Sets(agent, bounded)
@@ -63,6 +65,14 @@ class Samples(Part):
     def partials(self, target: str) -> dict[str, Partial]:
         """Return a local fold's partials by key; a variable without keys has the key ""."""
         return self._local.partials(target)
+
+    def keys(self, name: str) -> list[str]:
+        """Return the keys of which a variable holds samples."""
+        return list(self._sets.held[name])
+
+    def partial(self, target: str, key: str) -> Partial | None:
+        """Return a local fold's partial of one key; None where it has none."""
+        return self._local.partial(target, key)
 
     def check(self, name: str, key: str, value: int, time_us: int) -> None:
         """Check that a sample can be added to a variable, and reserve the bytes it needs.
@@ -104,6 +114,7 @@ class Samples(Part):
     def refold(self) -> None:
         """Bring the local folds up to date."""
         for name, key, partial in self._local.refold(self._sets.take_moved(), self._sets.held):
+            self.moves[name] += 1
             published = self.published.get(name)
             if published is not None:
                 published.put_own(key, partial)

@@ -8,12 +8,11 @@ What travels, and when, is said in `device_agent.variables.sharing`.
 from collections.abc import Callable
 
 from crdts import Lattice
-from crdts.wire import encode
+from crdts.tally import Tally
 from device_agent.agent import Agent
 from device_agent.state.stored import UNREADABLE, fitting
 from device_agent.variables.trace import Trace
 from lasp_edge.protocol.frames import VariableReport
-from lasp_edge.protocol.inputs import text_hash, variable_digest
 from lasp_edge.variables import Variable
 
 PENDING = "pending"
@@ -47,11 +46,15 @@ class OwnState:
 
     def join(self, delta: Lattice) -> None:
         """Let handlers see a delta; `store` makes it this device's contribution."""
-        self.whole |= delta
+        self._grow(delta)
+
+    def _grow(self, part: Lattice) -> None:
+        """Join a part into the state."""
+        self.whole |= part
 
     def store(self, delta: Lattice) -> None:
         """Store a delta of this device."""
-        self.whole |= delta
+        self._grow(delta)
         self._agent.stored.put_delta((self.name, ""), self.whole, delta)
 
 
@@ -79,7 +82,7 @@ class SharedState(OwnState):
         self._life = agent.replica.incarnation
         self._follow = follow
         self._seq = 0
-        self._digest: int | None = None
+        self._tally = Tally(self.whole)
         self.stream = agent.plan.shared_streams[variable.name]
         self.trace = Trace(self._own_part)
         follow(self.name, self.whole)
@@ -87,6 +90,9 @@ class SharedState(OwnState):
     def _own_part(self) -> Lattice:
         """Return what must outlive this device at the broker; the rest others leave there."""
         return self.whole.restricted(self._agent.replica.device) | self._pending
+
+    def _grow(self, part: Lattice) -> None:
+        self._tally.join(part)
 
     def store(self, delta: Lattice) -> None:
         super().store(delta)
@@ -104,7 +110,6 @@ class SharedState(OwnState):
     def _joined(self, news: Lattice) -> None:
         self._follow(self.name, news)
         self._seq += 1
-        self._digest = None
 
     def state_in(self, encoded: bytes) -> Lattice | None:
         """Return the part of such a state that a frame holds; None if it holds something else."""
@@ -116,7 +121,7 @@ class SharedState(OwnState):
         news = state - self.whole
         if news == self._bottom:
             return
-        self.whole |= news
+        self._grow(news)
         self._heard |= news
         mine = news.restricted(self._agent.replica.device)
         if mine != self._bottom:  # peers must see in the trace that this device knows it, too
@@ -159,6 +164,4 @@ class SharedState(OwnState):
     @property
     def digest(self) -> int:
         """What tells the state from others."""
-        if self._digest is None:
-            self._digest = variable_digest([text_hash(encode(self.whole).hex())])
-        return self._digest
+        return self._tally.total

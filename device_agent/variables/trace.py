@@ -45,6 +45,7 @@ class Trace:
         self._bytes: dict[int, int] = {}
         self._order: list[int] = []  # of all but the tail, the newest last
         self._changed = False
+        self._needed = 0  # bytes that the slots must hold, when they were counted last
         self.unsent: set[int] = set()
         self.unused: set[int] = set()
 
@@ -87,8 +88,18 @@ class Trace:
             state |= self._drop(self._order.pop())
             size = len(encode(state))
         self._append(state)
-        if sum(self._bytes.values()) > SLACK_BYTES + 2 * len(encode(self._whole())):
+        if self._is_loose() and self._is_loose(self._whole()):
             self.renew()
+
+    def _is_loose(self, whole: Lattice | None = None) -> bool:
+        """Return whether half of all slots is out of date; `whole`: counted anew.
+
+        What must be held is counted only where the slots have outgrown the last count: each count
+        costs what the whole costs, and comes after as many bytes of changes.
+        """
+        if whole is not None:
+            self._needed = len(encode(whole))
+        return sum(self._bytes.values()) > SLACK_BYTES + 2 * self._needed
 
     def _append(self, state: Lattice) -> None:
         """Put a state into new slots."""
@@ -105,7 +116,8 @@ class Trace:
             self._drop(slot)
         self._order.clear()
         whole = self._whole()
-        if len(encode(whole)) > TAIL_BYTES:
+        self._needed = len(encode(whole))
+        if self._needed > TAIL_BYTES:
             self._append(whole)
         elif whole != whole.bottom():
             self._put(TAIL, whole)
@@ -116,7 +128,7 @@ class Trace:
         if not self._changed:
             return
         self._changed = False
-        needed = len(encode(self._whole()))
+        needed = self._needed = len(encode(self._whole()))
         if (
             4 * sum(self._bytes.values()) > 5 * needed
             or len(self._slots) > 1 + needed // TAIL_BYTES

@@ -240,8 +240,7 @@ class FleetFold:
             self._replace(device, shard, Entry(version, () if row is None else (row,)))
             return shard
         rows: EntryRows = known.payload
-        at = bisect_left(rows, key, key=_key)
-        old = rows[at] if at < len(rows) and rows[at][0] == key else None
+        at, old = bisect_left(rows, key, key=_key), _row(rows, key)
         rest = rows[at + (old is not None) :]
         entry = Entry(version, (*rows[:at], *(() if row is None else (row,)), *rest))
         self._change(device, (known, old), (entry, row))
@@ -330,6 +329,19 @@ class FleetFold:
         self._hash_sum -= hashed
         if not len(known.partials):
             del self._keys[key]
+
+
+def holders(fold: FleetFold, key: str) -> list[str]:
+    """Return the devices that have a key of a fold and are not retired, sorted."""
+    shard = key_shard(key) if len(fold.shards) > 1 else 0
+    found = {device: fold.entry(device, shard) for device in fold.devices}
+    return [device for device, entry in found.items() if entry and _row(entry.payload, key)]
+
+
+def _row(rows: EntryRows, key: str) -> VersionedPartial | None:
+    """Return the row of a key, if there is one."""
+    at = bisect_left(rows, key, key=_key)
+    return rows[at] if at < len(rows) and rows[at][0] == key else None
 
 
 def _hash(device: str, entry: Entry, row: VersionedPartial | None) -> int:

@@ -182,6 +182,11 @@ class WindowFolds:
         kept = self._kept[target]
         return {key: kept[key].partial for key in sorted(kept)}
 
+    def partial(self, target: str, key: str) -> Partial | None:
+        """Return a target's partial of one key; None where it has none."""
+        known = self._kept[target].get(key)
+        return None if known is None else known.partial
+
     def refold(
         self,
         moved: Mapping[str, Mapping[str, Moved | None]],

@@ -7,20 +7,24 @@ counter-example that was found. TimedValues are written lift(value in steps, tim
 what it makes now would be added to what it made before. The texts are remembered, as hashes without
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
+It also finds keys and handlers that take another number of arguments than agents give them, and
+warns of handlers of events that read what a fold is worth.
+
   lasp-edge check greenhouse:program
 
 With --plan it tries nothing and prints one line for each window and fold: its stream id, pane,
 keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
 and the lake that it had.
 
-Exit codes: 0 every law holds, 1 one is broken (or, with --strict, there is a warning), 2 or 3 the
-program cannot be loaded.
+Exit codes: 0 every law holds, 1 one is broken or a function cannot be called (or, with --strict,
+there is a warning), 2 or 3 the program cannot be loaded.
 """
 
 import argparse
 from pathlib import Path
 
 from lasp_edge.checking import record
+from lasp_edge.checking.handlers import fleet_readers, uncallable
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.texts import texts_of
@@ -55,11 +59,16 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(identities(plan)))  # noqa: T201
         return Exit.FINE
     broken = _check_folds(plan, arguments.examples, arguments.seed)
-    warnings = 0
+    wrong = uncallable(plan)
+    readers = fleet_readers(plan)
+    print("".join(f"FAIL  {line}\n" for line in wrong), end="")  # noqa: T201
+    print("".join(f"WARNING  {line}\n" for line in readers), end="")  # noqa: T201
+    warnings = len(readers)
     if not arguments.no_record:
-        warnings = _check_versions(plan, arguments.record, accept=arguments.accept)
-    print(_summary(broken, warnings))  # noqa: T201
-    return Exit.DIFFERS if broken or (warnings and arguments.strict) else Exit.FINE
+        warnings += _check_versions(plan, arguments.record, accept=arguments.accept)
+    print(_summary(broken, len(wrong), warnings))  # noqa: T201
+    fails = broken or wrong or (warnings and arguments.strict)
+    return Exit.DIFFERS if fails else Exit.FINE
 
 
 def _check_folds(plan: Plan, examples: int, seed: int) -> int:
@@ -93,6 +102,8 @@ def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
     return len(changed)
 
 
-def _summary(broken: int, warnings: int) -> str:
+def _summary(broken: int, wrong: int, warnings: int) -> str:
     laws = f"{broken} broken law{'s' * (broken != 1)}" if broken else "Every law holds"
+    if wrong:
+        laws += f", {wrong} function{'s' * (wrong != 1)} that cannot be called"
     return f"{laws}, {warnings} warning{'s' * (warnings != 1)}." if warnings else f"{laws}."

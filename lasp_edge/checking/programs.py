@@ -39,7 +39,7 @@ class LawVerdict:
     """Whether a fold keeps a law.
 
     Attributes:
-        broken: the smallest case that breaks it; None where none was found.
+        broken: the smallest case that breaks it; None where every case that was tried holds.
         skipped: why it was not tried; empty where it was.
     """
 

@@ -60,7 +60,7 @@ def _shown(fold: Fold, samples: tuple[TimedValue, ...]) -> str:
 
 
 def smallest_broken(law: Law, fold: Fold, examples: int, random: Random) -> Broken | None:
-    """Return a smallest case that breaks the law, or None where none was found.
+    """Return a smallest case that breaks the law, or None where every case that was tried holds.
 
     `examples` cases are drawn from `random` after all small ones.
     """

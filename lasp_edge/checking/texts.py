@@ -69,23 +69,25 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
         version = plan.derivations[derived].version
         name = f"variable {derived}"
         yield f"{name}, function", str(version), function, f"version= of {derived}"
-    for event, handlers in plan.functions.handlers.items():
-        for handler in handlers:
-            yield from _handler(event, handler)
+    handlers = [(f"event {e}", h) for e, each in plan.functions.handlers.items() for h in each]
+    reacting = zip(plan.reactions, plan.functions.reacting, strict=True)
+    handlers += [(f"value {watched.variable}", handler) for watched, handler in reacting]
+    for what, handler in handlers:
+        yield from _handler(what, handler)
     for fold in [found.fold for found in folds_of(plan)]:
         if not fold.is_built_in:
             name = f"fold {fold.name} {fold.parameters}".strip()
             yield name, str(fold.version), fold, f"the version of class {type(fold).__name__}"
 
 
-def _handler(event: str, handler: Any) -> Iterator[Carrier]:
+def _handler(what: str, handler: Any) -> Iterator[Carrier]:
     """Yield a handler that feeds dynamic variables; it has their versions."""
     node = _node(handler) if inspect.isfunction(handler) else None
     named = [] if node is None else [made for _, made in _named(handler, node)]
     fed = [made for made in named if isinstance(made, Variable) and made.dynamic]
     versions = sorted({made.name: made.version for made in fed}.items())
     if versions:
-        name = f"event {event}, handler {getattr(handler, '__name__', '')}".rstrip()
+        name = f"{what}, handler {getattr(handler, '__name__', '')}".rstrip()
         version = ", ".join(f"{variable} {number}" for variable, number in versions)
         remedy = f"version= of variable {' or '.join(variable for variable, _ in versions)}"
         yield name, version, handler, remedy

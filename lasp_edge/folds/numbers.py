@@ -13,6 +13,7 @@ on their order, so devices, simulator and Spark agree to the last bit.
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from math import ceil, log10
 from operator import sub
 from typing import Any
 
@@ -151,3 +152,12 @@ class Resolution:
             return None
         off = list(map(sub, products, column))
         return column if max(off) < _CERTAIN and min(off) > -_CERTAIN else None
+
+
+def decimals(resolution: Resolution) -> int:
+    """Return how many decimals show a step.
+
+    >>> decimals(Resolution("0.01")), decimals(Resolution("0.5")), decimals(Resolution("10"))
+    (2, 1, 0)
+    """
+    return max(0, ceil(-log10(resolution.exact)))

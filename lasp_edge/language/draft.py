@@ -10,6 +10,7 @@ from typing import Any
 from crdts import GCounter, Lattice, PNCounter, Product
 from lasp_edge.folds.columns import Column, Op, need_alike
 from lasp_edge.folds.fold import Fold
+from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import (
     Awaited,
     Derivation,
@@ -32,6 +33,9 @@ class Draft:
         dynamic: target -> the local fold that a dynamic fold combines.
         derived: the functions of derived sets.
         reached: the handler of each entry of `awaited`.
+        reactions: what the handlers of `on_value` watch.
+        reacting: the handler of each entry of `reactions`.
+        alerts: what each alert watches.
     """
 
     def __init__(self, name: str) -> None:
@@ -49,6 +53,9 @@ class Draft:
         self.derived: dict[str, Callable[[Any], Any]] = {}
         self.awaited: list[Awaited] = []
         self.reached: list[UserHandler] = []
+        self.reactions: list[Watched] = []
+        self.reacting: list[UserHandler] = []
+        self.alerts: dict[str, Watched] = {}
 
     def event(self, source: Any) -> EventType:
         """Return a declared event, given itself or its name.
@@ -134,6 +141,10 @@ class Draft:
         """Return whether a fold makes this variable."""
         return name in self.local or name in self.dynamic
 
+    def fold_of(self, name: str) -> Fold:
+        """Return the fold whose target a variable is."""
+        return self.local[self.dynamic.get(name, name)][1]
+
     @property
     def sources(self) -> set[str]:
         """The variables that sets are derived from, or that handlers wait for."""
@@ -160,7 +171,7 @@ def _meaning(variable: Variable) -> tuple[Any, ...]:
 
 
 def _shape(bottom: Lattice) -> list[Op] | None:
-    """Return the ops of the columns that a state can stand for; None where it can for none."""
+    """Return the ops of the columns that a state can stand for; None if no op fits it."""
     if isinstance(bottom, GCounter | PNCounter):
         return [Op.SUM]
     if not isinstance(bottom, Product):

@@ -21,6 +21,7 @@ from typing import Any
 from crdts.wire import encode
 from lasp_edge.folds.columns import Column
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.acting import Watched
 from lasp_edge.language.declarations import (
     Awaited,
     Derivation,
@@ -48,6 +49,7 @@ class Functions:
         handlers: event name -> its handlers, in the order of their declaration.
         derived: the functions of maps and filters, by the name of the derived set.
         reached: the handler of each entry of `Plan.awaited`.
+        reacting: the handler of each entry of `Plan.reactions`.
     """
 
     program: str
@@ -55,6 +57,7 @@ class Functions:
     handlers: Mapping[str, tuple[UserHandler, ...]]
     derived: Mapping[str, Callable[[Any], Any]]
     reached: tuple[UserHandler, ...]
+    reacting: tuple[UserHandler, ...]
 
     def key(self, name: str, event: Event) -> str:
         """Return the key of an event for a window or variable; "" where that has no keys.
@@ -100,6 +103,10 @@ class Plan:
         dynamic_folds: the dynamic folds by target, made on every device and in the cloud.
         derivations: the derived sets by name, each after what it is made from.
         awaited: what the handlers of `on_threshold` wait for, in the order of declaration.
+        reactions: what the handlers of `on_value` watch, in the order of declaration.
+        alerts: what each alert watches, by its name.
+        reads: event -> the folds' targets that its handlers name. What a handler reads of the fleet
+            is what its device knew at that time: nobody else can compute it again.
         columns: every column of the program's partials by name, sorted.
         functions: the user's functions.
     """
@@ -115,6 +122,9 @@ class Plan:
     dynamic_folds: Mapping[str, DynamicFold]
     derivations: Mapping[str, Derivation]
     awaited: tuple[Awaited, ...]
+    reactions: tuple[Watched, ...]
+    alerts: Mapping[str, Watched]
+    reads: Mapping[str, tuple[str, ...]]
     columns: Mapping[str, Column]
     functions: Functions
 
@@ -122,7 +132,8 @@ class Plan:
     def digest(self) -> str:
         """What tells this program from others: 16 hexadecimal digits.
 
-        It is made of all that is declared; of a function it knows the version alone.
+        It is made of all that is declared and that devices have to agree on, so not of what each
+        does about a value; of a function it knows the version alone.
         """
         return program_digest(
             self.name,

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 
 from crdts import BoundedLWWSet
 from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.acting import fold_targets_named
 from lasp_edge.language.arguments import checked_key
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.meaning import Meaning
 from lasp_edge.language.plan import Functions, Plan
+from lasp_edge.language.updates import reaction_source
 from lasp_edge.language.writes import variables_named
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
@@ -55,6 +57,9 @@ def plan_of(draft: Draft) -> Plan:
         },
         derivations=dict(draft.derivations),
         awaited=tuple(draft.awaited),
+        reactions=tuple(draft.reactions),
+        alerts=dict(draft.alerts),
+        reads=_reads(draft),
         columns={name: columns[name] for name in sorted(columns)},
         functions=Functions(
             program=draft.name,
@@ -65,6 +70,7 @@ def plan_of(draft: Draft) -> Plan:
             handlers={name: tuple(several) for name, several in draft.handlers.items()},
             derived=dict(draft.derived),
             reached=tuple(draft.reached),
+            reacting=tuple(draft.reacting),
         ),
     )
 
@@ -112,7 +118,22 @@ def _writers(draft: Draft) -> dict[str, set[str]]:
         named += draft.writes.get(event, ())
         for name in [variable.name for variable in named] or found:
             found[name].add(event)
+    for watched, handler in zip(draft.reactions, draft.reacting, strict=True):
+        for variable in variables_named(handler):
+            if draft.variables.get(variable.name) is variable:
+                found[variable.name].add(reaction_source(watched.variable))
     return found
+
+
+def _reads(draft: Draft) -> dict[str, tuple[str, ...]]:
+    """Return event -> the folds' targets that its handlers name, which they can only read."""
+    targets = {name: made for name, made in draft.variables.items() if draft.is_folded(name)}
+    found = {
+        event: [v for handler in handlers for v in variables_named(handler)]
+        for event, handlers in draft.handlers.items()
+    }
+    reads = {event: fold_targets_named(named, targets) for event, named in found.items()}
+    return {event: tuple(dict.fromkeys(names)) for event, names in reads.items() if names}
 
 
 def _resolution(draft: Draft, variable: Variable) -> Resolution:

@@ -33,6 +33,7 @@ from lasp_edge.language.declarations import EventType, Key, UserHandler, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
+from lasp_edge.language.watching import declare_alert, react, watch_value
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable, named
 
@@ -316,6 +317,77 @@ class Program:
             return handler
 
         return register
+
+    def on_value(
+        self,
+        variable: Variable | str,
+        *,
+        part: str | None = None,
+        above: Any = None,
+        below: Any = None,
+        for_s: float = 0,
+        every_s: float | None = None,
+    ) -> Decorator:
+        """Decorate a handler `(value, update)` that runs on each device when a fold's value moves.
+
+        Without a level it runs for each new value; with one, when the value goes beyond it, and
+        again only after it has come back. It never runs twice for the same `value.inputs`, also
+        not after a restart, and at most once an interval for each key. What it changes by `update`
+        is durable together with that. Other effects of it, such as a printed line, may be repeated
+        by a crash or get lost in one.
+
+        Args:
+            variable: the target of a `fold` or `fold_dynamic`, or its name.
+            part: which part of the value is compared; needed where it has several.
+            above: the handler runs when the value is greater than this; with `below`, again only
+                after the value has come down to `below` or further.
+            below: alone, the handler runs when the value is less than this.
+            for_s: and has been for this many seconds.
+            every_s: least seconds between two calls for one key; the agent's interval where None.
+
+        Raises:
+            ValueError: it is no fold's target, or the levels do not fit each other.
+        """
+        levels = {"above": above, "below": below, "for_s": for_s}
+        watched = watch_value(self._draft, variable, part, levels, every_s)
+
+        def register(handler: UserHandler) -> UserHandler:
+            react(self._draft, watched, handler)
+            return handler
+
+        return register
+
+    def alert(
+        self,
+        name: str,
+        variable: Variable | str,
+        *,
+        part: str | None = None,
+        above: Any = None,
+        below: Any = None,
+        hysteresis: Any = 0,
+        for_s: float = 0,
+    ) -> None:
+        """Declare an alert on a fold's value: it is on or off, on each device, by key.
+
+        Each device publishes its own view of it, as JSON that the broker retains, and calls the
+        command or webhook that its agent was given.
+
+        Args:
+            name: unique among the alerts, for people.
+            variable: the target of a `fold` or `fold_dynamic`, or its name.
+            part: which part of the value is compared; needed where it has several.
+            above: it goes on when the value is greater than this, and off when that is over; with
+                `below`, off when the value is `below` or less.
+            below: alone, it goes on when the value is less than this.
+            hysteresis: with one level alone, how far the value has to come back until it goes off.
+            for_s: it goes on once the value has been there for this many seconds.
+
+        Raises:
+            ValueError: the name is taken, it is no fold's target, or the levels do not fit.
+        """
+        levels = {"above": above, "below": below, "hysteresis": hysteresis, "for_s": for_s}
+        declare_alert(self._draft, name, variable, part, levels)
 
     def _derived_sets(self) -> "Derivations":
         """Return the program's derivations; the first time imports the dataflow engine."""

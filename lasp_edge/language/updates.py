@@ -5,11 +5,13 @@
 [Mutation(variable='samples', mutator='add', arguments=(2151, 10), key='')]
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice
-from lasp_edge.language.declarations import Event
+from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.declarations import DynamicFold, Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable, check_mutator
 
@@ -26,18 +28,33 @@ class Mutation(NamedTuple):
     key: str = ""
 
 
+ValueOf = Callable[[str, str], FoldValue | None]
+"""Returns what a fold's target and key are worth on this device, as far as it knows."""
+
+
 class Update:
     """What a handler is given: it collects changes, which are applied together or not at all.
 
     Args:
-        event: the event that the handler runs for; None where it waited for a threshold.
+        event: the event that the handler runs for; None where it waited for something else.
+        value: the value that the handler runs for; None where it runs for something else.
+        value_of: returns what a fold's target and key are worth on this device; None: nothing is.
     """
 
-    __slots__ = ("_event", "_plan", "changes")
+    __slots__ = ("_event", "_plan", "_value", "_value_of", "changes")
 
-    def __init__(self, plan: Plan, event: Event | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        event: Event | None = None,
+        *,
+        value: FoldValue | None = None,
+        value_of: ValueOf | None = None,
+    ) -> None:
         self._plan = plan
         self._event = event
+        self._value = value
+        self._value_of = value_of
         self.changes: list[Mutation] = []
 
     def __call__(self, variable: Variable, mutator: Any, *arguments: Any) -> None:
@@ -46,7 +63,7 @@ class Update:
         `mutator` is one of the variable's type, its name, or the whole change as a tuple
         `("add", value, time_us)`; `arguments` follow the replica.
 
-        A variable with keys changes at the key of the event.
+        A variable with keys changes at the key of the event, or of the value that is reacted to.
 
         Raises:
             ValueError: the variable is derived or of another program, there is no such mutator, or
@@ -62,27 +79,62 @@ class Update:
 
     def _need_source(self, variable: str) -> None:
         """Check that the plan knows that this event writes the variable's samples."""
-        meaning, event = self._plan.meanings[variable], self._event
+        meaning, event, value = self._plan.meanings[variable], self._event, self._value
         if meaning.resolution and event is not None and event.name not in meaning.events:
             raise ValueError(
                 f"update: a handler of {event.name!r} changes {variable!r}, which its code does "
                 f"not name; write on_event({event.name!r}, writes=[{variable}])"
             )
+        if meaning.resolution and value and reaction_source(value.name) not in meaning.events:
+            raise ValueError(
+                f"update: a handler of the value {value.name!r} changes {variable!r}, which its "
+                "code does not name; let it name the variable itself"
+            )
 
     def _key(self, variable: Variable) -> str:
         if not variable.keyed:
             return ""
+        if self._value is not None:
+            return self._value.key
         if self._event is None:
             raise ValueError(f"update: {variable.name!r} has keys, and there is no event")
         return self._plan.functions.key(variable.name, self._event)
 
+    def value(self, fold: Variable | str, key: str | None = None) -> FoldValue | None:
+        """Return what a fold is worth now, as this device knows it; None where nothing is known.
 
-def run_handlers(plan: Plan, event: Event) -> list[Mutation]:
+        It is read, and no part of what is computed: two devices may know different things at one
+        time, and nobody can compute again what a handler made of it. So what is to be equal
+        everywhere, such as a window, must not depend on it.
+
+        Args:
+            fold: the target of a `fold` or `fold_dynamic`, or its name.
+            key: of a fold with keys; where it is None, the key of the event or value at hand.
+
+        Raises:
+            ValueError: the program has no such fold, or there is no key at hand.
+        """
+        name = fold.name if isinstance(fold, Variable) else fold
+        made = self._plan.dynamic_folds.get(name) or self._plan.local_folds.get(name)
+        if made is None:
+            raise ValueError(f"update.value: {name!r} is not made by fold or fold_dynamic")
+        if key is None:
+            local = made.source if isinstance(made, DynamicFold) else made
+            key = self._key(local.source)
+        return None if self._value_of is None else self._value_of(name, key)
+
+
+def run_handlers(plan: Plan, event: Event, value_of: ValueOf | None = None) -> list[Mutation]:
     """Return what the event's handlers ask for."""
-    update = Update(plan, event)
+    update = Update(plan, event, value_of=value_of)
     for handler in plan.functions.handlers.get(event.name, ()):
         handler(event, update)
     return update.changes
+
+
+def reaction_source(variable: str) -> str:
+    """Return what stands for a handler of a value among the events that write a variable."""
+    return f"{variable} (on_value)"
 
 
 def _checked(

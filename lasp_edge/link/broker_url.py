@@ -11,7 +11,7 @@ class TlsFiles(NamedTuple):
 
     Attributes:
         authority: whose certificates are trusted; None for those that this machine trusts.
-        certificate: says who we are; None where the broker asks for none.
+        certificate: says who we are; None where the broker does not ask.
         key: of the certificate; None where it is in the same file.
     """
 

@@ -74,9 +74,18 @@ class SocketBytes(NamedTuple):
 class Counts:
     """What the link has seen since its start; each number has one writing thread."""
 
-    __slots__ = ("confirmed", "connections", "dropped", "faults", "published", "received")
+    __slots__ = (
+        "attempts",
+        "confirmed",
+        "connections",
+        "dropped",
+        "faults",
+        "published",
+        "received",
+    )
 
     def __init__(self) -> None:
+        self.attempts = 0
         self.connections = 0
         self.published = 0
         self.confirmed = 0

@@ -41,7 +41,7 @@ class Inbox:
             self._notify()
 
     def take(self, timeout_s: float) -> list[Event]:
-        """Return all events in order, after a wait of up to `timeout_s` if there are none."""
+        """Return all events in order; wait up to `timeout_s` seconds for the first one."""
         events: list[Event] = []
         with contextlib.suppress(queue.Empty):
             event = self._events.get(timeout=max(0.0, timeout_s))

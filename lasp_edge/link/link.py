@@ -281,6 +281,7 @@ class Link:
         was_up, reason = False, "the link's thread was killed"
         try:
             self._connection = connection
+            self.counts.attempts += 1
             connection.open()
             connection.serve(self._stopping, self._wake_reader)
         except ConnectionEnded as ended:

@@ -154,7 +154,10 @@ class Acceptance:
         sink: for whom it accepts: the sink's name, and the id of its store.
         topics: where the fleet's messages travel.
         witness: what was heard of each device.
+        decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
+
+    decode = staticmethod(decode)
 
     def __init__(
         self,
@@ -214,7 +217,7 @@ class Acceptance:
             address = self.topics.address(record.topic)
         except ValueError as error:
             raise RecordRefusedError(str(error)) from None
-        frame = decode(record.payload)
+        frame = self.decode(record.payload)
         kind = FRAME_KINDS[frame.kind]
         if not kind.subscribers & Subscriber.LANDER or (kind.topic, frame.about) != address:
             raise RecordRefusedError("not the frame of its topic")

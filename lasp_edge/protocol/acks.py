@@ -12,7 +12,7 @@ Seqs of neighbours are most often neighbours: they travel as runs, by difference
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import islice
@@ -195,10 +195,6 @@ class AckFrame(Frame):
 
 def _untaken(reason: Any, *seqs: Any) -> Untaken:
     return Untaken(checks.integer(reason, 1, REASONS), Seqs.unpacked(list(seqs)))
-
-
-ReplicaSeqs = Mapping[tuple[int, int], Iterable[int]]
-"""(incarnation, nonce) -> seqs of entries, in any order."""
 
 
 class Answer:

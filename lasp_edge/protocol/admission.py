@@ -26,7 +26,7 @@ class Known(NamedTuple):
     """What a reader knows before it takes a frame.
 
     Attributes:
-        incarnation: the greatest known of the device that the frame concerns; None for none.
+        incarnation: the greatest known of the device that the frame concerns; None: unknown device.
         membership: all member commands that were taken.
         waited: a first contact was held back long enough, and nobody has contradicted it.
         full: no further device can be known.

@@ -21,7 +21,7 @@ from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
 PartColumn = tuple[int | bytes | None, ...]
-"""One fold column of several entries: integers, None where a partial has none, or all bytes."""
+"""One fold column of several entries: integers, None where a partial lacks it, or all bytes."""
 
 
 class PaneEntries(NamedTuple):
@@ -31,7 +31,7 @@ class PaneEntries(NamedTuple):
         incarnation: with `nonce` the replica that wrote them, which may be an earlier one of the
             frame's device.
         nonce: see `incarnation`.
-        columns: one tuple for each fold column: integers, None where a partial has none, or bytes.
+        columns: one tuple for each fold column: integers, None where a partial lacks it, or bytes.
         keys: the group of each entry, empty text for none.
         panes_us: start of each entry's pane, a multiple of the span.
         seqs: version of each entry within its replica.

@@ -275,3 +275,24 @@ def _report(variable: Any, seq: Any, digest: Any, own: Any) -> VariableReport:
         checks.integer(digest, 0, 2**64),
         own,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceFrame(Frame):
+    """Whether a device would tell the fleet's values to the world; the least connected one does.
+
+    Attributes:
+        speaks: it would.
+    """
+
+    speaks: bool
+
+    kind = 13
+
+    def body(self) -> list[Any]:
+        return [self.speaks]
+
+    @classmethod
+    def from_envelope(cls, envelope: Envelope) -> Self:
+        (speaks,) = envelope.body
+        return cls(envelope.sender, envelope.number, checks.flag(speaks))

@@ -14,6 +14,7 @@ entry, and Spark computes the same with its own `sha2`.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 
 from crdts import Membership, Version
@@ -53,7 +54,12 @@ def variable_digest(entry_hashes: Iterable[int], membership: str = "") -> int:
 
 def inputs_digest(digest: int, stream: int) -> str:
     """Return the `inputs` of a dynamic fold, 16 hexadecimal digits."""
-    return format((digest + text_hash(str(stream))) % MODULUS, "016x")
+    return format((digest + _stream_hash(stream)) % MODULUS, "016x")
+
+
+@lru_cache(maxsize=256)
+def _stream_hash(stream: int) -> int:
+    return text_hash(str(stream))
 
 
 def _text(part: ColumnValue) -> str:

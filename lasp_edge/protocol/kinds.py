@@ -36,6 +36,7 @@ from lasp_edge.protocol.frames import (
     PaneFrame,
     PresenceFrame,
     VariableFrame,
+    VoiceFrame,
 )
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from lasp_edge.protocol.topics import Topics
@@ -150,6 +151,9 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
         ),
         FrameKind(
             RepairFrame, "repair", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_repair"
+        ),
+        FrameKind(
+            VoiceFrame, "voice", _DEVICES, _ITSELF, sender_refusal, "take_voice", retained=True
         ),
     )
 }

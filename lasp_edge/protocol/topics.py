@@ -4,10 +4,15 @@
 several landers can share a large fleet. A topic level holds `[a-z0-9-]`; every other byte of a
 name is escaped as `_` and two hexadecimal digits, which can be undone.
 
+Results for people are on `lasp/v1/<fleet>/out/...` and `.../fleet/...`, and stay readable: only
+what MQTT does not allow in a level is escaped there, as `%` and two hexadecimal digits.
+
     >>> level("0e:9c:00"), name_of("0e_3a9c_3a00")
     ('0e_3a9c_3a00', '0e:9c:00')
     >>> Topics("greenhouse").of("pane", "pi-1")
     'lasp/v1/greenhouse/0a/pane/pi-1'
+    >>> Topics("greenhouse").result("global_average", "Küche 2/left")
+    'lasp/v1/greenhouse/out/global_average/Küche 2%2Fleft'
 """
 
 import re
@@ -16,10 +21,31 @@ from hashlib import sha256
 from typing import NamedTuple
 
 SHARDS = 16
-EMPTY_KEY = "_"
-"""The level of the key "", which `level` gives for no name."""
+EMPTY_KEY = "%"
+"""The level of the key "", which `readable` gives for no text."""
+OF_AGENT = "agent"
+"""Stands in place of a value's name where an agent tells how it does."""
+OF_ALERT = "alert"
+"""Stands in place of a value's name where a device tells of an alert."""
 PREFIX = "lasp/v1"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
+HOME_SEPARATOR = "__"
+"""Stands between the parts of an id in Home Assistant; `level` never gives it within one."""
+_NO_CHARACTERS = "".join(
+    chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+_UNREADABLE = re.compile(
+    # What MQTT forbids in a topic, what mosquitto refuses in one, and what cannot be seen.
+    f"[/+#%\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ufdd0-\\ufdef{_NO_CHARACTERS}]|^[ $]| $"
+)
+RESERVED = frozenset(
+    {
+        *(OF_AGENT, OF_ALERT),
+        *("pane", "var", "beat", "presence", "ack", "inbox", "member"),
+        *("hello", "vouch", "shared", "summary", "repair", "voice"),
+    }
+)
+"""Names of values whose first letter is escaped: `lasp/v1/<fleet>/+/beat/#` asks for frames."""
 REMEMBERED = 1_024
 """Names and topics that are remembered: a fleet has few, and each message names one; some 0.2 MB at
 most."""
@@ -54,9 +80,57 @@ def name_of(text: str) -> str:
 
 
 @lru_cache(REMEMBERED)
+def readable(text: str) -> str:
+    """Return a name or key as one topic level that people read; different texts, different levels.
+
+    Raises:
+        ValueError: it cannot be encoded as UTF-8.
+    """
+    text.encode()
+    return _UNREADABLE.sub(_escaped, text) if text else EMPTY_KEY
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
+
+
+def text_of(readable_level: str) -> str:
+    """Return the name or key that `readable` gave.
+
+    Raises:
+        ValueError: `readable` does not return such a text.
+    """
+    if readable_level == EMPTY_KEY:
+        return ""
+    pieces = re.split("%([0-9A-F]{2})", readable_level)
+    raw = b"".join(
+        bytes.fromhex(piece) if at % 2 else piece.encode() for at, piece in enumerate(pieces)
+    )
+    text = raw.decode()
+    if readable_level not in {readable(text), _reserved(text)} or not text:
+        raise ValueError(f"not an escaped text: {readable_level!r}")
+    return text
+
+
+def _reserved(name: str) -> str:
+    """Return the level of a value's name, which is never a word that stands for something else."""
+    return f"%{ord(name[0]):02X}{name[1:]}" if name in RESERVED else readable(name)
+
+
+@lru_cache(REMEMBERED)
 def shard_of(device: str) -> str:
     """Return the shard of a device, two hexadecimal digits."""
     return format(sha256(device.encode()).digest()[0] % SHARDS, "02x")
+
+
+def home_node(topics: "Topics", device: str = "") -> str:
+    """Return the id of a device, or of its fleet, in Home Assistant; it has no letter but these.
+
+    >>> home_node(Topics("house"), "Kitchen 2")
+    'lasp__house___4bitchen_202'
+    """
+    names = [topics.fleet, *([device] if device else [])]
+    return HOME_SEPARATOR.join(["lasp", *map(level, names)])
 
 
 class Address(NamedTuple):
@@ -66,10 +140,25 @@ class Address(NamedTuple):
     device: str
 
 
+class ResultAddress(NamedTuple):
+    """What the topic of a result says.
+
+    Attributes:
+        name: the value's; None where an agent tells how it does.
+        device: who holds the value so; None for the fleet's value, which one device tells for all.
+        key: None on the topic of the whole value.
+    """
+
+    name: str | None
+    device: str | None
+    key: str | None
+
+
 class Topics:
     """The topics of one fleet."""
 
     def __init__(self, fleet: str) -> None:
+        self.fleet = fleet
         self.root = f"{PREFIX}/{level(fleet)}"
 
     def of(self, kind: str, device: str, *names: str) -> str:
@@ -81,8 +170,37 @@ class Topics:
 
     def result(self, name: str, device: str, key: str | None = None) -> str:
         """Return the topic on which a device retains a result as JSON, for people."""
-        last = "" if key is None else f"/{level(key) if key else EMPTY_KEY}"
-        return f"{self.root}/out/{level(name)}/{level(device)}{last}"
+        return f"{self.root}/out/{_reserved(name)}/{readable(device)}{_of_key(key)}"
+
+    def fleet_result(self, name: str, key: str | None = None) -> str:
+        """Return the topic of the fleet's value, which one device retains for all."""
+        return f"{self.root}/fleet/{_reserved(name)}{_of_key(key)}"
+
+    def agent(self, device: str) -> str:
+        """Return the topic on which an agent retains how it does, as JSON."""
+        return f"{self.root}/out/{OF_AGENT}/{readable(device)}"
+
+    def result_address(self, topic: str) -> ResultAddress:
+        """Return what a topic of results says.
+
+        Raises:
+            ValueError: it is none of this fleet.
+        """
+        kind, *levels = topic.removeprefix(f"{self.root}/").split("/")
+        if not topic.startswith(f"{self.root}/") or not all(levels):
+            raise ValueError("not a topic of this fleet")
+        if kind == "fleet" and len(levels) in {1, 2}:
+            name, *keys = map(text_of, levels)
+            return ResultAddress(name, None, keys[0] if keys else None)
+        if kind == "out" and len(levels) in {2, 3} and levels[0] != OF_ALERT:
+            name, device, *keys = map(text_of, levels)
+            of_agent = levels[0] == OF_AGENT
+            return ResultAddress(None if of_agent else name, device, keys[0] if keys else None)
+        raise ValueError("not a topic of results")
+
+    def alert(self, name: str, device: str, key: str | None = None) -> str:
+        """Return the topic on which a device retains an alert as JSON; `key` of a keyed value."""
+        return f"{self.root}/out/{OF_ALERT}/{readable(name)}/{readable(device)}{_of_key(key)}"
 
     def every(self, kind: str) -> str:
         """Return the filter for all devices' topics of one kind."""
@@ -95,6 +213,10 @@ class Topics:
             ValueError: it is not a topic of this fleet, or its shard is not the device's.
         """
         return _address(self.root, topic)
+
+
+def _of_key(key: str | None) -> str:
+    return "" if key is None else f"/{readable(key)}"
 
 
 @lru_cache(REMEMBERED)

@@ -12,12 +12,12 @@ results. A new kind of frame is in these rules by its row of the table.
     topic write lasp/v1/greenhouse/0a/pane/pi-1/#
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Literal, NamedTuple
 
-from lasp_edge.protocol.kinds import FRAME_KINDS, FrameKind, Publisher, Subscriber
-from lasp_edge.protocol.topics import Topics, level
+from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, Subscriber
+from lasp_edge.protocol.topics import OF_ALERT, Topics, home_node, readable
 
 
 class Role(Enum):
@@ -29,45 +29,74 @@ class Role(Enum):
     VIEWER = "viewer"
 
 
-_WRITES = {Role.LANDER: Publisher.LANDER, Role.OPERATOR: Publisher.OPERATOR}
-_READS = {Role.LANDER: Subscriber.LANDER, Role.OPERATOR: Subscriber.OPERATOR}
+Access = Literal["read", "write"]
+
+_EVERY: Mapping[Access, Mapping[Role, Publisher | Subscriber]] = {
+    "write": {
+        Role.DEVICE: Publisher.DEVICES,
+        Role.LANDER: Publisher.LANDER,
+        Role.OPERATOR: Publisher.OPERATOR,
+    },
+    "read": {
+        Role.DEVICE: Subscriber.DEVICES,
+        Role.LANDER: Subscriber.LANDER,
+        Role.OPERATOR: Subscriber.OPERATOR,
+    },
+}
+"""Who has a right to all topics of a kind, as the table of frame kinds names them."""
 
 
 class Rule(NamedTuple):
     """One right; its text is a line of mosquitto's ACL file."""
 
-    access: Literal["read", "write"]
+    access: Access
     filter: str
 
     def __str__(self) -> str:
         return f"topic {self.access} {self.filter}"
 
 
-def rules(role: Role, name: str, topics: Topics) -> list[Rule]:
-    """Return what a participant may do; what is not in it, it may not."""
-    rows = list(FRAME_KINDS.values())
-    found = [Rule("write", each) for row in rows for each in _written(row, role, name, topics)]
+def rules(role: Role, name: str, topics: Topics, home: str = "") -> list[Rule]:
+    """Return what a participant may do; what is not in it, it may not.
+
+    Args:
+        role: of the participant.
+        name: its name.
+        topics: of the fleet.
+        home: Home Assistant's first topic level, where devices may announce themselves to it, and
+            one of them tells the fleet's values for all; "" where they may not.
+    """
+    found = [Rule("write", each) for each in _filters("write", role, name, topics)]
     if role is Role.DEVICE:
-        found.append(Rule("write", f"{topics.root}/out/+/{level(name)}/#"))
-    found += [Rule("read", each) for row in rows for each in _read(row, role, name, topics)]
-    return [*found, Rule("read", f"{topics.root}/out/#")]
+        me = readable(name)
+        found.append(Rule("write", f"{topics.root}/out/+/{me}/#"))
+        found.append(Rule("write", f"{topics.root}/out/{OF_ALERT}/+/{me}/#"))
+    found += [Rule("read", each) for each in _filters("read", role, name, topics)]
+    found.append(Rule("read", f"{topics.root}/out/#"))
+    return found + (list(_home(role, name, topics, home)) if home else [])
 
 
-def _written(row: FrameKind, role: Role, name: str, topics: Topics) -> Iterator[str]:
+def _home(role: Role, name: str, topics: Topics, home: str) -> Iterator[Rule]:
+    """Yield what Home Assistant, a viewer, and its devices need beside."""
+    fleet = f"{topics.root}/fleet/#"
     if role is Role.DEVICE:
-        if row.publishers & Publisher.DEVICES:
+        yield Rule("write", fleet)
+        for node in (home_node(topics), home_node(topics, name)):
+            yield Rule("write", f"{home}/+/{node}/#")
+        yield Rule("read", f"{home}/status")
+    elif role is Role.VIEWER:
+        yield Rule("read", fleet)
+        yield Rule("read", topics.every("presence"))
+        yield Rule("read", f"{home}/#")
+        yield Rule("write", f"{home}/status")
+
+
+def _filters(access: Access, role: Role, name: str, topics: Topics) -> Iterator[str]:
+    every = _EVERY[access].get(role)
+    for row in FRAME_KINDS.values():
+        named = row.publishers if access == "write" else row.subscribers
+        own = Publisher.ITSELF if access == "write" else Subscriber.ADDRESSEE
+        if every is not None and every in named:
             yield topics.every(row.topic)
-        elif row.publishers & Publisher.ITSELF:
+        elif role is Role.DEVICE and own in named:
             yield f"{topics.of(row.topic, name)}/#"
-    elif role in _WRITES and row.publishers & _WRITES[role]:
-        yield topics.every(row.topic)
-
-
-def _read(row: FrameKind, role: Role, name: str, topics: Topics) -> Iterator[str]:
-    if role is Role.DEVICE:
-        if row.subscribers & Subscriber.DEVICES:
-            yield topics.every(row.topic)
-        elif row.subscribers & Subscriber.ADDRESSEE:
-            yield f"{topics.of(row.topic, name)}/#"
-    elif role in _READS and row.subscribers & _READS[role]:
-        yield topics.every(row.topic)

@@ -29,6 +29,7 @@ class Hardening(NamedTuple):
         sensors: topic filters from which devices read.
         data: where the broker keeps what it retains.
         account: under which the broker runs where root starts it.
+        home: Home Assistant's first topic level, where devices announce themselves to it.
     """
 
     directory: Path
@@ -39,6 +40,7 @@ class Hardening(NamedTuple):
     sensors: Sequence[str] = ()
     data: Path = Path("/var/lib/mosquitto")
     account: str = "mosquitto"
+    home: str = ""
 
 
 def configuration(asked: Hardening) -> str:
@@ -72,7 +74,7 @@ def access_file(asked: Hardening, topics: Topics) -> str:
     lines = [f"{WRITTEN_BY}. What is not allowed here is refused."]
     for role, name, _ in asked.participants:
         lines += ["", f"# {role.value}", f"user {name}"]
-        lines += [str(rule) for rule in rules(role, name, topics)]
+        lines += [str(rule) for rule in rules(role, name, topics, asked.home)]
         if role is Role.DEVICE:
             lines += [str(Rule("read", each)) for each in asked.sensors]
     if asked.sensors:

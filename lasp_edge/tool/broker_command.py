@@ -45,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--certificates", action="store_true", help="certificates instead of passwords")
     add("--without-tls", action="store_true", help="for a network that nobody can listen to")
     add("--sensors", action="append", default=[], metavar="TOPIC", help="what `mqtt:TOPIC` reads")
+    home = "devices may use --home-assistant PREFIX, and viewers, such as it, may see them"
+    asked = {"nargs": "?", "const": "homeassistant", "default": "", "metavar": "PREFIX"}
+    parser.add_argument("--home-assistant", help=home, **asked)  # type: ignore[arg-type]
     add("--data", type=Path, default=Path("/var/lib/mosquitto"), help="where the broker keeps data")
     add("--account", default="mosquitto", help="under which the broker runs")
 
@@ -109,6 +112,7 @@ def _hardening(arguments: argparse.Namespace) -> Hardening:
         sensors=arguments.sensors,
         data=arguments.data,
         account=arguments.account,
+        home=arguments.home_assistant,
     )
 
 

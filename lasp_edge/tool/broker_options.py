@@ -29,12 +29,20 @@ PASSWORD: Final = "LASP_EDGE_PASSWORD"  # noqa: S105 - the name of a variable
 _FILES: Final = ("login", "ca_file", "certificate", "key", "sign", "trust")
 
 
-def add_broker_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Declare the broker's address, how to log in, and the files for TLS."""
+def add_broker_arguments(
+    parser: argparse.ArgumentParser, *, required: bool = True, unless: str = "--no-lander"
+) -> None:
+    """Declare the broker's address, how to log in, and the files for TLS.
+
+    Args:
+        parser: where.
+        required: argparse asks for the address.
+        unless: the option that makes up for the address, where it is not required.
+    """
     group = parser.add_argument_group("broker")
     add = group.add_argument
-    unless = "" if required else "; needed unless --no-lander"
-    url = f"mqtt://[user@]host[:port], or mqtts:// for TLS{unless}"
+    needed = "" if required else f"; needed unless {unless}"
+    url = f"mqtt://[user@]host[:port], or mqtts:// for TLS{needed}"
     add("--broker", required=required, metavar="URL", help=url)
     add(
         "--login",

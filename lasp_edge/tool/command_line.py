@@ -5,13 +5,15 @@ the entry point group `lasp_edge.commands`. Only the one that was asked for is i
 never imports Spark.
 """
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit
+from lasp_edge.release import RELEASE
+from lasp_edge.tool.installing import install_line
+from lasp_edge.tool.parser import CommandParser
 
 GROUP = "lasp_edge.commands"
 ORDER = (
@@ -19,6 +21,9 @@ ORDER = (
     "check",
     "simulate",
     "agent",
+    "watch",
+    "get",
+    "service",
     "status",
     "members",
     "retire",
@@ -30,6 +35,7 @@ ORDER = (
     "lander",
     "windows",
     "globals",
+    "completion",
 )
 
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
@@ -41,6 +47,9 @@ SUMMARY = {
     "check": "try the laws on a program's folds; warn of functions changed without a new version",
     "simulate": "run a program in a virtual fleet, with faults, and compare it with the truth",
     "agent": "run a program on this device",
+    "watch": "a live table of a fleet: what each device holds, and how far it is behind",
+    "get": "print one value of a fleet",
+    "service": "have systemd start an agent with the machine, and watch over it",
     "status": "what a device's agent has accepted, refused and still has to send",
     "members": "the devices of a fleet: who is connected, and who was retired",
     "retire": "count a device no more: it is broken, sold or cloned",
@@ -52,18 +61,30 @@ SUMMARY = {
     "lander": "only take the fleet's messages into the lake, without Spark",
     "windows": "print a window of the lake, without Spark",
     "globals": "print the fleet-wide values of the lake, without Spark",
+    "completion": "print what lets bash or zsh complete these commands",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code (see `lasp_edge.errors.Exit`)."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in {"--version", "-V", "version"}:
+        print(f"lasp-edge {RELEASE}, Python {sys.version.split()[0]}")  # noqa: T201
+        return Exit.FINE
+    known = commands()
+    if words and words[0] in known:
+        return run_command(words[0], known[words[0]], words[1:])
+    if words and words[0] not in {"-h", "--help", "help"}:
+        return _unknown(known, words[0])
+    print(_overview(known))  # noqa: T201
+    return Exit.FINE if words else Exit.USAGE
+
+
+def commands() -> dict[str, str]:
+    """Return each command's name and module."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - 4 MiB that an agent does without
 
-    words = list(sys.argv[1:] if argv is None else argv)
-    known = {point.name: point.value for point in entry_points(group=GROUP)}
-    if not words or words[0] not in known:
-        return _overview(known, words)
-    return run_command(words[0], known[words[0]], words[1:])
+    return {point.name: point.value for point in entry_points(group=GROUP)}
 
 
 def run_command(name: str, module: str, words: Sequence[str]) -> int:
@@ -83,11 +104,7 @@ def run_command(name: str, module: str, words: Sequence[str]) -> int:
 def _run(name: str, module: str, words: Sequence[str]) -> int:
     try:
         command = import_module(module)
-        parser = argparse.ArgumentParser(
-            f"lasp-edge {name}",
-            description=command.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        parser = CommandParser(name, command.__doc__)
         command.add_arguments(parser)
         code: int = command.run(parser.parse_args(words))
     except ModuleNotFoundError as error:
@@ -96,17 +113,21 @@ def _run(name: str, module: str, words: Sequence[str]) -> int:
             raise
         what = f"the Python package {missing!r} is not installed"
         extra = EXTRAS.get(missing, "cloud")
-        raise EnvironmentLacks(what, f"pip install 'lasp-edge[{extra}]'") from None
+        raise EnvironmentLacks(what, install_line(extra)) from None
     return code
 
 
-def _overview(known: dict[str, str], words: list[str]) -> int:
+def _overview(known: dict[str, str]) -> str:
     names = sorted(known, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     lines = [f"  {name:10} {SUMMARY.get(name, '')}" for name in names]
-    asked = not words or words[0] in {"-h", "--help", "help"}
-    if not asked:
-        print(f"lasp-edge: no command {words[0]!r}", file=sys.stderr)  # noqa: T201
-    text = "usage: lasp-edge COMMAND ...\n\n" + "\n".join(lines)
-    text += "\n\n`lasp-edge COMMAND --help` says more."
-    print(text, file=sys.stdout if asked else sys.stderr)
-    return Exit.FINE if asked and words else Exit.USAGE
+    ending = "`lasp-edge COMMAND --help` says more; `lasp-edge --version` names the release."
+    return "\n".join(["usage: lasp-edge COMMAND ...", "", *lines, "", ending])
+
+
+def _unknown(known: dict[str, str], word: str) -> int:
+    from difflib import get_close_matches  # noqa: PLC0415 - rarely needed
+
+    near = get_close_matches(word, known, 1)
+    hint = f"did you mean `lasp-edge {near[0]}`?" if near else "`lasp-edge help` lists them all"
+    print(f"lasp-edge: no command {word!r}; {hint}", file=sys.stderr)  # noqa: T201
+    return Exit.USAGE

@@ -4,10 +4,12 @@
 - `crdts`: an ORSet's adds and joins, beside pycrdt, lasp-lang/types and Python's own set
 - `sizes`: bytes of an element, an entry and a window, beside pycrdt and the talk's own scheme
 - `dynamic`: one entry of a fleet changed, by the number of devices, beside recomputation
+- `shared`: one element added to a shared set, by the number of its elements
 - `quantile`: the quantile sketch, beside ddsketch
 - `wide_pane`: one reading at a time into a pane of many keys, beside a plain loop
 - `economy`: bytes that real agents write and send, beside shipping JSON; only where it is named
 - `recordings`: the readings that `ingest` counts
+- `wiretap`: what crosses a wire to a broker, by kind
 - `measure`, `crdt_peers`: lines of the table and how they are taken; the peers of `crdts`
 
 With a command of their own, `python -m simulations.benchmarks.<name>`:

@@ -13,7 +13,7 @@ from importlib import import_module
 
 from simulations.benchmarks.measure import HEAD, MET, MISSED, Line, show
 
-IN_CPU_S = ("ingest", "crdts", "sizes", "dynamic", "quantile", "wide_pane")
+IN_CPU_S = ("ingest", "crdts", "sizes", "dynamic", "shared", "quantile", "wide_pane")
 NAMES = (*IN_CPU_S, "economy")
 """`economy` takes minutes of real time, so it is run where it is named."""
 

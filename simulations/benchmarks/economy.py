@@ -16,18 +16,21 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, Self
 
 from device_agent.parts import Publication
+from lasp_edge.examples import greenhouse
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Message
 from lasp_edge.protocol.kinds import Subscriber, subscriptions, topic_of
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.loading import load_plan
 from simulations.benchmarks.measure import MET, MISSED, OURS, Line, at_most, quantity
+from simulations.benchmarks.wiretap import Wiretap
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.relay import Relay
 from simulations.fleet import SimulatedLander
@@ -40,31 +43,8 @@ DAY_S = 86_400
 FLASH_GOAL_MB, SENT_GOALS = 30, {"1 a second": 1.0, "1 a minute": 3.0}
 """Megabytes written a day at most, and bytes sent as multiples of JSON's."""
 MODULE = "economy_program"
-PROGRAM = """
-from crdts import BoundedLWWSet
-from lasp_edge import Event, Program, Update, folds
-
-program = Program("greenhouse")
-load = program.event("load", resolution="0.01")
-samples = program.declare_dynamic(BoundedLWWSet(bound=100), "samples")
-
-
-@program.on_event(load)
-def sampled(event: Event, update: Update) -> None:
-    update(samples, BoundedLWWSet.add, event.value, event.time_us)
-
-
-local_average = program.fold(samples, folds.mean(), "local_average")
-program.fold_dynamic(local_average, "global_average")
-program.window(
-    "load_by_room",
-    source=load,
-    fold=folds.mean(),
-    size_s=60,
-    slide_s=10,
-    key=lambda event: event.tags["room"],
-)
-"""
+PROGRAM = Path(greenhouse.__file__).read_text(encoding="utf-8").replace("temperature", "load")
+"""The greenhouse, of a reading that every Linux machine gives."""
 
 _FIXED_HEAD, _TOPIC_LENGTH, _PACKET_ID, _PUBACK = 2, 2, 2, 4
 _PROPERTIES, _ALIAS, _LENGTH_IN_A_BYTE = 1, 3, 127
@@ -89,47 +69,55 @@ def wire_bytes(publication: Publication) -> int:
 
 
 class Cost(NamedTuple):
-    """What one agent has cost so far, in bytes."""
+    """What one agent has cost so far, in bytes; `kinds` says what was sent, by kind of packet."""
 
     written: int
     sent: int
     heard: int
+    kinds: Counter[str]
 
     def since(self, before: "Cost") -> "Cost":
         """Return what was added."""
-        return Cost(*[now - then for now, then in zip(self, before, strict=True)])
+        return Cost(
+            self.written - before.written,
+            self.sent - before.sent,
+            self.heard - before.heard,
+            self.kinds - before.kinds,
+        )
 
 
 class MeasuredAgent:
     """An agent's process, its wire, and its counts."""
 
-    def __init__(self, process: asyncio.subprocess.Process, relay: Relay) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, relay: Relay, tap: Wiretap) -> None:
         self.process = process
-        self._relay = relay
+        self._relay, self._tap = relay, tap
 
     @classmethod
     async def start(
         cls, folder: Path, fleet: str, device: str, every_s: int, broker_port: int
     ) -> Self:
         """Start an agent as it is shipped."""
-        relay = Relay(broker_port)
+        tap = Wiretap()
+        relay = Relay(broker_port, sent=tap.take)
         await relay.start()
         words = ["agent", f"{MODULE}:program", "--device", device, "--fleet", fleet]
         words += ["--broker", f"mqtt://127.0.0.1:{relay.port}"]
         words += ["--data-dir", str(folder / fleet / device), "--source", "host"]
-        words += ["--host-every", str(every_s), "--with-tag", f"room={device}"]
+        words += ["--every", str(every_s), "--with-tag", f"room={device}"]
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "lasp_edge", *words),
             cwd=folder,
             stdout=asyncio.subprocess.DEVNULL,
         )
-        return cls(process, relay)
+        return cls(process, relay, tap)
 
     def cost(self) -> Cost:
         """Return what it has cost so far."""
         lines = Path(f"/proc/{self.process.pid}/io").read_text(encoding="ascii").splitlines()
         counts = dict(line.split(": ") for line in lines)
-        return Cost(int(counts["write_bytes"]), self._relay.sent_bytes, self._relay.received_bytes)
+        sent, heard = self._relay.sent_bytes, self._relay.received_bytes
+        return Cost(int(counts["write_bytes"]), sent, heard, self._tap.sizes.copy())
 
     async def stop(self) -> None:
         """End it."""
@@ -143,7 +131,7 @@ class SmallLander:
 
     def __init__(self, url: str, plan: Plan, fleet: str) -> None:
         self._topics = Topics(fleet)
-        self._landed = SimulatedLander("lake-1", plan)
+        self._landed = SimulatedLander("lake-1", plan, topics=self._topics)
         filters = subscriptions(self._topics, Subscriber.LANDER)
         self._link = Link(
             BrokerUrl.parse(url), client_id=fleet, subscriptions=filters, jitter=Random(1)
@@ -219,7 +207,10 @@ def table(*, quick: bool = False) -> Iterator[Line]:
 
 def lines(rate: str, costs: list[Cost], seconds: int) -> Iterator[Line]:
     """Yield the lines of one fleet: the mean of its devices."""
-    written, sent, heard = (sum(each) / len(costs) for each in zip(*costs, strict=True))
+    written, sent, heard = (
+        sum(column) / len(costs)
+        for column in zip(*[(cost.written, cost.sent, cost.heard) for cost in costs], strict=True)
+    )
     as_json = sum(map(json_bytes, DEVICES)) / len(DEVICES) / RATES[rate]
     day_mb = written * DAY_S / seconds / 1e6
     note = f"over {seconds} s of real time; the mean of {len(costs)} agents"
@@ -230,6 +221,12 @@ def lines(rate: str, costs: list[Cost], seconds: int) -> Iterator[Line]:
     verdict = MET if ratio <= times else MISSED
     goal = f"sent <= {times:g} x JSON ({quantity(goal_b, 'B')}){verdict}"
     yield Line(what, "sent", None, sent / seconds, "B", None, goal, f"{ratio:.2f} times JSON")
+    kinds = sum((cost.kinds for cost in costs), Counter[str]())
+    for kind, size in kinds.most_common():
+        share = size / len(costs) / seconds
+        yield Line(
+            what, "of it", None, share, "B", note=f"{kind}: {share / as_json:.2f} times JSON"
+        )
     yield Line(what, "heard", None, heard / seconds, "B", note="of two others and a lander")
     note = f"{json_bytes(DEVICES[0])} B a reading of {DEVICES[0]}, as short as JSON allows"
     yield Line(what, "JSON, sent", None, as_json, "B", 1 / ratio, "", note)

@@ -49,7 +49,7 @@ class Line(NamedTuple):
 
     @property
     def shown_ratio(self) -> str:
-        """The ratio for people; empty where there is none."""
+        """The ratio to two digits, as in `2.5x`; empty for a line without a ratio."""
         return "" if self.ratio is None else f"{float(f'{self.ratio:.2g}'):,g}x"
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.tool.installing import install_line
 
 now_s = time.monotonic  # noqa: TID251 a process's start takes real time
 
@@ -66,7 +67,7 @@ def find_broker(kind: Kind | None = None) -> Broker:
         return Broker("amqtt", program, AMQTT_LACKS)
     raise EnvironmentLacks(
         f"there is no MQTT broker ({kind or 'neither mosquitto nor amqtt'})",
-        "sudo apt install mosquitto" if kind == "mosquitto" else "pip install 'lasp-edge[demo]'",
+        "sudo apt install mosquitto" if kind == "mosquitto" else install_line("demo"),
     )
 
 

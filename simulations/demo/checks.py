@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 from crdts import BoundedLWWSet
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import DynamicFold, LocalFold, Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.tool.screen import in_words, number
 from simulations.demo.devices import KeyValue, Value
 from simulations.demo.lake import Row
-from simulations.demo.live import decimals, in_words, number
 from simulations.oracle import Reading, WindowTruth, dynamic_partials, windows
 
 _EXAMPLES = 2

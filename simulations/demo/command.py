@@ -19,10 +19,10 @@ from pathlib import Path
 
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.screen import Screen
 from simulations.demo import ending, story
 from simulations.demo.chaos import new_seed
 from simulations.demo.lake import COMMAND
-from simulations.demo.live import Screen
 from simulations.demo.recording import Recording
 from simulations.demo.stage import Cast, Stage
 from simulations.demo.traffic import Pace
@@ -31,7 +31,7 @@ from simulations.demo.trouble import Trouble
 LIVE_PROGRAM = "simulations.demo.program:program"
 REPLAY_PROGRAM = "lasp_edge.examples.greenhouse:program"
 LIVE_DEVICES = ("pi-1", "pi-2", "pi-3", "pi-4", "pi-5")
-LIVE_SOURCE = ("--source", "host", "--host-every", "0.2")
+LIVE_SOURCE = ("--source", "host", "--every", "0.2")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lasp_edge.errors import Exit
+from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import Window
+from lasp_edge.tool.screen import aligned, in_words, number
 from simulations.demo.checks import Evidence, Verdict, lowered, verdicts
 from simulations.demo.devices import Value
 from simulations.demo.lake import Row, current_globals, current_windows
-from simulations.demo.live import aligned, decimals, in_words, number
 from simulations.demo.stage import Stage
 from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 

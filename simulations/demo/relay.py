@@ -11,12 +11,16 @@ from collections.abc import Callable
 
 _CHUNK_BYTES = 1 << 16
 
+Tap = Callable[[bytes], None]
+
 
 class Relay:
     """Passes bytes between one device and a port on this machine.
 
     Args:
         broker_port: where the connections go.
+        sent: is given what the device sends.
+        received: is given what the broker sends.
 
     Attributes:
         sent_bytes: from the device to the broker.
@@ -24,11 +28,14 @@ class Relay:
         is_cut: connections end at once.
     """
 
-    def __init__(self, broker_port: int) -> None:
+    def __init__(
+        self, broker_port: int, sent: Tap | None = None, received: Tap | None = None
+    ) -> None:
         self.sent_bytes = 0
         self.received_bytes = 0
         self.is_cut = False
         self._broker_port = broker_port
+        self._sent, self._received = sent or _ignore, received or _ignore
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -84,20 +91,24 @@ class Relay:
             for writer in ends:
                 writer.transport.abort()
 
-    def _count_sent(self, count: int) -> None:
-        self.sent_bytes += count
+    def _count_sent(self, chunk: bytes) -> None:
+        self.sent_bytes += len(chunk)
+        self._sent(chunk)
 
-    def _count_received(self, count: int) -> None:
-        self.received_bytes += count
+    def _count_received(self, chunk: bytes) -> None:
+        self.received_bytes += len(chunk)
+        self._received(chunk)
 
 
-async def _pass_on(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Callable[[int], None]
-) -> None:
+def _ignore(_chunk: bytes) -> None:
+    pass
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Tap) -> None:
     """Pass bytes on until one side ends, then end the other."""
     with contextlib.suppress(OSError):
         while chunk := await reader.read(_CHUNK_BYTES):
-            count(len(chunk))
+            count(chunk)
             writer.write(chunk)
             await writer.drain()
     writer.close()

@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import Self
 
 from lasp_edge.language.plan import Plan
+from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.devices import Condition, Device, Report, Value
 from simulations.demo.lake import Commands, trouble_with
-from simulations.demo.live import Measure, Screen, aligned, rows
+from simulations.demo.live import Measure, rows
 from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 

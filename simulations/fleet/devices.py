@@ -5,7 +5,6 @@ All that the simulation reads out of a core, it reads here.
 
 import sqlite3
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Any
@@ -13,23 +12,20 @@ from typing import Any
 from crdts import Membership
 from device_agent.core import Core
 from device_agent.durable import Durable
-from device_agent.fleet.results import Result
+from device_agent.fleet.values import Result
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.kinds import decode
-
-DECODED = 4_096
-"""Decoded frames that are remembered: a message goes to all devices within a few steps."""
+from simulations.fleet.decoding import decoded
 
 
 class _Core(Core):
     """The agent's core; a frame that many devices receive is decoded once."""
 
-    decode = staticmethod(lru_cache(DECODED)(decode))
+    decode = staticmethod(decoded)
 
 
 class SimulatedDevice:

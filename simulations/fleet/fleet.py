@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from crdts import Membership, Version
-from device_agent.fleet.results import Result
+from device_agent.fleet.values import Result
 from device_agent.intake.batch import Batch
 from device_agent.settings import Settings
 from lasp_edge.folds.columns import Partial

@@ -77,7 +77,7 @@ class Hub:
     def repeat_commands(self, devices: dict[str, SimulatedDevice]) -> None:
         """Let the operator publish the commands again that are not known everywhere."""
         held = [device.membership() for device in devices.values() if device.durable is not None]
-        for message in self.operator.repeated(self.lander.membership, held):
+        for message in self.operator.repeated([self.lander.membership], held):
             self.route(message, devices)
 
     def reset_broker(self) -> None:

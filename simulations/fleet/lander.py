@@ -12,12 +12,19 @@ from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
+from simulations.fleet.decoding import decoded
 
 LANDER = Replica(1, 1, "lander")
 """Who acknowledges, unless a test says otherwise."""
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
+
+
+class _Acceptance(Acceptance):
+    """The rules of the real lander; a frame that others receive, too, is decoded once."""
+
+    decode = staticmethod(decoded)
 
 
 class SimulatedLander:
@@ -28,8 +35,10 @@ class SimulatedLander:
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
         process: who acknowledges; a device tries a new process with what it has refused before.
+        topics: of the fleet; None: it is called as its program.
 
     Attributes:
+        process: see there; another one after a restart.
         panes: pane -> its greatest seq, and the partial at that.
         promises: the newest low watermark of each device.
         refused: what was not taken, by topic and reason.
@@ -42,20 +51,29 @@ class SimulatedLander:
         membership: Membership | None = None,
         sink: str = DEFAULT_SINK,
         process: Replica = LANDER,
+        topics: Topics | None = None,
     ) -> None:
-        self._process = process
+        self.process = process
+        self._sink = sink
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
-        self._acceptance = Acceptance(
+        self._acceptance = _Acceptance(
             plan.windows.values(),
             plan.published_folds.values(),
-            Topics(plan.name),
+            topics or Topics(plan.name),
             (sink, lake),
             membership=membership,
         )
         self._greetings = Greetings()
         self._acks_sent = 0
+
+    def restarted(self, plan: Plan, process: Replica) -> "SimulatedLander":
+        """Return the same lake under another process, with the same program or another one."""
+        after = SimulatedLander(self.lake, plan, self.membership, self._sink, process)
+        after.panes, after.promises, after.refused = self.panes, self.promises, self.refused
+        after._acceptance.witness = self._acceptance.witness
+        return after
 
     @property
     def lake(self) -> str:
@@ -80,10 +98,10 @@ class SimulatedLander:
                 self._join(rows)
         for hello in accepted.hellos.values():
             self._acks_sent += 1
-            return self._acceptance.witness.vouch(LANDER, self._acks_sent, hello)
+            return self._acceptance.witness.vouch(self.process, self._acks_sent, hello)
         for device in accepted.overtaken:
             self._acks_sent += 1
-            return VouchFrame.hint(LANDER, self._acks_sent, device)
+            return VouchFrame.hint(self.process, self._acks_sent, device)
         for device, answer in accepted.answers.items():
             return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():
@@ -93,7 +111,7 @@ class SimulatedLander:
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
-        said = (self._process, self._acks_sent, device, self._acceptance.sink)
+        said = (self.process, self._acks_sent, device, self._acceptance.sink)
         (frame,) = answer.frames(*said, now_us // SECOND_US)
         return frame
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame
-from lasp_edge.protocol.kinds import FRAME_KINDS, decode, topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.topics import Topics
+from simulations.fleet.decoding import decoded
 from simulations.fleet.network import Parcel
 
 OPERATOR = Replica(1, 1, "operator")
@@ -30,7 +31,7 @@ class SimulatedOperator:
     def hear(self, topic: str, payload: bytes) -> None:
         """Note the newest version of its panes that a device reports in its beats."""
         try:
-            beat = decode(payload) if self._topics.address(topic).kind == _BEAT else None
+            beat = decoded(payload) if self._topics.address(topic).kind == _BEAT else None
         except ValueError:
             return  # no frame of this fleet
         if isinstance(beat, BeatFrame) and topic_of(beat, self._topics) == topic:
@@ -52,13 +53,15 @@ class SimulatedOperator:
         member = command.entries[device]
         self._pending.append(MemberFrame.of(OPERATOR, self._commands, device, member))
 
-    def repeated(self, lander: Membership, devices: Iterable[Membership]) -> Iterator[Parcel]:
-        """Yield the commands that the lander, or every device, does not know yet."""
-        held = list(devices)
+    def repeated(
+        self, landers: Iterable[Membership], devices: Iterable[Membership]
+    ) -> Iterator[Parcel]:
+        """Yield the commands that a lander, or every device, does not know yet."""
+        landed, held = list(landers), list(devices)
         self._pending = [
             command
             for command in self._pending
-            if not command.membership() <= lander
+            if not all(command.membership() <= one for one in landed)
             or not any(command.membership() <= one for one in held)
         ]
         for command in self._pending:

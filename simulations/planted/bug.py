@@ -33,6 +33,16 @@ def planted(plant: Planting) -> Planting:
     return plant
 
 
+def omitted(name: str, history: str, owner: type, method: str, says: Any) -> None:
+    """Put a bug into the table under which a method does nothing but say the same."""
+
+    def silent(*_arguments: Any, **_named: Any) -> Any:
+        return says
+
+    value = property(silent) if isinstance(vars(owner)[method], property) else silent
+    BUGS[name] = PlantedBug(name, history, lambda: replaced(owner, method, value))
+
+
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Let an attribute of a class or module be another one for a while."""

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from device_agent.changes import Changes, PaneId
-from device_agent.panes.cache import PaneCache
+from device_agent.changes import PaneId
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import Panes
 from device_agent.panes.sender import PaneSender
 from device_agent.panes.sinks import Sinks
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows
+from lasp_edge.protocol.sinks import MAX_SINKS
 from simulations.fleet.lander import SimulatedLander
 from simulations.planted.bug import planted, replaced
 from simulations.world.landing import VirtualLander
@@ -105,40 +105,6 @@ def the_lander_refuses_what_former_lives_sent() -> Iterator[None]:
 
 
 @planted
-def a_promise_does_not_wait_for_acknowledgements() -> Iterator[None]:
-    """A device promises that nothing older comes, and then sends what had not landed."""
-
-    def oldest_dirty_us(self: PaneCache, *_: Any) -> None:
-        del self
-
-    with replaced(PaneCache, "oldest_dirty_us", oldest_dirty_us):
-        yield
-
-
-@planted
-def done_does_not_wait_for_acknowledgements() -> Iterator[None]:
-    """`--exit-when-done` ends an agent whose last panes nobody has."""
-
-    def all_landed(self: PaneCache) -> bool:
-        del self
-        return True
-
-    with replaced(PaneCache, "all_landed", property(all_landed)):
-        yield
-
-
-@planted
-def nothing_is_sent_again_at_a_new_connection() -> Iterator[None]:
-    """The broker lost what was in flight: for minutes nobody sends it."""
-
-    def connected(self: PaneDelivery, _now_us: int) -> None:
-        del self
-
-    with replaced(PaneDelivery, "connected", connected):
-        yield
-
-
-@planted
 def an_entry_is_sent_once_only() -> Iterator[None]:
     """The lander is away for a minute: what was sent to it is never sent again."""
 
@@ -172,28 +138,6 @@ def acknowledgements_of_a_former_life_count() -> Iterator[None]:
         return [pane for pane in self.dirty if entries[pane].seq in seqs]
 
     with replaced(Panes, "named", named):
-        yield
-
-
-@planted
-def another_lake_is_not_noticed() -> Iterator[None]:
-    """The lake is lost: what the former one had is never sent to the new one."""
-
-    def make_dirty(self: Sinks, _sink: Any) -> None:
-        del self
-
-    with replaced(Sinks, "_make_dirty", make_dirty):
-        yield
-
-
-@planted
-def another_lake_gets_only_what_is_in_memory() -> Iterator[None]:
-    """The lake is lost after a restart: clean entries of the store are not sent to the new one."""
-
-    def make_dirty(self: Changes, _bit: int) -> None:
-        del self
-
-    with replaced(Changes, "make_dirty", make_dirty):
         yield
 
 
@@ -288,4 +232,29 @@ def what_a_sink_refuses_counts_as_landed() -> Iterator[None]:
         self.memory.landed(self.memory.named(seqs), sink.bit)
 
     with replaced(PaneDelivery, "_not_taken", not_taken):
+        yield
+
+
+@planted
+def an_acknowledgement_of_one_sink_counts_for_all() -> Iterator[None]:
+    """An archive is away for long: what the lake has never reaches it."""
+    right = Panes.landed
+
+    def landed(self: Panes, panes: Any, _bit: int) -> int:
+        return right(self, panes, (1 << MAX_SINKS) - 1)
+
+    with replaced(Panes, "landed", landed):
+        yield
+
+
+@planted
+def a_new_sink_gets_only_what_comes_from_now_on() -> Iterator[None]:
+    """An archive is set up beside the lake, and what devices had delivered never reaches it."""
+    right = Sinks._add  # noqa: SLF001
+
+    def add(self: Sinks, name: str) -> Any:
+        with replaced(Sinks, "_make_dirty", lambda *_: None):
+            return right(self, name)
+
+    with replaced(Sinks, "_add", add):
         yield

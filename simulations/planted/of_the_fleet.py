@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from crdts import OwnedMap, Version
+from crdts.tally import Tally
 from device_agent.clock import Timer
 from device_agent.core import Core
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.fence import Fence
-from device_agent.fleet.members import Members
 from device_agent.fleet.peers import Peers
 from device_agent.intake.highs import Highs
 from device_agent.variables.published_fold import PublishedFold
@@ -39,18 +39,6 @@ def settled_without_the_report_of_a_connected_holder() -> Iterator[None]:
 def _reports(peers: Peers, device: str) -> Any:
     peer = peers._peers.get(device)  # noqa: SLF001
     return peer.reports if peer else ()
-
-
-@planted
-def settled_whatever_others_report() -> Iterator[None]:
-    """A peer holds something else, and `settled` is said."""
-
-    def agreement(self: Peers, *_: Any) -> tuple[bool, tuple[str, ...]]:
-        del self
-        return True, ()
-
-    with replaced(Peers, "agreement", agreement):
-        yield
 
 
 @planted
@@ -139,23 +127,12 @@ def a_digest_does_not_see_versions() -> Iterator[None]:
 
 
 @planted
-def a_former_life_keeps_its_entry() -> Iterator[None]:
-    """An agent restarts, and goes on publishing under the version of its former life."""
-
-    def succeed(self: PublishedFold) -> None:
-        del self
-
-    with replaced(PublishedFold, "succeed", succeed):
-        yield
-
-
-@planted
 def a_shared_state_is_replaced_not_joined() -> Iterator[None]:
     """A peer's contribution comes, and what was known of the others is gone."""
 
     def hear(self: SharedState, state: Any) -> None:
         self.whole = state | self.whole.restricted(self._agent.replica.device)
-        self._digest = None
+        self._tally = Tally(self.whole)
 
     with replaced(SharedState, "hear", hear):
         yield
@@ -166,7 +143,7 @@ def a_contribution_is_not_stored() -> Iterator[None]:
     """An agent restarts, and what it had counted is missing in the fleet's total."""
 
     def store(self: OwnState, delta: Any) -> None:
-        self.whole |= delta
+        self._grow(delta)
 
     with replaced(OwnState, "store", store):
         yield
@@ -185,17 +162,6 @@ def a_contribution_is_counted_at_each_start() -> Iterator[None]:
         right(self, now_us)
 
     with replaced(Sharing, "connected", connected):
-        yield
-
-
-@planted
-def commands_are_not_taken() -> Iterator[None]:
-    """An operator retires a device, and the others count it on."""
-
-    def receive(self: Members, _frame: Any, _now_us: int) -> None:
-        del self
-
-    with replaced(Members, "_receive", receive):
         yield
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from device_agent import durable
 from device_agent.changes import Changes
 from device_agent.durable import Durable
-from device_agent.intake.identities import Block, Identities
 from device_agent.intake.intake import Intake
 from device_agent.panes import cache
 from device_agent.panes.panes import Panes
@@ -71,41 +70,6 @@ def a_commit_is_no_transaction() -> Iterator[None]:
         self._write(changes)
 
     with replaced(Store, "commit", commit):
-        yield
-
-
-@planted
-def identities_are_not_stored() -> Iterator[None]:
-    """An agent restarts, and a line that stands in its file twice is counted twice."""
-
-    def take_changed(self: Identities) -> dict[Any, bytes]:
-        del self
-        return {}
-
-    with replaced(Identities, "take_changed", take_changed):
-        yield
-
-
-@planted
-def identities_are_not_recalled() -> Iterator[None]:
-    """An agent restarts, and does not ask the store which readings of a block it knows."""
-
-    def identities(self: Store, _block: Any) -> None:
-        del self
-
-    with replaced(Store, "identities", identities):
-        yield
-
-
-@planted
-def readings_are_never_known() -> Iterator[None]:
-    """A file holds a line twice, and it counts twice."""
-
-    def holds(self: Block, _time_us: int, _quantised: int) -> bool:
-        del self
-        return False
-
-    with replaced(Block, "holds", holds):
         yield
 
 
@@ -230,4 +194,41 @@ def an_evicted_entry_is_begun_again() -> Iterator[None]:
 
     small = replaced(cache, "KEPT_ENTRIES", 3), replaced(cache, "PAGE", 2)
     with small[0], small[1], replaced(Intake, "wanted", wanted):
+        yield
+
+
+@planted
+def sources_are_told_before_the_commit() -> Iterator[None]:
+    """The power goes before a commit: a source was told that its readings are durable, and forgets.
+
+    What is held is taken in after the commit instead of before it.
+    """
+
+    def commit(self: Durable, now_us: int) -> None:
+        self._commit()
+        self._take_in_held(now_us)
+        taken, self._taken = self._taken, []
+        for held in taken:
+            if held.acknowledge is not None:
+                held.acknowledge()
+
+    with replaced(Durable, "commit", commit):
+        yield
+
+
+@planted
+def a_commit_comes_before_a_batch_is_taken_in() -> Iterator[None]:
+    """The power goes between two commits: the source's cursor is behind readings that no pane has.
+
+    The cursors of all batches that are held are stored before the readings are taken in.
+    """
+    right = Durable._take_in_held  # noqa: SLF001
+
+    def take_in_held(self: Durable, now_us: int) -> None:
+        for batch, _, _ in self._held._batches:  # noqa: SLF001
+            self.core.intake.sources.advance(batch, None, stamped=False)
+        self._commit()
+        right(self, now_us)
+
+    with replaced(Durable, "_take_in_held", take_in_held):
         yield

@@ -68,7 +68,7 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
         faults = FaultRates.drawn(random) if drawn else FaultRates.parsed(arguments.faults)
     except ValueError as error:
         raise UsageError(f"--faults: {error}") from None
-    faults = faults.without("other_release")  # there is one program
+    faults = faults.without("other_release", "former_lander")  # there is one program
     names = [f"pi-{number}" for number in range(arguments.devices)]
     schedule = tuple(faults.schedule(random, names, steps))
     return Scenario(arguments.seed, arguments.devices, steps, faults, schedule)

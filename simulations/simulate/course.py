@@ -114,7 +114,7 @@ def _run(world: World, samples: list[CoursePoint], progress: Progress) -> int:
 def _sample(world: World, sent_bytes: int, steps: int) -> CoursePoint:
     held = Counter(device.digests() for device in world.running())
     agreeing = max(held.values(), default=0) / len(world.devices)
-    lows = [each.low_us for each in world.sink.lander.promises.entries.values()]
+    lows = [each.low_us for each in world.sinks[0].lander.promises.entries.values()]
     known = [low_us for low_us in lows if low_us is not None]
     stale_s = (world.now_us - min(known)) / STEP_US if known else 0.0
     each = sent_bytes / steps / len(world.devices)
@@ -128,7 +128,7 @@ def _compare(world: World, plan: Plan, sensors: Sensors) -> tuple[int, int]:
     readings = [each for each in sensors.readings if each.device not in retired]
     for name in plan.windows:
         truth = {at: found.partial for at, found in windows(plan, name, readings).items()}
-        landed = world.sink.lander.windows(plan, name, retired)
+        landed = world.sinks[0].lander.windows(plan, name, retired)
         known += len(truth)
         wrong += sum(landed.get(at) != truth.get(at) for at in {*truth, *landed})
     return wrong, known

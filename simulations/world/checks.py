@@ -3,6 +3,7 @@
 - no dot names two things, and a frozen entry is never continued
 - a promise never passes what has not landed
 - `settled` never lies: each device that is not excepted has reported what is held here
+- what a device does not hold for a sink any more has landed there
 - states only grow, as long as a process lives
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
 - nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..)
@@ -12,15 +13,14 @@ from collections import defaultdict
 from hashlib import sha256
 from typing import Any
 
-from crdts import Replica
+from crdts import Replica, Version
 from device_agent.panes.flights import IN_FLIGHT
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
-from lasp_edge.protocol.kinds import decode
-from lasp_edge.protocol.sinks import DEFAULT_SINK
-from simulations.fleet.lander import SimulatedLander
+from simulations.fleet.decoding import decoded
 from simulations.world.device import VirtualDevice
+from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.truth import counted_lines, live_landed
 from simulations.world.world import World
@@ -29,6 +29,10 @@ OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
 """What is counted of readings that do not count."""
 KEPT_NAMES = 260
 """Counters of a device, at most: the bound of `device_agent.state.counters`, and its groups."""
+
+
+LONG_S = 3_600
+"""Seconds of retention that no run passes."""
 
 
 class Checks:
@@ -45,7 +49,7 @@ class Checks:
         self._dots: dict[tuple[Any, ...], Any] = {}
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
-        self._versions: dict[tuple[int, str, str], Any] = {}
+        self._versions: dict[tuple[int, str, str, int], Version] = {}
 
     def published(self, world: World, device: VirtualDevice, publication: Publication) -> None:
         """Look at what a device publishes, before anything can happen to it."""
@@ -53,19 +57,23 @@ class Checks:
         self.trace.update(topic.encode() + payload)
         if not world.broker.route(topic).landers and not self.quiet:
             return
-        frame = decode(payload)
+        frame = decoded(payload)
         if isinstance(frame, PaneFrame):
             self._panes(world, device, frame)
         elif isinstance(frame, VariableFrame):
             self._entry(world, frame)
         elif isinstance(frame, BeatFrame):
-            for report in frame.reports:
-                self._digests[device.name, report.variable].add(report.digest)
-            low = frame.low_of(DEFAULT_SINK, world.sink.lander.lake)
-            if low is not None and low.low_us is not None:
-                self._promise(world, device, low.low_us)
+            self._beat(world, device, frame)
         if self.quiet and isinstance(frame, PaneFrame | VariableFrame | AskFrame):
             world.trouble.append(f"{device.name} speaks after all is settled: {frame}")
+
+    def _beat(self, world: World, device: VirtualDevice, frame: BeatFrame) -> None:
+        for report in frame.reports:
+            self._digests[device.name, report.variable].add(report.digest)
+        for sink in world.sinks:
+            low = frame.low_of(sink.sink, sink.lander.lake)
+            if low is not None and low.low_us is not None and not sink.refused:
+                self._promise(world, device, sink, low.low_us)
 
     def _panes(self, world: World, device: VirtualDevice, frame: PaneFrame) -> None:
         for block in frame.blocks:
@@ -90,8 +98,10 @@ class Checks:
         if known != content:
             world.trouble.append(f"a dot names two things: {dot} is {known} and {content}")
 
-    def _promise(self, world: World, device: VirtualDevice, low_us: int) -> None:
-        """Hold a promise against what has landed in any lake of the sink."""
+    def _promise(
+        self, world: World, device: VirtualDevice, sink: VirtualLander, low_us: int
+    ) -> None:
+        """Hold a promise against what has landed in any store of the sink."""
         if device.clock.wrong or device.name in world.operator.membership.entries:
             return
         lines = device.recording[device.sure_from : device.acknowledged]
@@ -100,8 +110,7 @@ class Checks:
             return
         landed: dict[tuple[int, str], int] = defaultdict(int)
         stream = device.core.agent.plan.windows[TIMED].stream
-        lakes = [world.sink.lander, *world.sink.former]
-        for lander in lakes:
+        for lander in (sink.lander, *sink.former):
             for at, total in counted_lines(lander, stream, device.name).items():
                 landed[at] |= total
         refused = device.counted(*OUTCOMES)
@@ -127,8 +136,10 @@ class Checks:
             return
         device = devices[world.step_number % len(devices)]
         self._settled(world, device)
-        self._grows(world, device)
         self._bounded(world, device)
+        self._holds(world, device)
+        for each in devices:
+            self._grows(world, each)
 
     def _settled(self, world: World, device: VirtualDevice) -> None:
         core = device.core
@@ -148,13 +159,31 @@ class Checks:
     def _grows(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         for name, published in core.samples.published.items():
-            for other in published.entries.devices:
-                at = (core.replica.nonce, name, other)
-                version = published.entries.version(other)
-                known = self._versions.get(at)
-                if known is not None and version is not None and version < known:
-                    world.trouble.append(f"{device.name}: {name} of {other} went back")
-                self._versions[at] = version
+            for shard in published.entries.shards:
+                for other in published.entries.devices:
+                    entry = published.entries.entry(other, shard)
+                    if entry is None:
+                        continue
+                    at = (core.replica.nonce, name, other, shard)
+                    if entry.version < self._versions.get(at, entry.version):
+                        world.trouble.append(f"{device.name}: {name} of {other} went back")
+                    self._versions[at] = entry.version
+
+    def _holds(self, world: World, device: VirtualDevice) -> None:
+        """Look for entries that are not held for a sink any more, and have not landed there."""
+        memory = device.core.panes.memory
+        stores = {sink.lander.lake: sink.lander.panes for sink in world.sinks}
+        for sink in device.core.panes.sinks:
+            landed = stores.get(sink.store)
+            if landed is None:
+                continue
+            for pane, entry in memory.entries.items():
+                if entry.dirty & sink.bit:
+                    continue
+                pane_us, stream, key, *of = pane
+                of_lake = (stream, key, pane_us, device.name, *of)
+                if of_lake not in landed or landed[of_lake][0] < entry.seq:
+                    world.trouble.append(f"{device.name} dropped {pane}, {sink.name} lacks it")
 
     def _bounded(self, world: World, device: VirtualDevice) -> None:
         core = device.core
@@ -166,7 +195,8 @@ class Checks:
         """Hold a settled world against the truth."""
         clones = bool(world.seen["clone"])
         for device in world.devices.values():
-            self._landed(world, device, world.sink.lander, clones=clones)
+            for sink in world.sinks:
+                self._landed(world, device, sink, clones=clones)
             self._own_samples(world, device)
         self._shared(world)
         first, *others = world.running()
@@ -180,14 +210,16 @@ class Checks:
                     world.trouble.append(f"{other.name} holds another {name} than {first.name}")
 
     def _landed(
-        self, world: World, device: VirtualDevice, lander: SimulatedLander, *, clones: bool
+        self, world: World, device: VirtualDevice, sink: VirtualLander, *, clones: bool
     ) -> None:
-        """Compare what has landed of a device with what its sources gave."""
-        plan = world.plans[-1]
+        """Compare what has landed of a device in a sink with what its sources gave."""
+        plan, lander = world.plans[-1], sink.lander
+        # What is older than the retention has left the device once another store had it.
+        is_short = sink.sink == ARCHIVE and world.scenario.retain_s < LONG_S
+        came_late = bool(sink.former) or is_short
         landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
         sure = set(device.recording[device.sure_from :])
-        if world.sink.former:
-            # What is older than the retention has left the device once a lake had it.
+        if came_late:
             newest_us = max([line.time_us for line in device.recording], default=0)
             oldest_us = newest_us - (world.scenario.retain_s - 20) * SECOND_US
             sure = {line for line in sure if line.time_us >= oldest_us}
@@ -206,7 +238,7 @@ class Checks:
             world.trouble.append(f"{device.name}: {missing} readings are lost")
         live = live_landed(lander, plan.windows[STAMPED].stream, device.name)
         least, most = device.live, device.live + device.unsure
-        if clones or retired or device.forgot or world.sink.former:
+        if clones or retired or device.forgot or came_late:
             least = 0
         if not least - device.counted(*OUTCOMES) <= live <= most:
             world.trouble.append(

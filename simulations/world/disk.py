@@ -126,6 +126,7 @@ class MemoryDisk(Disk):
     def __init__(self) -> None:
         super().__init__()
         self._db = _in_memory(self._empty())
+        self._image, self._imaged = b"", -1
 
     @classmethod
     def _empty(cls) -> bytes:
@@ -142,11 +143,14 @@ class MemoryDisk(Disk):
         return MemoryStore(self._db)
 
     def image(self) -> bytes:
-        return self._db.serialize()
+        changes = self._db.total_changes
+        if self._imaged != changes:  # most often, nothing was written since the last one
+            self._image, self._imaged = self._db.serialize(), changes
+        return self._image
 
     def restore(self, image: bytes) -> None:
         self._db.close()
-        self._db = _in_memory(image or self._empty())
+        self._db, self._imaged = _in_memory(image or self._empty()), -1
 
     def remove(self) -> None:
         self._db.close()

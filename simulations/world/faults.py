@@ -28,6 +28,10 @@ START_US: Final = 1_700_000_000 * SECOND_US
 HOUR_STEPS: Final = 3_600 * SECOND_US // STEP_US
 
 
+RATES: Final = (0, 0, 0, 60, 180)
+"""From which the rate of a kind of structural faults is drawn, an hour and device."""
+
+
 class FaultKind(NamedTuple):
     """A kind of structural fault.
 
@@ -64,6 +68,8 @@ KINDS: Final[dict[str, FaultKind]] = {
     "lander_crash": _of_fleet(0, 20),
     "lander_slow": _of_fleet(2, 40),
     "lander_cut": _of_fleet(1, 30),
+    "former_lander": _of_fleet(3, 30),
+    "archive_away": _of_fleet(20, 120),
     "torn_commit": _of_device(1, 1_500),
     "disk_full": _of_device(1, 15),
     "disk_read_only": _of_device(1, 15),
@@ -132,6 +138,8 @@ class FaultRates:
         lander_crash: a lander ends, and what it had not committed is lost.
         lander_slow: it commits and acknowledges late.
         lander_cut: it hears nothing.
+        former_lander: it restarts with a program that lacks a window, and refuses its panes.
+        archive_away: the second sink, where there is one, hears nothing for long.
         torn_commit: the power goes in the middle of a commit.
         disk_full: commits fail.
         disk_read_only: commits fail from the first statement on.
@@ -167,6 +175,8 @@ class FaultRates:
     lander_crash: float = 0.0
     lander_slow: float = 0.0
     lander_cut: float = 0.0
+    former_lander: float = 0.0
+    archive_away: float = 0.0
     torn_commit: float = 0.0
     disk_full: float = 0.0
     disk_read_only: float = 0.0
@@ -194,7 +204,7 @@ class FaultRates:
             "delay_steps": random.choice((2, 5, 20)),
         }
         for kind in kinds:
-            often = random.choice((0, 0, 0, 20, 60))
+            often = random.choice(RATES)
             rates[kind] = often if KINDS[kind].of_device else 3 * often
         return cls(**rates)
 

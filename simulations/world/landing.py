@@ -6,32 +6,49 @@ of it; what was committed stays.
 
 from collections.abc import Iterator
 
-from crdts import Membership
+from crdts import Membership, Replica
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet.lander import SimulatedLander
+
+ARCHIVE = "archive"
+"""The name of the second sink, where a world has one."""
 
 
 class VirtualLander:
-    """One lander with its lake.
+    """One lander with its store, which is one sink.
 
     Args:
         plan: the program whose panes it takes.
+        sink: the sink's name.
 
     Attributes:
         lander: what has landed, by the rules of the real lander.
-        former: the lakes that were lost.
+        former: the stores that were lost.
+        refused: it ran a program that lacks a window, so it refused what devices had promised.
         down_until, cut_until, slow_until: until which step it is off, hears nothing, is slow.
         due_step: when it commits next.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.lander = SimulatedLander("lake-1", plan)
+    def __init__(self, plan: Plan, sink: str = DEFAULT_SINK) -> None:
+        self.sink = sink
+        self._plan = self._running = plan
+        self._processes = 0
+        self.lander = self._on_new_store(1)
         self.former: list[SimulatedLander] = []
+        self.refused = False
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
         self._inbox: list[tuple[str, bytes]] = []
         self._slow_steps = 0
+
+    def _on_new_store(self, number: int, known: Membership | None = None) -> SimulatedLander:
+        store = f"{self.sink}-{number}"
+        return SimulatedLander(store, self._running, known, self.sink, self._new_process())
+
+    def _new_process(self) -> Replica:
+        self._processes += 1
+        return Replica(1, self._processes, f"lander of {self.sink}")
 
     def hear(self, topic: str, payload: bytes, step: int) -> None:
         """Note a message for the next commit, if it runs and is connected."""
@@ -45,33 +62,36 @@ class VirtualLander:
         self.due_step = step + (self._slow_steps if step < self.slow_until else 1)
         inbox, self._inbox = self._inbox, []
         for topic, payload in inbox:
-            yield from self._land(topic, payload, now_us)
-
-    def _land(self, topic: str, payload: bytes, now_us: int) -> Iterator[Frame]:
-        answer = self.lander.hear(topic, payload, now_us)
-        if isinstance(answer, Frame):
-            yield answer
-        elif answer:
-            yield from answer
+            answer = self.lander.hear(topic, payload, now_us)
+            if answer is not None:
+                yield answer
 
     def crash(self, until: int) -> int:
         """End the process; return how many messages are lost with it."""
         lost, self._inbox = len(self._inbox), []
         self.down_until = until
+        self.lander = self.lander.restarted(self._running, self._new_process())
         return lost
+
+    def run_program(self, plan: Plan | None = None) -> None:
+        """Restart with another program; without one, with its own."""
+        self.refused = self.refused or plan is not None
+        self._running = plan or self._plan
+        self.crash(until=0)
 
     def slow_down(self, step: int, steps: int) -> None:
         """Let each commit take some steps, for a while."""
         self._slow_steps, self.slow_until = steps, step + 2 * steps
         self.due_step = step + steps
 
-    def lose_lake(self) -> None:
-        """Put an empty lake with another id in place of this one."""
+    def lose_store(self) -> None:
+        """Put an empty store with another id in place of this one."""
         self.former.append(self.lander)
-        known: Membership = self.lander.membership
-        self.lander = SimulatedLander(f"lake-{len(self.former) + 1}", self.plan, known)
+        self.lander = self._on_new_store(len(self.former) + 1, self.lander.membership)
         self._inbox.clear()
 
     def heal(self) -> None:
-        """Let it run, hear and commit at once."""
+        """Let it run its own program, hear, and commit at once."""
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
+        if self._running is not self._plan:
+            self.run_program()

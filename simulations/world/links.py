@@ -14,7 +14,7 @@ class LegMessage(NamedTuple):
     """A message on one leg.
 
     Attributes:
-        to: keys of devices; empty for the broker, `TO_LANDER` for the lander.
+        to: keys of devices, or of sinks; empty for the broker.
     """
 
     to: tuple[str, ...]
@@ -24,7 +24,6 @@ class LegMessage(NamedTuple):
 
 
 TO_BROKER: Final = ()
-TO_LANDER: Final = ("",)
 
 
 class Links:
@@ -45,8 +44,12 @@ class Links:
         if not self._faults.disturbs_messages:
             self._flying[step].append(parcel)
             return
-        for to in parcel.to or (None,):
-            self._disturb(parcel if to is None else parcel._replace(to=(to,)), step)
+        if len(parcel.to) < 2:  # noqa: PLR2004
+            self._disturb(parcel, step)
+            return
+        _, topic, payload, retain = parcel
+        for to in parcel.to:
+            self._disturb(LegMessage((to,), topic, payload, retain), step)
 
     def _disturb(self, parcel: LegMessage, step: int) -> None:
         draw, faults = self._random.random, self._faults

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import Fault
 from simulations.world.hostile import hostile_messages
+from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.links import TO_BROKER, LegMessage
 from simulations.world.scenario import reconnects
 from simulations.world.world import KEEPALIVE_STEPS, World
@@ -85,42 +86,60 @@ def _broker_queue_lost(world: World, _device: VirtualDevice, _amount: int) -> bo
     return world.broker.drop_queues() > 0
 
 
+def _any_sink(world: World) -> VirtualLander:
+    return world.sinks[world.step_number % len(world.sinks)]
+
+
 def _lander_crash(world: World, _device: VirtualDevice, steps: int) -> bool:
-    world.sink.crash(world.step_number + steps)
+    _any_sink(world).crash(world.step_number + steps)
     return True
 
 
 def _lander_slow(world: World, _device: VirtualDevice, steps: int) -> bool:
-    world.sink.slow_down(world.step_number, steps)
+    _any_sink(world).slow_down(world.step_number, steps)
     return True
 
 
 def _lander_cut(world: World, _device: VirtualDevice, steps: int) -> bool:
-    world.sink.cut_until = world.step_number + steps
+    _any_sink(world).cut_until = world.step_number + steps
     return True
+
+
+def _former_lander(world: World, _device: VirtualDevice, steps: int) -> bool:
+    sink = _any_sink(world)
+    if world.former_plan is None:
+        return False
+    sink.run_program(world.former_plan)
+    world.later(steps, sink.run_program)
+    return True
+
+
+def _archive_away(world: World, _device: VirtualDevice, steps: int) -> bool:
+    *_, last = world.sinks
+    last.cut_until = world.step_number + (steps if last.sink == ARCHIVE else 0)
+    return last.sink == ARCHIVE
 
 
 def _torn_commit(_world: World, device: VirtualDevice, operations: int) -> bool:
-    if device.durable is None or device.disk_until:
+    if device.disk_until:
         return False
-    device.disk.fail(after=operations)
-    device.disk_until = 1  # the next step finds it whole
-    return True
+    return _disk_fails(device, after=operations, until=1)  # the next step finds it whole
 
 
 def _disk_full(world: World, device: VirtualDevice, steps: int) -> bool:
-    if device.durable is None:
-        return False
-    device.disk.fail(after=40)
-    device.disk_until = world.step_number + steps
-    return True
+    return _disk_fails(device, after=40, until=world.step_number + steps)
 
 
 def _disk_read_only(world: World, device: VirtualDevice, steps: int) -> bool:
+    return _disk_fails(device, after=0, until=world.step_number + steps)
+
+
+def _disk_fails(device: VirtualDevice, *, after: int, until: int) -> bool:
+    """Let a running device's disk fail after some operations, until a step."""
     if device.durable is None:
         return False
-    device.disk.fail(after=0)
-    device.disk_until = world.step_number + steps
+    device.disk.fail(after)
+    device.disk_until = until
     return True
 
 
@@ -167,8 +186,17 @@ def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
     copy.disk.restore(device.disk.images[-1])
     copy.plan = device.plan
     device.uncertain = True
-    world.later(steps, lambda: world.remove(key))
+    world.later(steps, lambda: _remove(world, key))
     return True
+
+
+def _remove(world: World, key: str) -> None:
+    """Take a clone out of the world; what it had not landed is gone."""
+    copy = world.devices.pop(key)
+    world.disconnect(copy, 0)
+    copy.kill()
+    copy.disk.remove()
+    world.devices[copy.name].unsure += copy.live + copy.unsure
 
 
 def _clock_jump(_world: World, device: VirtualDevice, seconds: int) -> bool:
@@ -215,7 +243,7 @@ def _retire(world: World, device: VirtualDevice, steps: int) -> bool:
 
 
 def _new_lake(world: World, _device: VirtualDevice, _amount: int) -> bool:
-    world.sink.lose_lake()
+    _any_sink(world).lose_store()
     return True
 
 
@@ -233,6 +261,8 @@ _BEFALL: dict[str, Befall] = {
     "lander_crash": _lander_crash,
     "lander_slow": _lander_slow,
     "lander_cut": _lander_cut,
+    "former_lander": _former_lander,
+    "archive_away": _archive_away,
     "torn_commit": _torn_commit,
     "disk_full": _disk_full,
     "disk_read_only": _disk_read_only,
@@ -255,7 +285,8 @@ _BEFALL: dict[str, Befall] = {
 def heal(world: World) -> None:
     """End all faults: what is broken works, what is off starts, what is wrong is set right."""
     world.calm()
-    world.sink.heal()
+    for sink in world.sinks:
+        sink.heal()
     if reconnects(world.scenario):
         for device in world.devices.values():
             world.disconnect(device, 0)

@@ -101,11 +101,11 @@ def at_rest(world: World) -> bool:
         return False
     if any(device.acknowledged < len(device.recording) for device in devices):
         return False
-    lake = world.sink.lander.lake
+    stores = {sink.lander.lake for sink in world.sinks}
     for device in devices:
         device.core.handle_end()
-        if all(sink.store != lake for sink in device.core.panes.sinks):
-            return False  # it was not told of the lake yet
+        if not stores <= {sink.store for sink in device.core.panes.sinks}:
+            return False  # it was not told of a store yet
     first = devices[0].digests()
     membership = world.operator.membership
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)

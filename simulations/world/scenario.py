@@ -5,6 +5,12 @@ from random import Random
 
 from simulations.world.faults import CALM, KINDS, Fault, FaultRates
 
+SIZES = (1, 2, 2, 3, 3, 4, 5)
+"""From which the number of devices is drawn."""
+STEPS = (*[12] * 3, *[20] * 6, *[30] * 4, *[60] * 2, 120)
+"""From which the number of steps with faults is drawn. Planted bugs are found in short runs with
+many faults after less work than in long ones; a few things only happen in long ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -18,6 +24,7 @@ class Scenario:
         schedule: the structural faults.
         keyed, shared: what the program has; see `programs.trial`.
         files: stores are real files.
+        archive: there is a second sink, to which everything is delivered as to the lake.
         sessions: the broker keeps messages for devices that are away.
         commit_s: least seconds between two commits of readings.
         retain_s: seconds that readings may be old.
@@ -32,6 +39,7 @@ class Scenario:
     shared: bool = False
     files: bool = False
     sessions: bool = False
+    archive: bool = False
     retain_s: int = 7 * 86_400
     commit_s: int = 0
 
@@ -39,7 +47,7 @@ class Scenario:
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     """Return what a seed stands for."""
     random = Random(seed)
-    size, steps = random.choice((1, 2, 2, 3, 3, 4, 5)), random.choice((20, 30, 40, 60, 120))
+    size, steps = random.choice(SIZES), random.choice(STEPS)
     faults = FaultRates.drawn(random, kinds)
     names = [f"pi-{number}" for number in range(size)]
     return Scenario(
@@ -54,6 +62,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         sessions=random.random() < 0.5,  # noqa: PLR2004
         retain_s=random.choice((7 * 86_400, 7 * 86_400, 60)),
         commit_s=random.choice((0, 0, 10)),
+        archive=random.random() < 0.25,  # noqa: PLR2004
     )
 
 

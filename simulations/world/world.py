@@ -14,6 +14,7 @@ arrive, landers commit. A message to many receivers is one parcel, not a copy fo
 import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -24,14 +25,15 @@ from device_agent.settings import SECOND_US, Settings
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet.operator import SimulatedOperator
 from simulations.world.broker import SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
-from simulations.world.landing import VirtualLander
-from simulations.world.links import TO_BROKER, TO_LANDER, LegMessage, Links
+from simulations.world.landing import ARCHIVE, VirtualLander
+from simulations.world.links import TO_BROKER, LegMessage, Links
 from simulations.world.programs import trial
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
@@ -41,6 +43,8 @@ IN_FLIGHT = 20
 """The most publications that a link takes in a step: mosquitto's receive maximum, unless set."""
 RECONNECT_STEPS = 5
 """The most steps until a broken connection is back, if nothing keeps it broken."""
+QUICK_FILES = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a fresh name in it
+"""Where the files of disks lie: in memory if there is such a place, for syncing is modelled."""
 KEEPALIVE_STEPS = 8
 """Steps after which the broker notices that a connection is gone."""
 
@@ -69,6 +73,8 @@ class World:
         devices: key -> device; a clone has a key of its own, and another's name.
         trouble: what must never happen, and did.
         seen: kind of fault -> how often it happened.
+        sinks: the lander, and a second sink where the scenario has one.
+        former_plan: a program that lacks a window; None where the world runs another's program.
         links: messages on their way.
         bytes: of all that devices published.
         heard: the last messages that devices published, where strangers use them.
@@ -88,16 +94,18 @@ class World:
         self.seen: Counter[str] = Counter()
         self.links = Links(self.random, scenario.faults, self.seen)
         self._sensors = sensors
-        self.plans = [
-            plan or trial(release=n, keyed=scenario.keyed, shared=scenario.shared).plan()
-            for n in (0, 1)
-        ]
+        self.plans = [plan or _trial(scenario, release) for release in (0, 1)]
         self.topics = Topics(self.plans[0].name)
         self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
         self.operator = SimulatedOperator(self.topics)
-        self.sink = VirtualLander(self.plans[1])
+        self.former_plan = None if plan else _trial(scenario, -1)
+        names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
+        self.sinks = [VirtualLander(self.plans[1], name) for name in names]
+        self._by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
         self.observer = observer
-        self._files = TemporaryDirectory(prefix="world-") if scenario.files else None
+        self._files = (
+            TemporaryDirectory(prefix="world-", dir=QUICK_FILES) if scenario.files else None
+        )
         self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
@@ -128,14 +136,6 @@ class World:
         if self._files is not None:
             self._files.cleanup()
 
-    def remove(self, key: str) -> None:
-        """Take a clone out of the world; what it had not landed is gone."""
-        copy = self.devices.pop(key)
-        self.disconnect(copy, 0)
-        copy.kill()
-        copy.disk.remove()
-        self.devices[copy.name].unsure += copy.live + copy.unsure
-
     def later(self, steps: int, action: Callable[[], object]) -> None:
         """Do something after some steps, or when all is healed."""
         self._later[self.step_number + steps].append(action)
@@ -161,8 +161,7 @@ class World:
             self._take_snapshots()
         for key, device in list(self.devices.items()):
             self._live(key, device, reading=reading)
-        for frame in self.sink.commit(self.step_number, self.now_us):
-            self.send(LegMessage(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
+        self._land()
         self._repeat_commands()
         self._deliver()
         if "unsynced_lost" in self._kinds:
@@ -170,6 +169,12 @@ class World:
                 device.disk.recent.append(device.disk.image())
         if self.observer is not None:
             self.observer.stepped(self)
+
+    def _land(self) -> None:
+        """Let the sinks commit what they have, and answer."""
+        for sink in self.sinks:
+            for frame in sink.commit(self.step_number, self.now_us):
+                self.send(LegMessage(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
 
     def _take_snapshots(self) -> None:
         self.broker.take_snapshot()
@@ -273,13 +278,14 @@ class World:
         for will in self._wills.pop(self.step_number, ()):
             arrived.append(LegMessage(TO_BROKER, *will))
         for parcel in arrived:
-            if parcel.to == TO_LANDER:
-                self.sink.hear(parcel.topic, parcel.payload, self.step_number)
-            elif parcel.to:
-                for key in parcel.to:
-                    self._hear(key, parcel.topic, parcel.payload)
-            else:
+            if not parcel.to:
                 self.route(parcel)
+            for key in parcel.to:
+                sink = self._by_key.get(key)
+                if sink is None:
+                    self._hear(key, parcel.topic, parcel.payload)
+                else:
+                    sink.hear(parcel.topic, parcel.payload, self.step_number)
         self.links.arrived(self.step_number)
 
     def route(self, parcel: LegMessage) -> None:
@@ -291,7 +297,7 @@ class World:
         if not payload:
             return
         if to.landers:
-            self.send(LegMessage(TO_LANDER, topic, payload))
+            self.send(LegMessage(tuple(self._by_key), topic, payload))
         if to.everybody:
             self.send(LegMessage(tuple(self.devices), topic, payload))
             self.operator.hear(topic, payload)
@@ -321,5 +327,16 @@ class World:
         if not self.operator.membership.entries:
             return
         held = [device.membership() for device in self.running()]
-        for message in self.operator.repeated(self.sink.lander.membership, held):
+        landed = [sink.lander.membership for sink in self.sinks]
+        for message in self.operator.repeated(landed, held):
             self.route(LegMessage(TO_BROKER, message.topic, message.payload, retain=True))
+
+
+@lru_cache(maxsize=16)
+def _plan(release: int, *, keyed: bool, shared: bool) -> Plan:
+    return trial(release=release, keyed=keyed, shared=shared).plan()
+
+
+def _trial(scenario: Scenario, release: int) -> Plan:
+    """Return the plan of a release of a scenario's program."""
+    return _plan(release, keyed=scenario.keyed, shared=scenario.shared)

@@ -27,21 +27,14 @@ def rooms() -> Plan:
     program = Program("rooms")
     temperature = program.event("temperature", resolution="0.01", unit="°C")
     samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(temperature, into=samples)
+    program.fold_dynamic(program.fold(samples, folds.mean(), "local_average"), "global_average")
 
-    @program.on_event(temperature)
-    def sampled(event: Event, update: Any) -> None:
-        update(samples, BoundedLWWSet.add, event.value, event.time_us)
+    def room(event: Event) -> str:
+        return event.tags["room"]
 
-    local = program.fold(samples, folds.mean(), "local_average")
-    program.fold_dynamic(local, "global_average")
-    program.window(
-        "by_room",
-        source=temperature,
-        fold=folds.mean(),
-        size_s=60,
-        slide_s=10,
-        key=lambda event: event.tags["room"],
-    )
+    mean = folds.mean()
+    program.window("by_room", source=temperature, fold=mean, size_s=60, slide_s=10, key=room)
     program.window(
         "odd",
         source=temperature,

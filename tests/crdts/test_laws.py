@@ -29,15 +29,21 @@ def test_no_type_escapes_the_laws():
     assert set(KINDS) == set(TYPES)
 
 
-@pytest.mark.parametrize("law", LATTICE_LAWS, ids=named)
-@by_name
-def test_law(kind, law):
+def try_law(law, states):
+    """Try a law of three states."""
+
     @lawful
-    @given(*[KINDS[kind].states] * 3)
+    @given(*[states] * 3)
     def check(a, b, c):
         law(a, b, c)
 
     check()
+
+
+@pytest.mark.parametrize("law", LATTICE_LAWS, ids=named)
+@by_name
+def test_law(kind, law):
+    try_law(law, KINDS[kind].states)
 
 
 @pytest.mark.parametrize("law", INCREMENTAL_LAWS, ids=named)
@@ -46,13 +52,7 @@ def test_law(kind, law):
 )
 def test_law_of_incremental_sets(kind, law):
     states = KINDS[kind].states if KINDS[kind].cloned is None else KINDS[kind].cloned
-
-    @lawful
-    @given(*[states] * 3)
-    def check(a, b, c):
-        law(a, b, c)
-
-    check()
+    try_law(law, states)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,7 @@ def test_law_of_incremental_sets(kind, law):
 )
 def test_law_holds_for_cloned_devices(kind, law):
     """A digest names dots, so it cannot tell what was written twice under one: no law for it."""
-
-    @lawful
-    @given(*[KINDS[kind].cloned] * 3)
-    def check(a, b, c):
-        law(a, b, c)
-
-    check()
+    try_law(law, KINDS[kind].cloned)
 
 
 @pytest.mark.parametrize("law", LATTICE_LAWS, ids=named)

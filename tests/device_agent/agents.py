@@ -25,6 +25,10 @@ from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet import LANDER, SimulatedLander
 
 NOW_US = 1_700_000_000 * SECOND_US
+MINUTE_US, HOUR_US = 60 * SECOND_US, 3_600 * SECOND_US
+DAY_US = 24 * HOUR_US
+PANE_US = 10 * SECOND_US
+"""The slide of the greenhouse's window, so the length of its panes."""
 LAKE = "lake-1"
 _NONCES = itertools.count(1_000)
 
@@ -191,7 +195,7 @@ class Device:
     def frames(self, kind: type[Frame], published: Iterable[Publication] | None = None) -> list:
         """Return the frames of a kind among what was published."""
         source = self.sent if published is None else published
-        found = [decode(p.payload) for p in source if p.payload and "/out/" not in p.topic]
+        found = [decode(p.payload) for p in source if p.payload and is_of_frames(p.topic)]
         return [frame for frame in found if isinstance(frame, kind)]
 
     def hear(self, frame: Frame, topic: str | None = None) -> None:
@@ -258,6 +262,12 @@ class Device:
         return [
             pane_of(row) for row in self.store._db.execute("SELECT * FROM pane ORDER BY pane_us")
         ]
+
+
+def is_of_frames(topic: str) -> bool:
+    """Return whether a topic is for frames, and not for people or for Home Assistant."""
+    levels = topic.split("/")
+    return levels[0] == "lasp" and levels[3] not in {"out", "fleet"}
 
 
 def truth_of(window: Any, readings: Iterable[dict[str, Any]]) -> dict[tuple[str, int], Partial]:

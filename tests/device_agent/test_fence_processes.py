@@ -2,24 +2,14 @@
 
 import shutil
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from simulations.oracle import dynamic_partials
-from tests.device_agent.test_runtime import Stage
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 ROWS = 300
-
-
-@pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    stage = Stage(tmp_path, monkeypatch)
-    yield stage
-    stage.close()
 
 
 def lose_all(stage, agent) -> None:

@@ -1,6 +1,9 @@
 """Real agents on a real broker that are given what ended them once."""
 
+import argparse
 import random
+import shlex
+import subprocess
 from pathlib import Path
 
 import msgpack
@@ -8,14 +11,14 @@ import pytest
 
 from device_agent.changes import Changes
 from device_agent.command import agent as command
+from device_agent.configuration.arguments import AgentRequest
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import FILE_NAME, Store
 from lasp_edge.protocol.envelope import FORMAT
 from tests.brokers import until_true
 from tests.device_agent.agents import Device
-from tests.device_agent.test_runtime import NAME, lasp_edge, stage
+from tests.device_agent.support_stage import NAME, lasp_edge
 
-__all__ = ["stage"]
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 BROKEN = """
@@ -89,7 +92,15 @@ def test_an_agent_starts_on_a_damaged_store_and_status_says_where_it_is_kept(sta
     assert (agent.data / f"{FILE_NAME}.damaged-1").is_file()
     (failure,) = [f for f in again.status()["failures"] if f.startswith("store: ")]
     assert "agent.sqlite.damaged-1" in failure
-    assert f"FAILED         1 {failure}" in lasp_edge("status", "--data-dir", agent.data).stdout
+    said = lasp_edge("status", "--data-dir", agent.data).stdout
+    assert f"FAILED         1 {failure}" in said
+    (line,) = [line for line in said.splitlines() if "DAMAGED" in line]
+    kept_bytes = sum(file.stat().st_size for file in agent.data.glob("*damaged*"))
+    assert f"agent.sqlite.damaged-1, {kept_bytes:,} bytes" in line
+    command = line.partition("to delete it, type: ")[2]
+    subprocess.run(shlex.split(command), check=True)
+    assert list(agent.data.glob("*damaged*")) == []
+    assert "DAMAGED" not in lasp_edge("status", "--data-dir", agent.data).stdout
 
 
 def test_damage_that_shows_while_an_agent_runs_lets_it_start_anew(tmp_path, monkeypatch):
@@ -110,8 +121,9 @@ def test_damage_that_shows_while_an_agent_runs_lets_it_start_anew(tmp_path, monk
             store.put_aside()
             raise DamagedStoreError("a row does not match its checksum")
 
-    monkeypatch.setattr(command, "_runtime", lambda _arguments, _program, found: Broken(found))
-    assert command._run(None, None) == 0
+    monkeypatch.setattr(command, "_runtime", lambda _wanted, _plan, found: (Broken(found), None))
+    wanted = AgentRequest(argparse.Namespace(exit_when_done=False), [], {})
+    assert command._run(wanted, None) == 0
     assert starts == ["", "damaged, and put aside: a row does not match its checksum"]
     assert sorted(path.name for path in Path(tmp_path).glob("*damaged*")) == [
         f"{FILE_NAME}.damaged-1"

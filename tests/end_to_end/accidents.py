@@ -12,7 +12,7 @@ from tests.end_to_end.support_site import SETTLES_S, Site, now_s
 
 AGENTS, BROKERS, LANDERS = 6, 2, 3
 """How many of each are killed."""
-EARLY, LATE = (0.15, 0.4), (0.65, 0.95)
+JOB_KILLED = ((0.15, 0.3), (0.5, 0.6), (0.8, 0.95))
 """When the job is killed, in parts of the whole: Spark must be able to come up in between."""
 CALM_S = 2.0
 """Nothing happens so soon after the start: there must be something to lose."""
@@ -40,12 +40,12 @@ class Accident(NamedTuple):
 
 
 def drawn(seed: int, devices: Sequence[str], within_s: float) -> list[Accident]:
-    """Return a seed's accidents in order. The job is killed twice, in different ways."""
+    """Return a seed's accidents in order. The job is killed in each of three ways."""
     chance = random.Random(seed)
-    ways = chance.sample(["cloud", "job", "jvm"], 2)
+    ways = chance.sample(["cloud", "job", "jvm"], 3)
     times = [
         (chance.uniform(early * within_s, late * within_s), kind)
-        for kind, (early, late) in zip(ways, (EARLY, LATE), strict=True)
+        for kind, (early, late) in zip(ways, JOB_KILLED, strict=True)
     ]
     kinds = ["agent"] * AGENTS + ["broker"] * BROKERS + ["lander"] * LANDERS
     times += [(chance.uniform(CALM_S, within_s), kind) for kind in kinds]

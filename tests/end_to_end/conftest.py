@@ -25,13 +25,23 @@ def lines(recording) -> list[str]:
     return truth.recorded(recording)
 
 
-def replayed(folder, recording, **site_options):
-    """Replay a whole recording as fast as it goes; return the site, all ended, and the reports."""
+def replayed(folder, recording, spark=None, **site_options):
+    """Replay a whole recording as fast as it goes; return the site, all ended, and the reports.
+
+    The job is a process of its own that merges meanwhile; or it merges in the session given, when
+    everything has landed.
+    """
     with Site(folder, recording, DEVICES, **site_options) as site:
-        site.start_cloud()
+        if spark is None:
+            site.start_cloud()
+        else:
+            site.start_lander()
         site.start_agents()
         site.settle()
-        site.finish_cloud()
+        if spark is None:
+            site.finish_cloud()
+        else:
+            site.merge(spark)
         reports = site.reports()
         site.stop()
     return site, reports

@@ -8,6 +8,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 from random import Random
 
@@ -16,14 +17,14 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool import broker_command
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import Mosquitto, broker_program, free_port, until_true
-from tests.device_agent.test_runtime import MAIN, NAME, PROGRAM
+from tests.device_agent.support_stage import MAIN, NAME, PROGRAM
 from tests.support_missing import lacks
 
 DEVICES = ("kitchen", "attic")
 START_S = 1_600_000_000
 
 
-class Processes:
+class Processes(ABC):
     """A directory with a program, the processes of a fleet, and links that tests use.
 
     Args:
@@ -39,16 +40,16 @@ class Processes:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._links: list[Link] = []
 
+    @abstractmethod
     def login(self, user: str) -> list[str]:
         """Return the options with which a program reaches the broker as a user."""
-        raise NotImplementedError
 
+    @abstractmethod
     def url(self, user: str | None) -> BrokerUrl:
-        """Return the broker's address for a user; None for nobody."""
-        raise NotImplementedError
+        """Return the broker's address for a user; None for somebody who does not log in."""
 
     def link(self, user: str | None, client_id: str = "", **options: object) -> Link:
-        """Start a link as a user; None for nobody."""
+        """Start a link as a user; None for somebody who does not log in."""
         options.setdefault("jitter", Random(1))
         link = Link(self.url(user), client_id=client_id or f"test-{user}", **options)
         link.start()

@@ -11,18 +11,32 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from cloud_tier.job.job import Job
+from cloud_tier.job.run import Run
+from cloud_tier.lake.definitions import record
+from cloud_tier.lake.tables import Lake
+from lasp_edge.language.plan import Plan
+from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.lake import COMMAND
 from simulations.demo.watchdog import kill_sessions
 from tests.brokers import broker_program
+from tests.cloud_tier.lakes import QUICK
 from tests.conftest import CHECKOUT
 from tests.end_to_end import support_recorded, tables
 
 STARTS_S = 60.0
-SETTLES_S = 120.0
+SETTLES_S = 240.0
 IDLE_S = 5.0
 LONGEST_RUN_S = 240.0
-_LOOK_S = 0.05
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""What Spark does by itself, and the tests of single steps switch off: here are many rows."""
+TRIGGER_S = 4
+"""A cold step takes nearly as long on two busy cores: fewer steps merge the same rows."""
+_LOOK_S = 0.2
 _MOST_OF_ERRORS, _MOST_OF_OUTPUT = 20_000, 1_000
 
 
@@ -192,6 +206,7 @@ class Site:
         self.devices = sorted(devices)
         self.broker = PrivateBroker(folder / "broker", broker_program())
         self.cloud = Process(folder, "cloud")
+        self.lander = Process(folder, "lander")
         self.agents = {
             name: Agent(folder, f"agent-{number}") for number, name in enumerate(self.devices, 1)
         }
@@ -202,7 +217,7 @@ class Site:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        everybody = [self.cloud, *self.agents.values()]
+        everybody = [self.cloud, self.lander, *self.agents.values()]
         left = {each.name: each.members() for each in everybody}
         for each in everybody:
             each.end()
@@ -220,12 +235,23 @@ class Site:
         for device in self.devices:
             self.start_agent(device)
 
-    def start_cloud(self, *words: str, lake: Path | None = None, idle_s: float = IDLE_S) -> None:
+    def start_cloud(self) -> None:
         """Start the cloud job; it ends when nothing new has come for a while."""
-        told = ["--lake", str(lake or self.lake), "--roster", ",".join(self.devices)]
-        told += ["--until-idle", str(idle_s), "--trigger", "1"]
-        wire = [] if "--no-lander" in words else ["--broker", self.broker.url]
-        self.cloud.run(["cloud", self.program, *told, *wire, *words])
+        told = ["--lake", str(self.lake), "--roster", ",".join(self.devices)]
+        told += ["--until-idle", str(IDLE_S), "--trigger", str(TRIGGER_S)]
+        self.cloud.run(["cloud", self.program, *told, "--broker", self.broker.url])
+
+    def start_lander(self) -> None:
+        """Start a lander alone; `merge` does later what the job does."""
+        self.lander.run(
+            ["lander", self.program, "--lake", str(self.lake), "--broker", self.broker.url]
+        )
+
+    def merge(self, spark: Any, lake: Path | None = None) -> None:
+        """Have the lander, if there is one, land what it has; merge all in the session given."""
+        if self.lander.runs:
+            assert self.lander.stop() == 0, self.standing()
+        merge(spark, load_plan(self.program), lake or self.lake, self.devices)
 
     def reports(self) -> dict[str, dict[str, Any]]:
         """Return the newest report of each agent."""
@@ -278,7 +304,27 @@ class Site:
 
     def last_words(self) -> str:
         """Return the end of what all processes have said."""
-        return "\n".join(each.last_words() for each in (self.cloud, *self.agents.values()))
+        return "\n".join(
+            each.last_words() for each in (self.cloud, self.lander, *self.agents.values())
+        )
+
+
+def merge(spark: Any, plan: Plan, lake: Path, devices: Sequence[str]) -> None:
+    """Run the job, as it is set for this machine, until all that has landed is merged.
+
+    Args:
+        spark: the session that tests share, which has no longer to start and to compile.
+        plan: of the program.
+        lake: which has landed rows.
+        devices: who is waited for.
+    """
+    for name, value in {**QUICK, **COMPILED}.items():
+        spark.conf.set(name, value)
+    place = Lake(lake)
+    place.create(plan.columns)
+    record(plan, place)
+    job = Job(plan, place, roster=tuple(devices), dead_after_us=600_000_000)
+    Run(spark, job, None, trigger_s=0.05, until_idle_s=0.0, say=lambda _: None).run()
 
 
 def _fleet_values(reports: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -60,7 +60,7 @@ def landed_readings(lake: Path, stream: int) -> int:
     newest += "ORDER BY seq DESC) AS newest"
     rows = f"SELECT count, {newest} FROM w WHERE kind = 'pane' AND stream = {stream}"
     (row,) = sql(lake, "landing", f"SELECT sum(count) AS readings FROM ({rows}) WHERE newest = 1")
-    return int(row["readings"])
+    return int(row["readings"] or 0)
 
 
 def read_independently(lake: Path, name: str) -> Truth:

@@ -11,11 +11,11 @@ LINES = 15_000
 
 
 @pytest.fixture(scope="module")
-def spreads(tmp_path_factory, lines):
+def spreads(tmp_path_factory, lines, spark):
     """Each window of ten minutes beside what its readings are like."""
     folder, lines = tmp_path_factory.mktemp("every fold"), lines[:LINES]
     options = {"program": spread.SPEC, "fields": tuple(spread.FIELDS)}
-    site, _ = replayed(folder, truth.written(folder, lines), **options)
+    site, _ = replayed(folder, truth.written(folder, lines), spark, **options)
     held = {
         (row["key"], int(row["start_us"])): row
         for row in tables.windows(site.lake, "spread_by_device")

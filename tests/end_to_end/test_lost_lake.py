@@ -12,31 +12,35 @@ DEVICES = ["iot-device-01", "iot-device-02", "iot-device-03"]
 LINES = 2_000
 LASTS_S = 8.0
 SOME_ROWS = 500
-UNTIL_HEARD_S = 20.0
-"""Who has nothing to send says so every ten seconds, and hears then that the lake is another."""
 
 
-def test_a_lost_lake_is_filled_again(tmp_path, lines):
+def test_a_lost_lake_is_filled_again(tmp_path, lines, spark):
     some = lines[:LINES]
     speed = truth.speed(some, LASTS_S)
 
     def some_landed() -> bool:
         return tables.count(site.lake, "landing") > SOME_ROWS
 
+    def all_landed() -> bool:
+        rows = tables.count(site.lake, "landing")
+        stream = support_recorded.reference.stream
+        return rows > 0 and tables.landed_readings(site.lake, stream) == len(some)
+
     with Site(tmp_path / "site", truth.written(tmp_path, some), DEVICES, *speed) as site:
-        site.start_cloud()
+        site.start_lander()
         site.start_agents()
         until(some_landed, STARTS_S, site.standing)
-        site.cloud.kill()
+        site.lander.kill()
         shutil.rmtree(site.lake)  # while there are readings to come
-        site.start_cloud()
+        site.start_lander()
         until(site.landed, SETTLES_S, site.standing)
-        site.cloud.kill()
-        assert tables.landed_readings(site.lake, support_recorded.reference.stream) == len(some)
+        site.lander.kill()
+        assert all_landed()
 
         shutil.rmtree(site.lake)  # when all have read, sent and landed everything
-        site.start_cloud(idle_s=UNTIL_HEARD_S)
-        site.finish_cloud()
+        site.start_lander()
+        until(all_landed, SETTLES_S, site.standing)
         site.settle()
+        site.merge(spark)
         site.stop()
     assert not tables.wrong(site.lake, some)

@@ -7,15 +7,17 @@ tests demand that it harms no other device, and that an operator can be rid of i
 import contextlib
 import dataclasses
 import re
-import time
+from itertools import count
 from random import Random
 
 import msgpack
 import pytest
 
+from crdts import Replica
 from lasp_edge.link import Limits
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import FORMAT
+from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, decode, topic_of
 from tests.brokers import messages, until_connected, until_true
@@ -40,6 +42,7 @@ class Attacked(OpenFleet):
         self.lander = self.process("lander", *words)
         self.agents = {device: self.agent(device) for device in ("kitchen", "attic")}
         self.heard = []
+        self.challenges = count(1)
         self.wait(lambda: self.hear() and self.agreed("kitchen", "attic"), 120)
         self.value = self.report("kitchen")["values"]["global_average"]["total_q"]
 
@@ -63,6 +66,19 @@ class Attacked(OpenFleet):
 
     def say(self, frame, *, retain=False):
         self.send(topic_of(frame, self.topics), frame.encode(), retain=retain)
+
+    def has_taken_all(self):
+        """Wait until both agents have taken all that was sent, or ended: they answer in order."""
+        challenge = next(self.challenges)
+        for device in self.agents:
+            self.say(HelloFrame(Replica(1, 7, "mallory"), challenge, device, challenge, 1))
+        self.wait(lambda: self.hear() and all(self.has_answered(d, challenge) for d in self.agents))
+
+    def has_answered(self, device, challenge):
+        """Return whether a device has answered a hello, or can no more."""
+        vouches = [f for f in self.frames(VouchFrame) if f.sender.device == device]
+        answered = any(vouch.challenge == challenge for vouch in vouches)
+        return answered or self.agents[device].poll() is not None
 
     def is_well(self):
         """Wait until both agents hold their value again; nothing may have ended or failed them."""
@@ -140,7 +156,7 @@ def test_an_entry_with_keys_and_no_columns_ends_no_agent(fleet):
     for frame in fleet.frames(VariableFrame):
         sender = frame.sender._replace(device="mallory")
         fleet.say(dataclasses.replace(frame, sender=sender, columns=()), retain=True)
-    time.sleep(1.0)  # the time in which an agent would end
+    fleet.has_taken_all()
     fleet.retires("mallory")
     fleet.is_well()
 
@@ -164,7 +180,7 @@ def test_frames_with_a_changed_part_end_no_agent(fleet):
         except ValueError:
             topic = fleet.topics.of(FRAME_KINDS[plain[1]].topic, "mallory")
         fleet.send(topic, payload)
-    time.sleep(1.0)  # the time in which an agent would end
+    fleet.has_taken_all()
     fleet.retires("mallory")
     fleet.is_well()
 

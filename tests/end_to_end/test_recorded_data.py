@@ -25,14 +25,14 @@ def replay(tmp_path_factory, recording):
 
 
 @pytest.fixture(scope="module")
-def shuffled(tmp_path_factory, lines):
+def shuffled(tmp_path_factory, lines, spark):
     folder = tmp_path_factory.mktemp("shuffled")
     chance = random.Random(SEED)
     mixed = [*lines, *chance.choices(lines, k=REPEATS)]
     chance.shuffle(mixed)
     path = folder / "shuffled.jsonl"
     path.write_text("".join(mixed), encoding="utf-8")
-    return replayed(folder, path)
+    return replayed(folder, path, spark)
 
 
 def test_the_brute_force_gives_the_reference(recording, truths):
@@ -142,15 +142,14 @@ def test_every_repeat_is_counted(replay, shuffled, lines):
     assert accepted == events * (len(lines) - 1)
 
 
-def test_a_fresh_checkpoint_changes_nothing(replay, tmp_path):
+def test_a_fresh_checkpoint_changes_nothing(replay, tmp_path, spark):
     site, _ = replay
     lake = tmp_path / "lake"
     shutil.copytree(site.lake, lake)
     before = {name: tables.windows(lake, name, all_revisions=True) for name in truth.WINDOWS}
     value = tables.command("globals", "--lake", str(lake), "--all-revisions")
     shutil.rmtree(lake / "checkpoint")
-    site.start_cloud("--no-lander", lake=lake, idle_s=1)
-    site.finish_cloud()
+    site.merge(spark, lake)
     assert (lake / "checkpoint").is_dir()
     after = {name: tables.windows(lake, name, all_revisions=True) for name in truth.WINDOWS}
     assert after == before

@@ -27,21 +27,21 @@ REASONS = {
 }
 
 
-def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines):
+def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines, spark):
     broker_program("mosquitto")  # the other is too slow for all that is said
     some, program = lines[:LINES], support_recorded.program.plan()
     now_us = time.time_ns() // 1_000  # noqa: TID251 - what the lander's clock shows
     said = chain(huge(program, DEVICES[0], SEED), words(program, DEVICES, now_us, SEED))
     speed = truth.speed(some, LASTS_S)
     with Site(tmp_path / "site", truth.written(tmp_path, some), DEVICES, *speed) as site:
-        site.start_cloud()
+        site.start_lander()
         site.start_agents()
         site.heard()
         ends_s = now_s() + SETTLES_S
         with Stranger(site.broker.url, said) as stranger:
             stranger.speak_while(lambda: not site.landed() and now_s() < ends_s)
         site.settle()
-        site.finish_cloud()
+        site.merge(spark)
         inputs = {each["values"]["last_everywhere"]["inputs"] for each in site.reports().values()}
         site.stop()
     assert stranger.count > 1_000

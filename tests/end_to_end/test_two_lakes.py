@@ -95,7 +95,7 @@ def nothing_waits(processes, *sinks):
     )
 
 
-def test_two_lakes_under_two_names_get_everything(processes):
+def test_two_lakes_get_everything_under_two_names_and_under_one_it_is_said_aloud(processes):
     processes.lander("first")
     processes.agent()
     until(lambda: nothing_waits(processes, "lake"), processes)
@@ -105,13 +105,7 @@ def test_two_lakes_under_two_names_get_everything(processes):
     assert first == second
     assert first
     assert processes.status()["sink_alarms"] == {}
-
-
-def test_two_lakes_under_one_name_are_said_aloud(processes):
-    processes.lander("first")
-    processes.agent()
-    until(lambda: nothing_waits(processes, "lake"), processes)
-    processes.lander("second")
+    processes.lander("third")
     until(lambda: processes.status().get("sink_alarms"), processes)
     (alarm,) = processes.status()["sink_alarms"]
     assert "--sink OTHERNAME" in alarm

@@ -3,7 +3,7 @@
 import pytest
 
 from simulations.benchmarks import __main__ as command
-from simulations.benchmarks import crdt_peers, crdts, dynamic, measure, quantile, sizes
+from simulations.benchmarks import crdt_peers, crdts, dynamic, measure, quantile, shared, sizes
 from simulations.benchmarks.measure import Line, quantity, rates, show, times
 
 
@@ -77,15 +77,17 @@ def without_peers(monkeypatch):
     monkeypatch.setattr(quantile, "SAMPLES", 2_000)
     monkeypatch.setattr(dynamic, "FLEETS", (10, 100, 1_000))
     monkeypatch.setattr(dynamic, "CHANGES", 50)
+    monkeypatch.setattr(shared, "SIZES", (10, 100, 1_000))
+    monkeypatch.setattr(shared, "CHANGES", 50)
 
 
 def test_peers_that_are_not_there_are_skipped_with_a_word(without_peers, capsys):
-    command.main(["--quick", "crdts", "sizes", "dynamic", "quantile"])
+    command.main(["--quick", "crdts", "sizes", "dynamic", "shared", "quantile"])
     printed = capsys.readouterr().out
     assert "pycrdt: skipped: not installed: pip install 'lasp-edge[bench]'" in printed
     assert "reference: skipped: lasp-lang/types" in printed
     assert "ddsketch: skipped: not installed" in printed
-    assert printed.count("== ") == 4
+    assert printed.count("== ") == 5
     assert "goals met" in printed.splitlines()[-1]
 
 

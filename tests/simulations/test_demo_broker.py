@@ -6,6 +6,7 @@ import pytest
 
 from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.link import BrokerUrl, Limits, Link
+from lasp_edge.tool.installing import install_line
 from simulations.demo.broker import AMQTT_LACKS, Broker, PrivateBroker, find_broker
 from tests.brokers import broker_program, messages, until, until_messages, until_true
 
@@ -135,4 +136,4 @@ def test_a_machine_without_any_broker_is_told_what_to_type(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(EnvironmentLacks, match="neither mosquitto nor amqtt") as lack:
         find_broker()
-    assert lack.value.line_to_type == "pip install 'lasp-edge[demo]'"
+    assert lack.value.line_to_type == install_line("demo")

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from lasp_edge.errors import CommandError, Exit
+from lasp_edge.tool.screen import Screen
 from simulations.demo import command
 from simulations.demo.ending import counts_line, window_lines
-from simulations.demo.live import Screen
 from simulations.demo.program import program
 
 REPLAY = ["--time", "ts", "--device", "id", "--event", "temperature=t"]

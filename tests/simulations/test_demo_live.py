@@ -7,8 +7,9 @@ import pytest
 
 from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.language.program import Program
+from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.devices import Condition, Report
-from simulations.demo.live import Measure, Screen, aligned, rows
+from simulations.demo.live import Measure, rows
 
 UP_TWO_AND_CLEAR = "\x1b[2A\x1b[J"
 

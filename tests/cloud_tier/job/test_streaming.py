@@ -11,7 +11,7 @@ from cloud_tier.job.run import Progress, Run
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import Lake
 from lasp_edge import Program, folds
-from lasp_edge.errors import CommandError
+from lasp_edge.errors import CommandError, UsageError
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import (
@@ -168,7 +168,8 @@ def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypa
 
     monkeypatch.setattr(streaming, "step", fail)
     monkeypatch.setattr("cloud_tier.job.run.time.sleep", lambda _: None)
-    with pytest.raises(CommandError, match="failed 6 times"):
+    monkeypatch.setattr("cloud_tier.job.run._MOST_FAILURES", 1)
+    with pytest.raises(CommandError, match="failed 2 times"):
         Run(spark, lake.job, None, trigger_s=0.05).run()
 
 
@@ -181,6 +182,18 @@ def test_changed_definition_is_told_once(tmp_path):
     event = other.event("temperature", resolution="0.01")
     other.window("odd", source=event, fold=folds.max(), size_s=70, slide_s=10)
     assert record(other.plan(), lake) == ["odd"]
+
+
+def test_a_lake_of_another_program_is_refused_by_name_and_left_as_it_is(tmp_path):
+    lake = Lake(tmp_path)
+    lake.create(PROGRAM.columns)
+    record(PROGRAM, lake)
+    before = DeltaTable(lake.programs).version()
+    other = Program("garden")
+    other.window("odd", source=other.event("rain"), fold=folds.max(), size_s=70)
+    with pytest.raises(UsageError, match=r"of the program 'rooms'; give 'garden' a --lake"):
+        record(other.plan(), lake)
+    assert DeltaTable(lake.programs).version() == before
 
 
 def test_progress_is_told_only_when_it_changes():

@@ -1,6 +1,8 @@
 """The lander on a fake link and a clock that stands still: kills, repeats, acknowledgements."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
@@ -10,6 +12,7 @@ from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.lander import Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
+from cloud_tier.lander.remembered import FILE_NAME
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected
@@ -326,3 +329,30 @@ def test_a_lander_that_was_killed_still_knows_how_far_a_device_had_come(station)
     station.turn(CONNECTED, message(HelloFrame(ME, 1, ME.device, 4711, 1)))
     station.turn(after_s=1)
     assert vouches(station) == [(ME.device, 4711, ME, (high,))]
+
+
+def test_what_devices_told_is_on_the_disk_before_the_log_forgets_it(station, monkeypatch):
+    synced, dropped = {}, []
+    right, drop = os.fsync, station.log.drop
+    folder = station.folder / "log"
+
+    def fsync(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced[path] = path.read_bytes() if path.is_file() else sorted(path.iterdir())
+        right(descriptor)
+
+    def dropping(number):
+        known = (folder / FILE_NAME).read_bytes()
+        assert known
+        assert synced[folder / "devices.new"] == known, "its content, under the name it had"
+        assert folder / FILE_NAME in synced[folder], "and its name"
+        dropped.append(number)
+        drop(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(station.log, "drop", dropping)
+    told = replace(beat(1, 10), highs=(SourceHigh(5, 1_000, 3),))
+    station.turn(CONNECTED, message(told))
+    synced.clear()
+    station.turn(after_s=3)
+    assert dropped == [1]

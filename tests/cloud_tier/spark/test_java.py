@@ -12,6 +12,7 @@ from cloud_tier.spark.java import (
     parse_version,
 )
 from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.tool.installing import install_line
 
 
 def a_runtime(home, version, told="openjdk"):
@@ -105,7 +106,7 @@ def test_a_java_home_that_holds_nothing_is_passed_over(tmp_path, bundled):
 def test_without_any_runtime_one_line_says_what_to_type(tmp_path, nothing_bundled):
     with pytest.raises(EnvironmentLacks, match="this machine has none") as refused:
         find_java({"PATH": str(tmp_path)})
-    assert refused.value.line_to_type == "pip install 'lasp-edge[cloud]'"
+    assert refused.value.line_to_type == install_line("cloud")
 
 
 def test_the_bundled_runtime_is_found_where_there_is_no_other(bundled, tmp_path):

@@ -11,16 +11,14 @@ import pytest
 from crdts import Replica, Version
 from crdts.membership import NEVER
 from device_agent.command import admit, members, retire
-from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
+from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, NotFound, UsageError
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import PATIENCE_S, broker_program, until_connected, until_messages, until_true
-from tests.device_agent.test_runtime import lasp_edge, stage
-
-__all__ = ["stage"]  # a fixture: a whole fleet of processes
+from tests.device_agent.support_stage import lasp_edge
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -227,7 +225,9 @@ def test_an_empty_fleet_has_no_members(fleet, capsys):
 def test_a_broker_that_is_not_there_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(EnvironmentLacks, match=f"127.0.0.1:{port} does not answer: cannot reach"):
+    with pytest.raises(
+        BrokerUnreachable, match=f"no connection to mqtt://127.0.0.1:{port}: cannot"
+    ):
         run(members, f"mqtt://127.0.0.1:{port}")
 
 

@@ -9,9 +9,10 @@ from lasp_edge import Program, folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame, source_id
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
-from tests.device_agent.agents import NOW_US, Device, entry_of, partial_of
+from tests.device_agent.agents import NOW_US, Device, partial_of
+from tests.device_agent.support_entries import PEER, entry
 
-PEER, OTHER = Replica(3, 33, "pi-2"), Replica(4, 44, "pi-3")
+OTHER = Replica(4, 44, "pi-3")
 KEEPER = Replica(1, 1, "lander")
 SOURCE = source_id("test")
 WAIT_S = 5
@@ -51,11 +52,6 @@ def told(device, life, *highs, voucher=PEER, teller=None, keeps=True, hello=None
     hello = hello or hello_of(device)
     known = (life, teller or life, highs)
     device.hear(VouchFrame.of(voucher, 1, hello, *known, keeps=keeps))
-
-
-def entry(device, replica, seq, partial):
-    stream = device.program.local_folds["local_average"].stream
-    return entry_of(replica, seq, "local_average", stream, partial)
 
 
 def published_kinds(device, seconds=1.0) -> set:

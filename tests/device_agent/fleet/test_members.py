@@ -21,10 +21,10 @@ from lasp_edge.protocol.frames import (
 from lasp_edge.protocol.inputs import membership_text
 from lasp_edge.protocol.shards import key_shard
 from simulations.oracle import PublishedPartial, inputs
-from tests.device_agent.agents import NOW_US, Device, entry_of, rooms
+from tests.device_agent.agents import NOW_US, Device, rooms
+from tests.device_agent.support_entries import PEER, entry, fleet
 
 OPERATOR = Replica(1, 5, "operator")
-PEER = Replica(3, 33, "pi-2")
 OTHER = Replica(4, 44, "pi-3")
 
 
@@ -39,17 +39,8 @@ def device(tmp_path):
     device.kill()
 
 
-def entry(device, replica, seq, partial):
-    stream = device.program.local_folds["local_average"].stream
-    return entry_of(replica, seq, "local_average", stream, partial)
-
-
 def word(control=1, *, retired=True, replica=PEER, seq=60):
     return MemberFrame(OPERATOR, 1, replica.device, control, retired, Version.of(replica, seq))
-
-
-def fleet(device):
-    return device.core.results.fleet()["global_average"][""]
 
 
 def test_a_retired_device_counts_no_more_and_again_when_it_is_admitted(device):

@@ -1,7 +1,5 @@
 """Who answers a hello, who is told that it looks old, and who is not heard at first."""
 
-import pytest
-
 from crdts import Replica
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.fencing import HINT, HelloFrame, SourceHigh, VouchFrame
@@ -11,14 +9,6 @@ from tests.device_agent.agents import Device
 
 ASKER = Replica(1, 5, "pi-9")
 HIGH = SourceHigh(1, 60, 10)
-
-
-@pytest.fixture
-def device(tmp_path):
-    device = Device(tmp_path)
-    device.tick()
-    yield device
-    device.kill()
 
 
 def beat(replica: Replica, *highs: SourceHigh, number: int = 1) -> BeatFrame:

@@ -11,9 +11,8 @@ from device_agent.changes import BLOCK_US, BlockId
 from device_agent.intake.identities import KEPT_IDENTITIES, Block, Identities
 from device_agent.settings import SECOND_US
 from lasp_edge.folds.numbers import LIMIT
-from tests.device_agent.agents import NOW_US, Device
+from tests.device_agent.agents import HOUR_US, NOW_US, Device
 
-HOUR_US = 3_600 * SECOND_US
 NAME = BlockId("temperature", "", NOW_US // BLOCK_US)
 IDENTITIES = st.lists(
     st.tuples(

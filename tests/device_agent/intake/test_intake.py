@@ -22,9 +22,7 @@ from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
-from tests.device_agent.agents import NOW_US, Device, greenhouse
-
-DAY_US = 86_400 * SECOND_US
+from tests.device_agent.agents import DAY_US, NOW_US, Device, greenhouse
 
 
 class AwkwardError(Exception):

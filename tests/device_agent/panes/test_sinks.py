@@ -7,7 +7,6 @@ import pytest
 from crdts import Replica
 from device_agent.panes.cache import KEPT_ENTRIES
 from device_agent.panes.flights import IN_FLIGHT
-from device_agent.panes.sinks import LEFT_US
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.acks import NotTaken
@@ -15,19 +14,10 @@ from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.sinks import MAX_SINKS
 from simulations.fleet import SimulatedLander
-from tests.device_agent.agents import LAKE, NOW_US, Device, ack_of
+from tests.device_agent.agents import DAY_US, LAKE, MINUTE_US, NOW_US, PANE_US, Device, ack_of
 
-MINUTE_US, DAY_US = 60 * SECOND_US, 86_400 * SECOND_US
-PANE_US = 10 * SECOND_US
 FAR = NotTaken.FAR_FUTURE.advice
 UNKNOWN = NotTaken.UNKNOWN_STREAM.advice
-
-
-@pytest.fixture
-def device(tmp_path):
-    device = Device(tmp_path)
-    yield device
-    device.kill()
 
 
 def sink(device, name="lake"):
@@ -232,34 +222,6 @@ def test_a_sink_that_is_away_holds_no_other_up_and_costs_little(device):
     Fleetlet(device, device.landed, archive).run(200)
     assert archive.panes == device.landed.panes
     assert sink(device, "archive")["waiting"] == 0
-
-
-def test_two_lakes_of_one_name_do_not_make_a_device_send_for_ever(device):
-    panes = full(device)
-    other = SimulatedLander("lake-2", device.program, process=Replica(1, 2, "lander"))
-    fleet = Fleetlet(device, device.landed, other)
-    fleet.run(3_600)
-    assert fleet.sent_entries <= 3 * panes
-    assert other.panes == device.landed.panes
-    report = device.core.report()
-    assert report["contested_sinks"] == ["lake"]
-    (reason,) = [name for name in device.counted if name.startswith("sink: ")]
-    assert "start the lander of one of them with --sink" in reason
-    assert device.counted[reason] == 1
-
-
-def test_a_lake_that_was_left_comes_back_when_the_present_one_is_silent(device):
-    panes = full(device)
-    first, second = device.landed, SimulatedLander("lake-2", device.program)
-    Fleetlet(device, first).run(30)
-    Fleetlet(device, second).run(60)
-    assert sink(device)["store"] == "lake-2"
-    back = Fleetlet(device, first)
-    back.run(LEFT_US // SECOND_US - 60)
-    assert sink(device)["store"] == "lake-2"
-    back.run(120)
-    assert (sink(device)["store"], back.sent_entries) == (LAKE, panes)
-    assert device.core.done
 
 
 def test_invented_sinks_are_bounded_and_are_forgotten(tmp_path):

@@ -101,18 +101,24 @@ def test_objects_and_bare_numbers_become_readings(opened, sender):
     send(sender, "home/x", b'{"temperature": 21.5, "humidity": 40}')
     send(sender, "home/kitchen/temperature", b"22", b" 22.5 ")
     send(sender, "home/kitchen/pressure", b"1000")
-    send(sender, "home/x", b"[1]", b'"on"', b"true", b"", b"\xff", b'{"other": 1}')
-    batches = polled(source, 10)
+    send(sender, "home/temperature", b'[{"temperature": 1}, 2]', b'"3"', b"ON", b"null", b"[[]]")
+    send(sender, "home/x", b"", b"\xff", b"{bad", b'{"other": 1}')
+    batches = polled(source, 13)
     assert readings(batches) == [
         ("temperature", None, 21.5),
         ("humidity", None, 40),
         ("temperature", None, 22),
         ("temperature", None, 22.5),
+        ("temperature", None, 1),
+        ("temperature", None, 2),
+        ("temperature", None, 3),
+        ("temperature", None, 1),
     ]
     assert refused(batches) == {
-        "neither a JSON object nor a number": 3,
-        "not JSON": 2,
-        "no event": 2,
+        "neither a JSON object nor a value": 2,
+        "not JSON": 3,
+        'no event "pressure": the program has "temperature", "humidity"': 1,
+        'no event of temperature, humidity: the message has "other"': 1,
     }
 
 
@@ -128,7 +134,7 @@ def test_own_times_and_tags_are_read_from_the_object(opened, sender):
     batches = polled(source, 2)
     assert readings(batches) == [("temperature", 12_000_000, 1)]
     assert [dict(tags) for batch in batches for tags in batch.tags] == [{"room": "a"}]
-    assert refused(batches) == {"no time": 1}
+    assert refused(batches) == {'no field "ts": the message has "temperature"': 1}
 
 
 @pytest.mark.parametrize("program", ["mosquitto"], indirect=True)  # the other keeps no session

@@ -88,8 +88,8 @@ def test_lines_that_give_no_reading_are_counted_and_the_rest_is_read(tmp_path):
     assert last.refused == {
         "not a JSON object": 2,
         "not JSON": 3,
-        "no time": 1,
-        "no event": 1,
+        'no field "ts": the message has "t"': 1,
+        'no event of t: the message has "ts"': 1,
     }
     assert last.cursor == f"{len(text.encode())}:12"
 

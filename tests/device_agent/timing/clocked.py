@@ -15,10 +15,8 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.fleet import LANDER
-from tests.device_agent.agents import LAKE, Device
+from tests.device_agent.agents import DAY_US, LAKE, MINUTE_US, Device
 
-MINUTE_US, HOUR_US = 60 * SECOND_US, 3_600 * SECOND_US
-DAY_US = 24 * HOUR_US
 TRUE_US = (RELEASED_US + 300 * DAY_US) // MINUTE_US * MINUTE_US
 
 
@@ -103,3 +101,7 @@ class ClockedDevice(Device):
         """Return how far the reading is off that is placed worst."""
         pairs = zip(self.times_us(), true_times_us, strict=True)
         return max(abs(placed_us - true_us) for placed_us, true_us in pairs)
+
+
+def seconds_from(first_us: int, count: int) -> list[int]:
+    return [first_us + number * SECOND_US for number in range(count)]

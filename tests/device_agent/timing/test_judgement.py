@@ -8,9 +8,8 @@ from device_agent.clock import ClockReading
 from device_agent.settings import SECOND_US
 from device_agent.timing.judgement import RELEASED_US, Judgement
 from device_agent.timing.witnesses import LANDER_WEIGHT, PEER_WEIGHT, Witnesses
+from tests.device_agent.agents import DAY_US, HOUR_US, MINUTE_US
 
-MINUTE_US, HOUR_US = 60 * SECOND_US, 3_600 * SECOND_US
-DAY_US = 24 * HOUR_US
 TRUE_US = RELEASED_US + 300 * DAY_US
 NEAR_US, WAIT_US = 5 * MINUTE_US, 15 * MINUTE_US
 

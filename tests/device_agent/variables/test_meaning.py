@@ -1,11 +1,12 @@
 """What is stored means what it meant when it was stored, whatever the program says now."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from crdts import BoundedLWWSet, Counter, Replica
-from device_agent.command.agent import _write_plainly
+from device_agent.command.line import write_plainly
 from device_agent.command.status import _plainly, _status
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame
@@ -64,6 +65,12 @@ def set_aside(device):
     return device.core.report()["set_aside"]
 
 
+def stored_bytes(device):
+    """Return the bytes of all variables that the store holds, of whatever meaning."""
+    variables = device.store.restored().variables.values()
+    return sum(len(part) for keys in variables for parts in keys.values() for part in parts)
+
+
 def test_a_finer_step_multiplies_what_is_stored(device):
     run(device, resolution="0.1")
     read(device, 30.0, 31.0)
@@ -91,9 +98,10 @@ def test_a_value_between_the_new_steps_sets_all_aside_and_the_former_program_fin
     assert mean(device) is None
     (line,) = set_aside(device)
     assert line == (
-        "samples: samples of temperature in steps of 0.01, kept in the store and not used, since "
-        "the program now declares samples of temperature in steps of 0.1; to use it again, run a "
-        "program that declares it as it was"
+        f"samples: samples of temperature in steps of 0.01, {stored_bytes(device)} bytes kept in "
+        "the store and not used, since the program now declares samples of temperature in steps of "
+        "0.1; to use it again, run a program that declares it as it was; to delete it, start the "
+        "agent with --drop-set-aside"
     )
     read(device, 18.0)
     run(device, resolution="0.1")
@@ -152,6 +160,22 @@ def test_sets_with_keys_are_converted_all_or_none(device):
     }
 
 
+def test_what_is_set_aside_is_deleted_where_that_is_asked_for(device):
+    read(device, 30.0, 30.54)
+    run(device, resolution="0.1")
+    read(device, 18.0)
+    device.tick()
+    kept = stored_bytes(device)
+    device.settings = replace(device.settings, drop_set_aside=True)
+    device.restart()
+    assert set_aside(device) == []
+    assert 0 < stored_bytes(device) < kept
+    assert mean(device) == pytest.approx(18.0)
+    device.settings = replace(device.settings, drop_set_aside=False)
+    run(device)
+    assert mean(device) == pytest.approx(18.0), "30.0 and 30.54 are gone"
+
+
 def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_another_program(
     device, capsys
 ):
@@ -170,7 +194,7 @@ def test_status_and_the_line_of_the_agent_say_what_is_set_aside_and_who_runs_ano
     text = _plainly(status)
     assert "SET ASIDE      samples: samples of temperature in steps of 0.01" in text
     assert "OTHER PROGRAM  pi-2 runs program 0123456789abcdef, release 0.1.0" in text
-    _write_plainly(device.core.report() | {"trouble": ""})
+    write_plainly(device.core.report() | {"trouble": ""})
     said = capsys.readouterr().out
     assert "ANOTHER PROGRAM OR RELEASE: pi-2, pi-3" in said
     assert "SET ASIDE: samples" in said
@@ -223,6 +247,8 @@ def test_a_shared_variable_that_becomes_each_devices_own_is_another(tmp_path):
     device.restart()
     assert device.core.variables.shared() == {"total": 0}
     (line,) = set_aside(device)
-    assert "total: a PNCounter, kept in the store and not used" in line
+    assert (
+        f"total: a PNCounter, {stored_bytes(device)} bytes kept in the store and not used" in line
+    )
     assert "the program now declares a shared PNCounter" in line
     device.kill()

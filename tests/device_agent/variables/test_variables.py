@@ -15,35 +15,11 @@ from device_agent.changes import Restored
 from device_agent.core import Core
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
-from lasp_edge.protocol.frames import (
-    AskFrame,
-    BeatFrame,
-    PresenceFrame,
-    VariableFrame,
-    VariableReport,
-)
+from lasp_edge.protocol.frames import VariableFrame
 from lasp_edge.protocol.sharing import SharedFrame
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from tests.device_agent.agents import Device, entry_of, greenhouse, partial_of
-
-PEER = Replica(3, 33, "pi-2")
-
-
-@pytest.fixture
-def device(tmp_path):
-    device = Device(tmp_path)
-    device.tick()
-    yield device
-    device.kill()
-
-
-def stream_of(device):
-    return device.program.local_folds["local_average"].stream
-
-
-def entry(device, replica, seq, partial, stream=None):
-    stream = stream_of(device) if stream is None else stream
-    return entry_of(replica, seq, "local_average", stream, partial)
+from tests.device_agent.support_entries import PEER, entry, fleet, stream_of
 
 
 def total_of(device, replica, state):
@@ -55,10 +31,6 @@ def total_of(device, replica, state):
 def local(device):
     device.tick(0)
     return device.core.results.local()["local_average"][""].partial
-
-
-def fleet(device):
-    return device.core.results.fleet()["global_average"][""]
 
 
 def test_a_local_fold_is_assigned_and_never_joined(tmp_path):
@@ -140,92 +112,6 @@ def test_a_variable_of_another_type_in_the_store_is_set_aside_and_said_so(tmp_pa
     device.kill()
 
 
-def test_inputs_are_equal_only_if_the_entries_are(tmp_path):
-    a, b = Device(tmp_path / "a", name="a"), Device(tmp_path / "b", name="b")
-    a.read([20.0])
-    b.read([20.0])
-    a.tick()
-    b.tick()
-    assert fleet(a).inputs != fleet(b).inputs
-    for here, there in ((a, b), (b, a)):
-        for frame in here.frames(VariableFrame):
-            there.hear(frame)
-    assert fleet(a).inputs == fleet(b).inputs
-    assert fleet(a).partial == fleet(b).partial == (2, 4000)
-    a.kill()
-    b.kill()
-
-
-DONE = False
-
-
-def beat(device, replica=PEER, number=1, seq=1, digest=None):
-    digest = device.core.exchange.reports()[0].digest if digest is None else digest
-    return BeatFrame(replica, number, (), DONE, (VariableReport("local_average", seq, digest),))
-
-
-def test_settled_needs_every_connected_device_to_report_the_same(device):
-    device.read([20.0])
-    device.tick()
-    assert fleet(device).settled
-    device.hear(beat(device, digest=5))
-    assert not fleet(device).settled  # its entry has not come, but it says there is one
-    device.hear(entry(device, PEER, 1, (1, 2200)))
-    assert (fleet(device).partial, fleet(device).settled) == ((2, 4200), False)
-    device.hear(beat(device, number=2))
-    assert (fleet(device).settled, fleet(device).offline) == (True, ())
-
-
-def test_a_device_that_is_offline_is_named(device):
-    device.hear(entry(device, PEER, 1, (1, 2200)))
-    assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
-    device.hear(beat(device, digest=5))
-    assert (fleet(device).settled, fleet(device).offline) == (False, ())
-    device.hear(PresenceFrame(PEER, 1, online=False))
-    assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
-
-
-def test_a_device_that_said_the_same_before_it_left_is_agreed_with(device):
-    device.hear(entry(device, PEER, 1, (1, 2200)))
-    device.hear(beat(device))
-    device.hear(PresenceFrame(PEER, 1, online=False))
-    assert (fleet(device).settled, fleet(device).offline) == (True, ())
-
-
-def test_a_device_that_vanished_without_a_will_is_counted_as_offline_in_the_end(device):
-    device.hear(entry(device, PEER, 1, (1, 2200)))
-    device.hear(beat(device, digest=5))
-    device.tick(10)
-    assert not fleet(device).settled
-    device.tick(60)
-    assert (fleet(device).settled, fleet(device).offline) == (True, ("pi-2",))
-
-
-def test_after_a_reconnect_nobody_is_there_until_heard_again(device):
-    device.hear(entry(device, PEER, 1, (1, 2200)))
-    device.hear(beat(device, digest=5))
-    device.core.handle_disconnected()
-    device.core.handle_connected(device.now_us)
-    assert fleet(device).offline == ("pi-2",)
-
-
-def test_the_will_of_an_earlier_life_takes_nobody_away(device):
-    device.hear(entry(device, PEER, 1, (1, 2200)))
-    device.hear(beat(device, digest=5))
-    device.hear(PresenceFrame(Replica(2, 22, "pi-2"), 1, online=False))
-    assert not fleet(device).settled
-    device.hear(PresenceFrame(Replica(2, PEER.nonce, "pi-2"), 1, online=False))
-    assert fleet(device).offline == ("pi-2",)  # the same process: it had been renamed
-
-
-def test_an_older_beat_that_comes_late_changes_nothing(device):
-    device.hear(entry(device, PEER, 1, (1, 2200)))
-    device.hear(beat(device, number=5))
-    device.hear(beat(device, number=4, digest=9))
-    device.hear(beat(device, Replica(2, 99, "pi-2"), number=9, digest=9))
-    assert fleet(device).settled
-
-
 def test_a_shared_counter_counts_every_life_once(device):
     for life in range(1, 4):
         device.read([20.0] * life)
@@ -292,52 +178,11 @@ def test_an_incarnation_far_ahead_of_the_known_one_is_left_aside(device):
     assert fleet(device).partial == (2, 4)
 
 
-def test_an_older_own_entry_at_the_broker_is_published_over(device):
-    device.read([20.0])
-    device.tick()
-    device.tick()
-    assert device.frames(VariableFrame, device.tick()) == []
-    device.hear(entry(device, Replica(0, 5, "pi-1"), 9, (7, 7)))
-    frames = [f for f in device.frames(VariableFrame, device.tick()) if f.stream]
-    assert [partial_of(f) for f in frames] == [(1, 2000)]
-
-
-def test_an_own_entry_that_a_peer_lacks_is_published_when_it_asks(device):
-    device.read([20.0])
-    device.tick()
-    device.hear(AskFrame(PEER, 1, "pi-1", "local_average"))
-    device.hear(AskFrame(PEER, 1, "pi-1", "local_average"))
-    device.hear(AskFrame(PEER, 1, "pi-1", "samples"))
-    assert len(device.frames(VariableFrame, device.tick())) == 1
-
-
-def test_a_peers_entry_that_is_missing_for_two_beats_is_asked_for(device):
-    asks = []
-    for number in (1, 1, 2, 2, 3):  # one that is doubled counts once
-        device.hear(beat(device, number=number, seq=4, digest=7))
-        asks.append(len(device.frames(AskFrame, device.tick())))
-    assert asks == [0, 0, 1, 0, 1]
-    device.hear(entry(device, PEER, 4, (1, 2200)))
-    device.hear(beat(device, number=9, seq=4))
-    assert device.frames(AskFrame, device.tick()) == []
-
-
 def test_an_unchanged_partial_is_published_once(device):
     device.read([20.0])
     device.tick()
     frames = [f for _ in range(100) for f in device.frames(VariableFrame, device.tick())]
     assert frames == []
-
-
-def test_a_beat_speaks_of_no_entry_that_was_not_published(device):
-    published = 0
-    for step in range(100):
-        device.read([20.0 + step % 7])
-        for frame in device.frames(object, device.tick(0.7)):
-            if isinstance(frame, VariableFrame) and frame.stream:
-                published = frame.number
-            if isinstance(frame, BeatFrame):
-                assert frame.reports[0].seq <= published
 
 
 def test_changes_are_coalesced_to_one_entry_an_interval(device):
@@ -382,9 +227,7 @@ def test_an_element_too_large_for_a_frame_is_not_published_and_said_so(tmp_path)
 def test_results_for_people_are_published_when_they_change(device):
     device.read([20.0])
     device.tick(20)
-    texts = [
-        json.loads(p.payload) for p in device.sent if p.topic.endswith("global_5faverage/pi-1")
-    ]
+    texts = [json.loads(p.payload) for p in device.sent if p.topic.endswith("global_average/pi-1")]
     assert texts[-1]["parts"] == {"mean": 20.0}
     assert device.sent
     device.sent.clear()

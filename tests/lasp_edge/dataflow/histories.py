@@ -17,7 +17,11 @@ from crdts import BoundedLWWSet, GSet, Lattice, ORMap, ORSet, Replica, TwoPSet
 from lasp_edge import folds
 from lasp_edge.dataflow import Dataflow, Oracle
 
-REPLICAS = (Replica(1, 7, "cellar"), Replica(1, 9, "kitchen"), Replica(2, 3, "attic"))
+REPLICAS = ME, YOU, OTHER = (
+    Replica(1, 7, "cellar"),
+    Replica(1, 9, "kitchen"),
+    Replica(2, 3, "attic"),
+)
 numbers = st.integers(0, 4)
 lawful = settings(
     max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck)
@@ -159,3 +163,13 @@ def window(*values):
     for at, value in enumerate(values):
         made |= made.add(REPLICAS[0], value, at)
     return made
+
+
+def sets(*elements, bottom=ORSet):
+    """Return a dataflow of mine with two sets, of which the left one has these elements."""
+    dataflow = Dataflow(ME)
+    for name in LEAVES:
+        dataflow.declare(bottom(), name)
+    for element in elements:
+        dataflow.update("left", "add", element)
+    return dataflow

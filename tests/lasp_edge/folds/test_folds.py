@@ -1,6 +1,5 @@
 """Folds: the laws that let partials be cut, reordered and taken back, for each built-in fold."""
 
-import json
 from fractions import Fraction
 from functools import reduce
 from statistics import fmean
@@ -9,28 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdts import BoundedLWWSet
-from lasp_edge import Program, folds
+from lasp_edge import folds
 from lasp_edge.folds import fold as contract
-from lasp_edge.folds.columns import COUNT_LIMIT, TOTAL_LIMIT, Column, Op
-from lasp_edge.folds.fold import MAX_COLUMNS, Fold
+from lasp_edge.folds.columns import COUNT_LIMIT, TOTAL_LIMIT
+from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import LIMIT, Resolution
-from tests.lasp_edge.support_folds import ONE_EACH
+from tests.lasp_edge.support_folds import BUILT_IN, HUNDREDTHS, ONE_EACH, partial_of
 
-HUNDREDTHS = Resolution("0.01")
-
-BUILT_IN = {name: fold.at(HUNDREDTHS) for name, fold in ONE_EACH.items()} | {
-    "population variance": folds.variance(population=True),
-    "extremes": folds.struct(mean=folds.mean(), low=folds.min(), high=folds.max()),
-    "nested": folds.struct(inner=folds.struct(n=folds.count(), t=folds.sum()), max=folds.max()),
-    "many": folds.struct(
-        first=folds.first(),
-        p=folds.quantile(0.5),
-        bins=folds.histogram([0]),
-        top=folds.top(2),
-        kinds=folds.distinct(),
-    ).at(HUNDREDTHS),
-}
 every_fold = pytest.mark.parametrize("fold", BUILT_IN.values(), ids=BUILT_IN)
 invertible = [name for name, fold in BUILT_IN.items() if fold.invertible]
 
@@ -48,10 +32,6 @@ def test_every_built_in_fold_is_tried_here():
 
 def partial_of_samples(fold, chosen):
     return fold.lift_column([value for value, _ in chosen], [time_us for _, time_us in chosen])
-
-
-def partial_of(fold, column):
-    return fold.lift_column(column, [0] * len(column))
 
 
 @every_fold
@@ -208,221 +188,3 @@ def test_limits_are_those_of_one_device():
 )
 def test_a_partial_of_the_wrong_shape_is_outside_the_limits(stranger):
     assert not folds.mean().within_limits(stranger)
-
-
-DIFFERENT = [
-    folds.mean(),
-    folds.sum(),
-    folds.any(),
-    folds.all(),
-    folds.min(),
-    folds.first(),
-    folds.last(),
-    folds.variance(),
-    folds.variance(population=True),
-    folds.stddev(),
-    folds.stddev(population=True),
-    folds.top(2),
-    folds.top(3),
-    folds.histogram([1]),
-    folds.histogram([2]),
-    folds.histogram([1, 2]),
-    folds.histogram(["1/3"]),
-    folds.histogram(["0.333"]),
-    folds.quantile(0.5),
-    folds.quantile(0.25),
-    folds.quantile(0.5, 0.25),
-    folds.quantile(0.25, 0.5),
-    folds.quantile(0.5, relative_error=0.02),
-    folds.distinct(),
-    folds.distinct(11),
-    folds.struct(mean=folds.mean()),
-    folds.struct(low=folds.min()),
-    folds.struct(low=folds.max()),
-    folds.struct(top=folds.top(2)),
-    folds.struct(top=folds.top(3)),
-    folds.struct(p=folds.quantile(0.5)),
-    folds.struct(p=folds.quantile(0.25)),
-    folds.struct(a=folds.histogram([1])),
-    folds.struct(a=folds.histogram([2])),
-]
-
-
-def test_fingerprints_differ_where_partials_must_not_meet():
-    different = [
-        *(fold.fingerprint(HUNDREDTHS) for fold in DIFFERENT),
-        folds.mean().fingerprint(Resolution("0.1")),
-        folds.histogram([1]).fingerprint(Resolution("0.1")),
-        Range().fingerprint(HUNDREDTHS),
-        Range(version=2).fingerprint(HUNDREDTHS),
-        Range(parameters="closed").fingerprint(HUNDREDTHS),
-        folds.struct(range=Range()).fingerprint(HUNDREDTHS),
-        folds.struct(range=Range(version=2)).fingerprint(HUNDREDTHS),
-        variant(columns=(Column("a", Op.MIN), Column("b", Op.MAX))).fingerprint(HUNDREDTHS),
-        variant(columns=(Column("a", Op.MIN), Column("b", Op.MIN))).fingerprint(HUNDREDTHS),
-        variant(columns=(Column("a", Op.MIN), AT_B)).fingerprint(HUNDREDTHS),
-        variant(columns=(Column("a", Op.MIN), AT_B._replace(by="c"))).fingerprint(HUNDREDTHS),
-        variant(columns=(Column("a", Op.TOP, size=1),)).fingerprint(HUNDREDTHS),
-        variant(columns=(Column("a", Op.TOP, size=2),)).fingerprint(HUNDREDTHS),
-    ]
-    assert len(set(different)) == len(different)
-
-
-def test_streams_differ_where_fingerprints_do():
-    streams = set()
-    for fold in DIFFERENT:
-        program = Program("p")
-        event = program.event("e", resolution="0.01")
-        samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
-        local = program.fold(samples, fold, "local")
-        program.fold_dynamic(local, "fleet")
-        streams |= {
-            program.window("w", source=event, fold=fold, size_s=1).stream,
-            program.plan().local_folds["local"].stream,
-            program.plan().dynamic_folds["fleet"].stream,
-        }
-    assert len(streams) == 3 * len(DIFFERENT)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (folds.mean(), folds.mean()),
-        (folds.histogram([0.1, 2]), folds.histogram(["0.10", "2e0"])),
-        (folds.quantile(0.5, 1), folds.quantile("0.50", "1.0", relative_error="1/100")),
-        (folds.histogram([1]), folds.histogram([1]).at(HUNDREDTHS)),
-    ],
-)
-def test_one_meaning_has_one_fingerprint_however_it_is_written(one, other):
-    same = other.fingerprint(Resolution("1e-2"))
-    assert same == one.fingerprint(HUNDREDTHS)
-    again = folds.fold_of(json.loads(json.dumps(one.description())))
-    assert again.fingerprint(HUNDREDTHS) == same
-
-
-@pytest.mark.parametrize("fold", [*BUILT_IN.values(), *DIFFERENT])
-def test_built_in_folds_are_made_again_from_their_description(fold):
-    again = folds.fold_of(json.loads(json.dumps(fold.description()))).at(HUNDREDTHS)
-    assert type(again) is type(fold)
-    assert again.fingerprint(HUNDREDTHS) == fold.fingerprint(HUNDREDTHS)
-    assert (again.columns, again.parts) == (fold.columns, fold.parts)
-    column = [-3, 0, 5, 700, 5], [1, 2, 3, 4, 5]
-    assert again.lift_column(*column) == fold.at(HUNDREDTHS).lift_column(*column)
-    partial = again.lift_column(*column)
-    assert again.lower(partial, HUNDREDTHS) == fold.lower(partial, HUNDREDTHS)
-
-
-def test_a_description_of_another_fold_or_version_makes_none():
-    assert folds.fold_of({"fold": "median", "version": 1}) is None
-    assert folds.fold_of({"fold": "mean", "version": 2}) is None
-    assert folds.fold_of(folds.struct(range=Range()).description()) is None
-
-
-AT_B = Column("b", Op.AT_MIN, by="a")
-
-
-class Range(Fold):
-    """Greatest less least, as a user would write it."""
-
-    name, parts = "range", ("range",)
-    columns = (Column("least_q", Op.MIN), Column("greatest_q", Op.MAX))
-
-    def __init__(self, version=1, parameters=""):
-        self.version, self.parameters = version, parameters
-
-    def lift(self, value, time_us=0):
-        return (value, value)
-
-    def lower(self, partial, resolution):
-        least, greatest = partial
-        return {"range": None if least is None else resolution.real(greatest - least)}
-
-
-class TwoParts(Range):
-    """Says its parts in another order than it lowers them."""
-
-    name, parts = "two_parts", ("lowest", "highest")
-
-    def lower(self, partial, resolution):
-        return {"highest": partial[1], "lowest": partial[0]}
-
-
-def test_a_fold_of_the_users_own_works_like_a_built_in_one():
-    fold = folds.as_fold(Range)
-    partial = partial_of(fold, [2150, 2250, 2200])
-    assert partial == (2150, 2250)
-    assert fold.lower(partial, HUNDREDTHS) == {"range": 1.0}
-
-
-def test_struct_reads_parts_by_name_not_by_order():
-    fold = folds.struct(t=TwoParts())
-    assert fold.lower((1, 9), HUNDREDTHS) == {"t_lowest": 1, "t_highest": 9}
-
-
-def variant(**attributes):
-    return type("Variant", (Range,), {"name": "variant", **attributes})()
-
-
-def lifts(*partial):
-    return lambda self, value, time_us=0: partial
-
-
-def lowers(**parts):
-    return lambda self, partial, resolution: parts
-
-
-@pytest.mark.parametrize(
-    ("fold", "why"),
-    [
-        (None, "a fold such as"),
-        ("mean", "a fold such as"),
-        (sum, "a fold such as .*argument"),
-        (folds.struct, "at least one fold"),
-        (type("Unfinished", (Fold,), {"name": "unfinished"}), "abstract"),
-        (variant(columns=()), "1 to 64 columns"),
-        (variant(parts=()), "and a part"),
-        (variant(columns=tuple(Column(f"c{i}", Op.SUM) for i in range(65))), "1 to 64 columns"),
-        (variant(columns=(Column("a b", Op.MIN), Column("b", Op.MAX))), "'a b' cannot name"),
-        (variant(columns=(Column("low", Op.MIN), Column("Low", Op.MAX))), "there twice"),
-        (variant(parts=("range", "range")), "there twice"),
-        (variant(columns=(Column("a", Op.MAX), AT_B)), "'b' needs by=, a column of op min"),
-        (variant(columns=(Column("a", Op.MIN), AT_B._replace(by=""))), "'b' needs by="),
-        (variant(columns=(Column("a", Op.MIN), Column("b", Op.MAX, by="a"))), "by= is for at_min"),
-        (variant(columns=(Column("a", Op.TOP), Column("b", Op.MAX))), "size= must be from 1"),
-        (variant(columns=(Column("a", Op.TOP, size=5001),)), "size= must be from 1 to 5000"),
-        (variant(columns=(Column("a", Op.HLL, size=7),)), "size= must be 8 to 14"),
-        (variant(columns=(Column("a", Op.HLL, size=15),)), "size= must be 8 to 14"),
-        (variant(columns=(Column("a", Op.MAX, size=2),)), "size= is for top and hll"),
-        (variant(lift=lifts(1)), "lift gives"),
-        (variant(lift=lifts(1, 2.5)), "lift gives"),
-        (variant(lower=lowers(other=1)), "lower gives"),
-        (variant(name="mean"), "a built-in fold's name"),
-    ],
-)
-def test_a_fold_that_cannot_work_is_refused_at_once(fold, why):
-    with pytest.raises(ValueError, match=why):
-        folds.as_fold(fold)
-
-
-@pytest.mark.parametrize(
-    ("parts", "why"),
-    [
-        ({}, "at least one"),
-        ({"a": 5}, "a fold such as"),
-        ({"min": folds.min(), "min_q": folds.min()}, "there twice"),
-        ({"A": folds.min(), "a": folds.min()}, "there twice"),
-        ({"count": folds.mean()}, "part 'count' is not the column"),
-        ({"min_q": folds.min()}, "part 'min_q' is not the column"),
-        ({"a": folds.struct(b=folds.min(), c=folds.max()), "a_b": folds.max()}, "there twice"),
-    ],
-)
-def test_a_struct_that_says_a_name_twice_is_refused(parts, why):
-    with pytest.raises(ValueError, match=why):
-        folds.struct(**parts)
-
-
-def test_a_struct_as_wide_as_a_frame_is_allowed_and_a_wider_one_is_not():
-    parts = {f"p{index}": folds.count() for index in range(MAX_COLUMNS)}
-    assert len(folds.struct(**parts).columns) == MAX_COLUMNS
-    with pytest.raises(ValueError, match="1 to 64 columns"):
-        folds.struct(more=folds.count(), **parts)

@@ -97,19 +97,6 @@ def test_a_topic_says_its_kind_and_device(kind):
 
 def test_a_variable_has_a_topic_of_its_own():
     assert TOPICS.of("var", "pi-1", "a b", "0a").endswith("/var/pi-1/a_20b/0a")
-    assert TOPICS.result("a b", "pi-1") == "lasp/v1/_47reen_20house/out/a_20b/pi-1"
-
-
-@given(
-    st.lists(
-        st.text(st.characters(codec="utf-8"), max_size=20), min_size=2, max_size=2, unique=True
-    )
-)
-def test_each_key_of_a_result_has_a_topic_of_its_own(keys):
-    topics = {TOPICS.result("a b", "pi-1", key) for key in keys} | {TOPICS.result("a b", "pi-1")}
-    assert len(topics) == 3
-    assert all(not set("+#\x00 ") & set(topic) for topic in topics)
-    assert all("//" not in topic for topic in topics)
 
 
 def test_shards_are_two_digits_and_all_used():

@@ -19,8 +19,8 @@ def test_a_device_writes_only_topics_with_its_name_and_what_devices_ask_each_oth
     written = filters(Role.DEVICE, "write")
     mine = {f"{ROOT}/09/{kind}/_4bitchen/#" for kind in ("pane", "var", "beat", "presence")}
     assert TOPICS.of("pane", "Kitchen") == f"{ROOT}/09/pane/_4bitchen"
-    assert mine | {f"{ROOT}/out/+/_4bitchen/#", f"{ROOT}/+/inbox/#"} <= written
-    assert all("_4bitchen" in each or each in _from_every_device() for each in written)
+    assert mine | {f"{ROOT}/out/+/Kitchen/#", f"{ROOT}/+/inbox/#"} <= written
+    assert all("itchen" in each or each in _from_every_device() for each in written)
     assert not any("/ack/" in each or "/member/" in each for each in written)
 
 
@@ -68,3 +68,27 @@ def test_a_new_kind_of_frame_is_in_the_rules_by_its_row(monkeypatch, role, publi
 
 def test_every_kind_says_who_publishes_it():
     assert all(row.publishers for row in FRAME_KINDS.values())
+
+
+def test_home_assistant_is_one_more_viewer_and_nobody_has_its_rights_unasked():
+    at_home = {
+        role: {str(rule) for rule in rules(role, "Kitchen", TOPICS, "ha")}
+        - {str(rule) for rule in rules(role, "Kitchen", TOPICS)}
+        for role in Role
+    }
+    assert at_home == {
+        Role.DEVICE: {
+            f"topic write {ROOT}/fleet/#",
+            "topic write ha/+/lasp__house/#",
+            "topic write ha/+/lasp__house___4bitchen/#",
+            "topic read ha/status",
+        },
+        Role.VIEWER: {
+            f"topic read {ROOT}/fleet/#",
+            f"topic read {ROOT}/+/presence/#",
+            "topic read ha/#",
+            "topic write ha/status",
+        },
+        Role.LANDER: set(),
+        Role.OPERATOR: set(),
+    }

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, NotFound, UsageError
+from lasp_edge.release import RELEASE
 from lasp_edge.tool.command_line import GROUP, ORDER, SUMMARY, main
+from lasp_edge.tool.installing import install_line
 from tests.support_missing import lacks
 
 CHECKOUT = Path(__file__).parents[3]
@@ -45,7 +47,10 @@ def commands(monkeypatch):
     return register
 
 
-MISSING = "the Python package '{}' is not installed; to bring it, type: pip install 'lasp-edge[{}]'"
+def missing(package, extra):
+    return (
+        f"the Python package {package!r} is not installed; to bring it, type: {install_line(extra)}"
+    )
 
 
 def raising(error):
@@ -82,12 +87,12 @@ def test_arguments_reach_the_command(commands):
         (
             ModuleNotFoundError("no", name="pyspark.sql"),
             4,
-            MISSING.format("pyspark", "cloud"),
+            missing("pyspark", "cloud"),
         ),
         (
             ModuleNotFoundError("no", name="amqtt"),
             4,
-            MISSING.format("amqtt", "demo"),
+            missing("amqtt", "demo"),
         ),
     ],
     ids=["differs", "usage", "not found", "environment", "cloud extra", "demo extra"],
@@ -117,6 +122,30 @@ def test_a_wrong_argument_is_a_usage_error(commands, capsys):
     assert "unrecognized arguments: --no-such" in capsys.readouterr().err
 
 
+def test_the_option_that_was_meant_is_told(commands, capsys):
+    commands(works=lambda arguments: 0)
+    assert main(["works", "--nam=y"]) == 0  # a beginning is enough
+    with pytest.raises(SystemExit, match="2"):
+        main(["works", "--mane", "y"])
+    err = capsys.readouterr().err
+    assert err.rstrip().endswith("did you mean --name by --mane?")
+
+
+def test_help_tells_defaults_and_nothing_where_there_is_none(commands, capsys):
+    def declared(parser):
+        parser.add_argument("--every", type=float, default=60.0, help="seconds between")
+        parser.add_argument("--loud", action="store_true", help="say more")
+        parser.add_argument("--where", help="a place")
+
+    commands(works=lambda arguments: 0)
+    sys.modules["command_works"].add_arguments = declared
+    with pytest.raises(SystemExit, match="0"):
+        main(["works", "--help"])
+    out = capsys.readouterr().out
+    assert out.count("(default: ") == 1
+    assert "seconds between (default: 60.0)" in out
+
+
 def test_help_of_a_command_is_its_modules_docstring(commands, capsys):
     commands(works=lambda arguments: 0)
     with pytest.raises(SystemExit, match="0"):
@@ -137,9 +166,19 @@ def test_no_command_and_an_unknown_one_are_usage_errors(commands, capsys):
     assert main([]) == 2
     assert "usage: lasp-edge COMMAND" in capsys.readouterr().out
     assert main(["dmeo"]) == 2
+    assert main(["xyzzy"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("lasp-edge: no command 'dmeo'\n")
+    assert err.splitlines() == [
+        "lasp-edge: no command 'dmeo'; did you mean `lasp-edge demo`?",
+        "lasp-edge: no command 'xyzzy'; `lasp-edge help` lists them all",
+    ]
+
+
+@pytest.mark.parametrize("word", ["--version", "-V", "version"])
+def test_the_release_is_told(capsys, word):
+    assert main([word]) == 0
+    assert capsys.readouterr().out.startswith(f"lasp-edge {RELEASE}, Python 3.")
 
 
 def test_every_registered_command_has_a_line_in_the_overview():
@@ -185,7 +224,7 @@ def test_a_missing_extra_gives_the_line_to_type(tmp_path, where):
     )
     done = typed("needs", cwd=tmp_path, needs="needing")
     assert (done.returncode, done.stdout) == (Exit.ENVIRONMENT, "")
-    assert done.stderr == f"lasp-edge needs: {MISSING.format('pyspork', 'cloud')}\n"
+    assert done.stderr == f"lasp-edge needs: {missing('pyspork', 'cloud')}\n"
 
 
 def run_present(name, *words, cwd):

@@ -1,0 +1,106 @@
+"""The line that an agent prints for people now and then: what it took, holds and lacks.
+
+Each part says what is so now, and what is wrong with its reason. What can grow without end, such as
+the names of devices that are away, is cut after the first few.
+
+    >>> named(["attic", "cellar", "garage", "kitchen", "shed"])
+    'attic, cellar, garage and 2 more'
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from device_agent.acting.alerts import words_of
+
+MOST_NAMES = 3
+"""Names that stand in a line, at most; `lasp-edge members` prints all."""
+
+
+def write_plainly(report: Mapping[str, Any]) -> None:
+    """Print a report for a person, on one line."""
+    print(line_of(report), flush=True)  # noqa: T201
+
+
+def line_of(report: Mapping[str, Any]) -> str:
+    """Return a report as one line."""
+    words = [f"{report['device']}: {report['accepted']} readings", *_refused(report)]
+    for name, value in report["values"].items():
+        agreed = f" {_over(name, value, report)}" if "settled" in value else ""
+        words.append(f"{name}: {_in_words(value)}{agreed}")
+    words += words_of(report["alerts"])
+    clock = report["clock"]
+    if clock["says"]:
+        words.append(clock["says"])
+    if clock["waiting"]:
+        words.append(f"{clock['waiting']} readings wait for the clock")
+    trouble = report.get("trouble")
+    words.append("connected" if report["connected"] else "no connection")
+    words[-1] += f" ({trouble})" if trouble else ""
+    if report["other_programs"]:
+        words.append(f"ANOTHER PROGRAM OR RELEASE: {named(sorted(report['other_programs']))}")
+    words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
+    words += [f"ALARM: {line}" for line in report["alarms"]]
+    return "; ".join(words)
+
+
+def nothing_accepted(report: Mapping[str, Any]) -> str:
+    """Return why an agent that has read everything has no reading; an empty text if it has one."""
+    if report["accepted"]:
+        return ""
+    return f"no reading was accepted: {', '.join(_refused(report)) or 'the sources gave none'}"
+
+
+def named(names: Sequence[str]) -> str:
+    """Return names, the first few of them."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
+
+
+def ago(seconds: float) -> str:
+    """Return a time that has passed, for people.
+
+    >>> ago(4.2), ago(90), ago(7_300), ago(200_000)
+    ('4 s', '90 s', '2 h', '2 days')
+    """
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _refused(report: Mapping[str, Any]) -> list[str]:
+    reasons: Mapping[str, int] = report["refused_because"]
+    if not reasons:
+        return []
+    first, *others = sorted(reasons, key=lambda reason: (-reasons[reason], reason))
+    more = f" and {len(others)} more reasons" if len(others) > 1 else ""
+    more = " and one more reason" if len(others) == 1 else more
+    return [f"{sum(reasons.values())} refused: {first}{more}"]
+
+
+def _over(name: str, value: Mapping[str, Any], report: Mapping[str, Any]) -> str:
+    """Return over how many devices a value is, and how far they agree."""
+    devices, absent = value["devices"], value["except"]
+    over = f"over {devices} device{'' if devices == 1 else 's'}"
+    without = f", without {named(absent)}" if absent else ""
+    if not report["connected"]:
+        return f"{over} (as last heard)"
+    if not report["others"]:
+        return f"{over} (alone{without})"
+    if value["settled"]:
+        return f"{over} (agreed{without})"
+    last_s = report["agreed_s_ago"].get(name)
+    return f"{over} ({'not agreed yet' if last_s is None else f'last agreed {ago(last_s)} ago'})"
+
+
+def _in_words(value: Mapping[str, Any]) -> str:
+    if "keys" in value:
+        return f"{len(value['keys'])} keys"
+    return ", ".join(f"{part} {_short(number)}" for part, number in value["parts"].items())
+
+
+def _short(number: Any) -> str:
+    if number is None:
+        return "-"
+    return f"{number:.6g}" if isinstance(number, int | float) else str(number)

@@ -1,0 +1,194 @@
+r"""Watch a fleet: what each device holds, and how far it is behind the others.
+
+In a terminal the table stays up to date; elsewhere it is printed every few seconds. Values are seen
+if the program is named, or if agents publish results (--results, --home-assistant).
+
+  lasp-edge watch greenhouse:program --broker mqtt://192.168.1.10
+  lasp-edge watch --fleet greenhouse --broker mqtt://192.168.1.10 --once
+"""
+
+import argparse
+import json
+import sys
+from typing import Any, NamedTuple
+
+from device_agent.command.line import ago, named
+from device_agent.command.looking import Looking, add_looking_arguments, looking, now_s
+from device_agent.fleet.discovery import unit_of
+from device_agent.fleet.onlooker import Plain, Standing
+from lasp_edge.errors import Exit, UsageError
+from lasp_edge.folds.numbers import decimals
+from lasp_edge.tool.screen import UNKNOWN, Screen, aligned, in_words, number
+
+REFRESH_S = 0.5
+EVERY_S = 10.0
+LONGEST_ALARM = 60
+"""Characters of an alarm in the table; --json has all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_looking_arguments(parser)
+    add = parser.add_argument
+    add("--value", default="", metavar="NAME", help="which of the fleet's values (default: first)")
+    every = "without a terminal: seconds between two tables (default: %(default)g)"
+    add("--every", type=float, default=EVERY_S, metavar="S", help=every)
+    add("--once", action="store_true", help="print one table, and end")
+    add("--wait", type=float, default=5.0, metavar="S", help="--once: wait for devices this long"
+        " (default: %(default)g)")  # fmt: skip
+    add("--json", action="store_true", help="print JSON objects, one a line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    for option, most in (("every", 86_400.0), ("wait", 86_400.0)):
+        if not 0 < getattr(arguments, option) <= most:
+            raise UsageError(f"--{option}: seconds above 0, not {getattr(arguments, option)}")
+    with looking(arguments) as fleet:
+        if not arguments.once:
+            _go_on(fleet, arguments)
+        fleet.await_connection()
+        fleet.await_quiet(arguments.wait)
+        view = View.of(fleet, arguments.value)
+        print(view.as_json() if arguments.json else "\n".join(view.lines()))  # noqa: T201
+        return Exit.FINE if view.devices else Exit.DIFFERS
+
+
+def _go_on(fleet: Looking, arguments: argparse.Namespace) -> None:
+    """Show the fleet until somebody stops it."""
+    screen = Screen(sys.stdout)
+    live = screen.is_terminal and not arguments.json
+    next_s = now_s() + min(2.0, arguments.every)  # by then the broker has said what it kept
+    while True:
+        fleet.poll(REFRESH_S)
+        view = View.of(fleet, arguments.value)
+        if live:
+            screen.show(view.lines())
+        elif now_s() >= next_s:
+            next_s = now_s() + arguments.every
+            screen.say(*([view.as_json()] if arguments.json else [*view.lines(), ""]))
+
+
+class View(NamedTuple):
+    """What is shown of a fleet.
+
+    Attributes:
+        fleet: its name.
+        own: the name of the devices' own value; None where there is none.
+        shared: the name of the fleet's value; None where there is none.
+        value: the fleet's value.
+        devices: how each device stands.
+        unit: of the values.
+        places: decimals that are shown.
+        trouble: what keeps messages from passing.
+    """
+
+    fleet: str
+    own: str | None
+    shared: str | None
+    value: Plain | None
+    devices: list[Standing]
+    unit: str
+    places: int
+    trouble: str | None
+
+    @classmethod
+    def of(cls, looked: Looking, wanted: str) -> "View":
+        """Return what is known now."""
+        onlooker, plan = looked.onlooker, looked.plan
+        own, shared = _names(looked, wanted)
+        unit, places = "", 2
+        if plan is not None and shared is not None:
+            fold = plan.dynamic_folds[shared]
+            own, unit, places = fold.source.name, unit_of(plan, fold)[0], decimals(fold.resolution)
+        at_s = now_s()
+        devices = [onlooker.standing(name, own, shared, at_s) for name in onlooker.devices]
+        keys = onlooker.keys(shared, None) if shared else []
+        value: Plain | None = None
+        if shared is not None:
+            of_keys = {key: onlooker.value(shared, None, key) for key in keys if keys != [""]}
+            value = {"keys": of_keys} if of_keys else onlooker.value(shared)
+        return cls(looked.fleet, own, shared, value, devices, unit, places, looked.trouble)
+
+    def lines(self) -> list[str]:
+        """Return the table, and what is said above it."""
+        head = f"fleet {self.fleet}: "
+        here = sum(each.connected for each in self.devices)
+        head += f"{len(self.devices)} devices, {here} connected"
+        if self.shared and self.value:
+            over = self.value.get("devices")
+            head += f"; {self.shared}: {self._text(self.value)}"
+            head += f" over {over}" if over is not None else ""
+        lines = [head]
+        if self.trouble:
+            lines.append(f"NO CONNECTION: {self.trouble}")
+        if not self.devices:
+            return [*lines, "no device was heard in this fleet; is its name right? (--fleet)"]
+        titles = ("device", "readings", self._title(self.own), f"{self._title(self.shared)}, here")
+        table = [(*titles, "agreed", "heard", "alarms"), *map(self._row, self.devices)]
+        lines += aligned(table, left=(0, 4, 5, 6))
+        if self.shared is None:
+            lines.append(
+                "No values: name the program (lasp-edge watch MODULE:PROGRAM ...), or start agents"
+                " with --results 60"
+            )
+        return lines
+
+    def _title(self, name: str | None) -> str:
+        return "value" if name is None else name
+
+    def _row(self, each: Standing) -> tuple[str, ...]:
+        readings = UNKNOWN if each.readings is None else f"{each.readings:,}"
+        heard = UNKNOWN if each.heard_s is None else f"{ago(each.heard_s)} ago"
+        values = (self._text(each.own), self._text(each.fleet))
+        alarms = named([alarm[:LONGEST_ALARM] for alarm in each.alarms])
+        return (each.device, readings, *values, self._agreed(each), heard, alarms)
+
+    def _agreed(self, each: Standing) -> str:
+        if not each.connected:
+            return "away"
+        if each.behind_s is None:
+            return UNKNOWN
+        if each.behind_s:
+            return f"{ago(each.behind_s)} behind"
+        alone = sum(other.connected for other in self.devices) == 1
+        return "alone" if alone else "yes" if self._all_agree() else "newest"
+
+    def _all_agree(self) -> bool:
+        return all(each.behind_s == 0 for each in self.devices if each.connected)
+
+    def _text(self, value: Plain | None) -> str:
+        if value is None:
+            return UNKNOWN
+        if "keys" in value:
+            return f"{len(value['keys'])} keys"
+        parts: dict[str, Any] = value["parts"]
+        texts = [f"{number(part, self.places)} {self.unit}".strip() for part in parts.values()]
+        if len(parts) == 1:
+            return texts[0]
+        named_texts = zip(map(in_words, parts), texts, strict=True)
+        return ", ".join(f"{part} {text}" for part, text in named_texts)
+
+    def as_json(self) -> str:
+        """Return all of it on one line."""
+        told = self._asdict() | {"devices": [each._asdict() for each in self.devices]}
+        del told["places"]
+        return json.dumps(told, ensure_ascii=False)
+
+
+def _names(looked: Looking, wanted: str) -> tuple[str | None, str | None]:
+    """Return the names of the devices' own value and of the fleet's that are shown.
+
+    Raises:
+        UsageError: there is no such value.
+    """
+    onlooker, plan = looked.onlooker, looked.plan
+    of_fleet = [name for name in onlooker.names if onlooker.is_of_fleet(name)]
+    own = next((name for name in onlooker.names if name not in of_fleet), None)
+    if wanted:
+        if plan is not None and wanted not in plan.dynamic_folds:
+            raise UsageError(f"--value: there are {named(sorted(plan.dynamic_folds))}")
+        return own, wanted
+    if plan is not None and plan.dynamic_folds:
+        return own, next(iter(plan.dynamic_folds))
+    return own, next(iter(of_fleet), None)

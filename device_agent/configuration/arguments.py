@@ -1,0 +1,65 @@
+"""The configuration file and the command line together: the command line wins.
+
+A value comes from the command line, else from the file, else it is the default. `--source` on the
+command line stands for all sources of the file; an option of sources on the command line comes
+before what the file says of any source.
+"""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from device_agent.sources.choice import SourceSpec, source_options, spec_of
+from lasp_edge.errors import UsageError
+
+
+class AgentRequest(NamedTuple):
+    """What a person asked for.
+
+    Attributes:
+        arguments: the options of the agent, each with its value.
+        specs: its sources, each with its options.
+        environment: the environment, with user and password of the file.
+    """
+
+    arguments: argparse.Namespace
+    specs: list[SourceSpec]
+    environment: Mapping[str, str]
+
+
+def asked(
+    given: argparse.Namespace,
+    add_arguments: Callable[[argparse.ArgumentParser], None],
+    defaults: Mapping[str, Any],
+    environment: Mapping[str, str] = os.environ,
+) -> AgentRequest:
+    """Return what is asked for.
+
+    Args:
+        given: the command line; what is None was not given.
+        add_arguments: declares its options.
+        defaults: the values of options that nobody gave.
+        environment: for the variables that a file names.
+
+    Raises:
+        NotFound: there is no such file.
+        UsageError: the file cannot work.
+    """
+    try:
+        from_words = source_options(given)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    specs = [spec_of(text) for text in dict.fromkeys(given.source or ())]
+    told: dict[str, Any] = {}
+    if given.config is not None:
+        from device_agent.configuration.configured import configured  # noqa: PLC0415 - 0.5 MiB
+
+        file = configured(given.config, add_arguments, environment)
+        told, environment = file.values, {**environment, **file.secrets}
+        specs = [
+            spec._replace(options={**file.for_all, **spec.options}) for spec in specs or file.specs
+        ]
+    specs = [spec._replace(options={**spec.options, **from_words}) for spec in specs]
+    values = {**defaults, **told, **{k: v for k, v in vars(given).items() if v is not None}}
+    return AgentRequest(argparse.Namespace(**{**vars(given), **values}), specs, environment)

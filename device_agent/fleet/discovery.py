@@ -1,0 +1,261 @@
+"""What Home Assistant is told of a fleet's values: one retained configuration for each entity.
+
+Home Assistant knows two forms of MQTT discovery. We use the one with a message for each entity, and
+not the one for a whole device: a fold with keys gains and loses entities while it runs, and then
+one message of 700 bytes is sent, or one empty message, and not all of them again; a configuration
+never outgrows a message; and releases before 2024.11 understand it.
+
+Whether a device is there is read from the presence that it tells its peers, since a connection has
+but one Last Will. That is a frame and no text, so it is taken as bytes (`encoding` empty), and the
+template looks for the flag in front of the program's digest.
+
+Source: https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery, and .../sensor.mqtt/,
+.../binary_sensor.mqtt/, .../sensor/#device-class (units and classes).
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgpack
+
+from device_agent.fleet.values import AnyFold
+from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.numbers import decimals
+from lasp_edge.folds.structs import Struct
+from lasp_edge.language.declarations import DynamicFold, EventType
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.topics import HOME_SEPARATOR, Topics, home_node, level
+from lasp_edge.release import RELEASE
+
+Config = dict[str, Any]
+
+_SAME_UNIT: Final = frozenset(
+    {"mean", "min", "max", "first", "last", "top", "quantile", "sum", "stddev"}
+)
+"""Built-in folds whose parts are in the unit of the samples."""
+_NO_NUMBERS: Final = frozenset({"any", "all"})
+_OF_UNIT: Final[dict[str, str]] = {
+    **dict.fromkeys(("°C", "°F", "K"), "temperature"),
+    **dict.fromkeys(("W", "kW", "mW"), "power"),
+    **dict.fromkeys(("hPa", "mbar", "Pa", "kPa", "bar", "mmHg", "inHg", "psi"), "pressure"),
+    **dict.fromkeys(("V", "mV"), "voltage"),
+    **dict.fromkeys(("A", "mA"), "current"),
+    **dict.fromkeys(("Hz", "kHz", "MHz", "GHz"), "frequency"),
+    **dict.fromkeys(("d", "h", "min", "s", "ms"), "duration"),
+    **dict.fromkeys(("m/s", "km/h", "mph", "kn", "ft/s"), "speed"),
+    **dict.fromkeys(("mm", "cm", "m", "km", "in", "ft", "mi"), "distance"),
+    **dict.fromkeys(("kg", "g", "mg", "lb", "oz"), "weight"),
+    **dict.fromkeys(("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB"), "data_size"),
+    **dict.fromkeys(("B/s", "kB/s", "MB/s", "bit/s", "kbit/s", "Mbit/s"), "data_rate"),
+    **dict.fromkeys(("m³/h", "L/min"), "volume_flow_rate"),
+    **dict.fromkeys(("dB", "dBA"), "sound_pressure"),
+    **dict.fromkeys(("µS/cm", "mS/cm"), "conductivity"),
+    "lx": "illuminance",
+    "dBm": "signal_strength",
+    "W/m²": "irradiance",
+    "mm/h": "precipitation_intensity",
+    "VA": "apparent_power",
+}
+"""Unit -> device class, where a measured value of the unit can have only that one."""
+_METERS: Final = frozenset({"Wh", "kWh", "MWh"})
+"""Units of meters: Home Assistant takes them for energy only as a total, and not as a mean."""
+_OF_NAME: Final = (
+    ("%", "humid", "humidity"),
+    ("%", "moist", "moisture"),
+    ("%", "battery", "battery"),
+    ("ppm", "co2", "carbon_dioxide"),
+    ("µg/m³", "pm25", "pm25"),
+    ("µg/m³", "pm10", "pm10"),
+    ("m/s", "wind", "wind_speed"),
+    ("km/h", "wind", "wind_speed"),
+)
+"""Unit, what is in the event's name, device class: a percentage may be of anything."""
+
+
+def unit_of(plan: Plan, fold: AnyFold) -> tuple[str, str]:
+    """Return the unit of a fold's samples and their device class; "" for what is not certain.
+
+    A variable that collects events has theirs. What a handler adds is in the unit of the events
+    that have the variable's resolution, if these have but one unit.
+    """
+    variable = fold.source.source if isinstance(fold, DynamicFold) else fold.source
+    collected = [name for name, into in plan.collections.items() if variable in into]
+    events = [plan.events[name] for name in collected] or [
+        event for event in plan.events.values() if event.resolution == fold.resolution
+    ]
+    units = {event.unit for event in events}
+    classes = {device_class(event) for event in events}
+    if len(units) != 1:
+        return "", ""
+    return units.pop(), classes.pop() if len(classes) == 1 else ""
+
+
+def device_class(event: EventType) -> str:
+    """Return Home Assistant's class of an event's readings; "" where it is not certain."""
+    name = event.name.casefold()
+    of_name = (kind for unit, word, kind in _OF_NAME if unit == event.unit and word in name)
+    return next(of_name, _OF_UNIT.get(event.unit, ""))
+
+
+def _inner(fold: Fold, part: str) -> Fold:
+    """Return the fold that gives a part; a struct's part is one of another fold."""
+    if not isinstance(fold, Struct):
+        return fold
+    at = 0
+    for inner in fold.inner.values():
+        at += len(inner.parts)
+        if fold.parts.index(part) < at:
+            return inner
+    raise AssertionError(f"{part} is a part of {fold}")
+
+
+class Discovery:
+    """The entities of one fleet, as one of its devices tells them.
+
+    Args:
+        plan: what it computes.
+        topics: of the fleet.
+        device: this device's name.
+        prefix: the first level of Home Assistant's discovery topics.
+    """
+
+    def __init__(self, plan: Plan, topics: Topics, device: str, prefix: str) -> None:
+        self._plan = plan
+        self._topics = topics
+        self._device = device
+        self._prefix = prefix
+        self._fleet = topics.fleet
+        self.of_fleet = home_node(topics)
+        self.of_agent = home_node(topics, device)
+        # The presence frame ends in its flag, its program's digest, and its release.
+        online = msgpack.packb([True, plan.digest])[1:]
+        text = str(online)[2:-1].replace("\\", "\\\\").replace("'", "\\'")
+        self._available = {
+            "topic": topics.of("presence", device),
+            "value_template": f"{{{{ 'online' if '{text}' in value | string else 'offline' }}}}",
+        }
+
+    def topic(self, component: str, node: str, entity: str) -> str:
+        """Return where an entity is announced."""
+        return f"{self._prefix}/{component}/{node}/{entity}/config"
+
+    def value(
+        self, fold: AnyFold, key: str | None, *, of_fleet: bool = False
+    ) -> list[tuple[str, Config]]:
+        """Return topic and configuration of each part of a fold's value.
+
+        Args:
+            fold: whose value it is.
+            key: one of its keys; None where it has no keys.
+            of_fleet: the fleet's value, and not this device's view of it.
+        """
+        node = self.of_fleet if of_fleet else self.of_agent
+        if of_fleet:
+            state = self._topics.fleet_result(fold.name, key)
+        else:
+            state = self._topics.result(fold.name, self._device, key)
+        found = []
+        for part in fold.fold.parts:
+            entity = HOME_SEPARATOR.join((level(fold.name), level(part)))
+            entity += "" if key is None else HOME_SEPARATOR + (level(key) if key else "")
+            config = self._shared(node, entity, state) | self._reading(fold, part)
+            config["name"] = _words(fold, part, key)
+            config["value_template"] = f"{{{{ value_json.parts[{json.dumps(part)}] }}}}"
+            if isinstance(fold, DynamicFold):
+                names = ("devices", "inputs") + (() if fold.keyed else ("settled", "except"))
+                told = ", ".join(f"'{name}': value_json['{name}']" for name in names)
+                config["json_attributes_topic"] = state
+                config["json_attributes_template"] = f"{{{{ {{{told}}} | tojson }}}}"
+            if isinstance(fold, DynamicFold) and not of_fleet:
+                # The fleet's own device shows it; here it is for whoever looks for a fault.
+                config |= {"entity_category": "diagnostic", "enabled_by_default": False}
+            found.append((self.topic("sensor", node, entity), config))
+        return found
+
+    def _reading(self, fold: AnyFold, part: str) -> Config:
+        """Return unit, classes and decimals of a part."""
+        inner = _inner(fold.fold, part)
+        if not inner.is_built_in or inner.name in _NO_NUMBERS:
+            return {}
+        if inner.name not in _SAME_UNIT:
+            return {"state_class": "measurement"}
+        unit, kind = unit_of(self._plan, fold)
+        if unit in _METERS and inner.name in {"last", "max"}:
+            return {
+                "state_class": "total_increasing",
+                "unit_of_measurement": unit,
+                "device_class": "energy",
+            }
+        found: Config = {
+            "state_class": "measurement",
+            "suggested_display_precision": decimals(fold.resolution),
+        }
+        found |= {"unit_of_measurement": unit} if unit else {}
+        return found | ({"device_class": kind} if kind else {})
+
+    def agent(self) -> list[tuple[str, Config]]:
+        """Return topic and configuration of what the agent says of itself."""
+        state = self._topics.agent(self._device)
+        made = []
+        for component, entity, more in _OF_AGENT:
+            config = self._shared(self.of_agent, entity, state) | dict(more)
+            config |= {"name": entity.replace("_", " "), "entity_category": "diagnostic"}
+            made.append((self.topic(component, self.of_agent, entity), config))
+        return made
+
+    def _shared(self, node: str, entity: str, state: str) -> Config:
+        """Return what each configuration has."""
+        is_agent = node == self.of_agent
+        return {
+            "unique_id": HOME_SEPARATOR.join((node, entity)),
+            "state_topic": state,
+            "availability": [self._available],
+            "encoding": "",
+            "device": {
+                "identifiers": [node],
+                "name": self._device if is_agent else self._fleet,
+                "manufacturer": "lasp-edge",
+                "model": f"agent of {self._fleet}" if is_agent else "fleet",
+                "sw_version": RELEASE,
+            },
+            "origin": {"name": "lasp-edge", "sw_version": RELEASE},
+        }
+
+
+_OF_AGENT: Final[tuple[tuple[str, str, Mapping[str, Any]], ...]] = (
+    (
+        "sensor",
+        "readings",
+        {"value_template": "{{ value_json.readings }}", "state_class": "total_increasing"},
+    ),
+    (
+        "sensor",
+        "refused_readings",
+        {"value_template": "{{ value_json.refused }}", "state_class": "total_increasing"},
+    ),
+    (
+        "binary_sensor",
+        "clock",
+        {
+            "value_template": "{{ 'OFF' if value_json.clock == 'trusted' else 'ON' }}",
+            "device_class": "problem",
+        },
+    ),
+    (
+        "binary_sensor",
+        "alarms",
+        {
+            "value_template": "{{ 'ON' if value_json.alarms else 'OFF' }}",
+            "device_class": "problem",
+        },
+    ),
+)
+"""Component, entity, and what only it has, for each thing that an agent says of itself."""
+
+
+def _words(fold: AnyFold, part: str, key: str | None) -> str:
+    """Return the name of an entity, which Home Assistant shows behind its device's."""
+    words = fold.name.replace("_", " ")
+    words += f" {part.replace('_', ' ')}" if len(fold.fold.parts) > 1 else ""
+    return words if key is None else f"{words} ({key})"

@@ -1,0 +1,132 @@
+"""Home Assistant: this device's values, the fleet's, and how the agent does, as entities.
+
+The configurations are retained, so they are published once a connection, and again when Home
+Assistant says that it was started. A key that is gone loses its entity. The device that speaks for
+the fleet announces the fleet's entities, with its own presence as their availability.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+from device_agent.agent import Agent
+from device_agent.clock import Timer, is_time
+from device_agent.fleet.discovery import Config, Discovery
+from device_agent.fleet.retained import Retained, Wanted
+from device_agent.fleet.voice import FleetVoice
+from device_agent.parts import Part, Publication
+from device_agent.settings import SECOND_US
+
+MOST_KEYS = 100
+"""Keys of a fold that are entities, at most, the first in their order: more than a house has rooms.
+All keys are on their topics."""
+SPREAD_US = 5 * SECOND_US
+"""Microseconds within which the devices of a fleet answer the start of Home Assistant, each at a
+time of its own: its documentation asks for a delay, so that not all answer at once."""
+BIRTH = b"online"
+
+
+class HomeAssistant(Part):
+    """Announces entities to Home Assistant.
+
+    Args:
+        agent: what all parts share.
+        voice: whether this device speaks for the fleet, and all values.
+    """
+
+    name = "home assistant"
+
+    def __init__(self, agent: Agent, voice: FleetVoice) -> None:
+        self._agent = agent
+        self._voice = voice
+        device, prefix = agent.replica.device, agent.settings.home_assistant
+        self._birth_topic = f"{prefix}/status"
+        self._discovery = Discovery(agent.plan, agent.topics, device, prefix)
+        self._timer = Timer(agent.settings.results_us)
+        restored = list(voice.values.restored())
+        self._own = Retained(self._topics(restored, of_fleet=False))
+        self._fleet = Retained(self._topics(restored, of_fleet=True))
+        self._spoke = False
+        self._asked = False
+        self._answer_us = 0
+        spread = int.from_bytes(sha256(device.encode()).digest()[:4])
+        self._delay_us = spread % SPREAD_US
+
+    @property
+    def listens(self) -> Mapping[str, Callable[[bytes, int], None]]:
+        return {self._birth_topic: self._hear_birth}
+
+    def _hear_birth(self, payload: bytes, now_us: int) -> None:
+        """Announce everything again, a moment after Home Assistant was started."""
+        if payload == BIRTH:
+            self._asked, self._answer_us = True, now_us + self._delay_us
+
+    def connected(self, _now_us: int) -> None:
+        self._again()
+
+    def succeed(self) -> None:
+        self._again()
+
+    def _again(self) -> None:
+        self._own.again()
+        self._fleet.again()
+        self._timer.restart()
+
+    def unsent(self, publication: Publication) -> None:
+        if not publication.pane_frame:
+            self._timer.restart()
+
+    def tick(self, now_us: int) -> None:
+        if self._asked and is_time(now_us, self._answer_us, SPREAD_US):
+            self._asked = False
+            self._again()
+        if self._voice.speaks and not self._spoke:
+            self._fleet.again()
+            self._timer.restart()
+        self._spoke = self._voice.speaks
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        if not self._timer.is_due(now_us):
+            return
+        yield from self._own.publications(self._wanted(of_fleet=False))
+        if self._voice.speaks:
+            yield from self._fleet.publications(self._wanted(of_fleet=True))
+
+    def _wanted(self, *, of_fleet: bool) -> Iterator[Wanted]:
+        """Yield the configurations of all entities, of this device or of the fleet."""
+        made = [] if of_fleet else [self._discovery.agent()]
+        made += [
+            self._configs(name, key, of_fleet=of_fleet) for name, key in self._entities(of_fleet)
+        ]
+        for topic, config in (each for configs in made for each in configs):
+            yield Wanted(topic, topic, partial(_as_json, config))
+
+    def _entities(self, of_fleet: bool) -> Iterator[tuple[str, str | None]]:  # noqa: FBT001
+        """Yield name and key of the values that are entities."""
+        plan = self._agent.plan
+        folds = {} if of_fleet else dict(plan.local_folds)
+        for name, fold in sorted((folds | dict(plan.dynamic_folds)).items()):
+            keys = self._voice.values.keys(name) if fold.keyed else [None]
+            yield from ((name, key) for key in islice(keys, MOST_KEYS))
+
+    def _topics(self, restored: list[tuple[str, str]], *, of_fleet: bool) -> list[str]:
+        """Return where an earlier process may have announced what the store held."""
+        of_both = self._agent.plan.dynamic_folds
+        return [
+            topic
+            for name, key in restored
+            if name in of_both or not of_fleet
+            for topic, _ in self._configs(name, key, of_fleet=of_fleet)
+        ]
+
+    def _configs(self, name: str, key: str | None, *, of_fleet: bool) -> list[tuple[str, Config]]:
+        plan = self._agent.plan
+        fold = plan.local_folds.get(name) or plan.dynamic_folds[name]
+        return self._discovery.value(fold, key, of_fleet=of_fleet)
+
+
+def _as_json(config: dict[str, Any]) -> bytes:
+    return json.dumps(config, sort_keys=True, ensure_ascii=False).encode()

@@ -1,0 +1,315 @@
+"""A fleet as an onlooker sees it at the broker: what each device holds, and how far it is behind.
+
+Values come from the topics of results, where devices publish them, and else from the devices' own
+entries, if the program is known. How far a device is behind is read off what devices report that
+they hold: reports are numbered in the order in which they were first seen, and a device that still
+reports an earlier one is behind since the next one was seen. The module is pure: messages and
+times, in seconds of any clock, go in.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from crdts import Entry, OwnedMap
+from device_agent.fleet.roster import Roster
+from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, rows_of
+from lasp_edge.language.declarations import DynamicFold, LocalFold
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.frames import BeatFrame, VariableFrame
+from lasp_edge.protocol.inputs import inputs_digest
+from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.topics import ResultAddress, Topics
+
+MOST_RESULTS = 100_000
+"""Results that are remembered, some 100 MB at most; an onlooker is no device."""
+MOST_STATES = 1_000
+"""Reports that are remembered in their order: more than devices can be behind by."""
+
+Plain = dict[str, Any]
+
+
+class Standing(NamedTuple):
+    """How a device stands.
+
+    Attributes:
+        device: its name.
+        connected: as its presence says.
+        readings: how many it accepted; None where it does not tell.
+        own: its own value, by part; by key if it has keys.
+        fleet: the fleet's value as it sees it.
+        behind_s: seconds since another device held what this one did not; 0 for none; None where
+            it told nothing yet.
+        heard_s: seconds since it was last heard; None where the broker only kept what it said.
+        alarms: what somebody should look at.
+    """
+
+    device: str
+    connected: bool
+    readings: int | None
+    own: Plain | None
+    fleet: Plain | None
+    behind_s: float | None
+    heard_s: float | None
+    alarms: tuple[str, ...]
+
+
+class Order:
+    """What devices report that they hold, in the order in which each report was first seen.
+
+    >>> order = Order()
+    >>> for at_s, device, state in ((0, "a", "x"), (1, "b", "x"), (5, "a", "y")):
+    ...     order.note(device, state, at_s)
+    >>> order.behind_s("a", 8), order.behind_s("b", 8), order.behind_s("c", 8)
+    (0.0, 3, None)
+    """
+
+    def __init__(self) -> None:
+        self._seen_s: dict[str, float] = {}
+        self._of: dict[str, str] = {}
+
+    def note(self, device: str, state: str, now_s: float) -> None:
+        """Note what a device reports."""
+        self._of[device] = state
+        if state not in self._seen_s:
+            self._seen_s[state] = now_s
+            if len(self._seen_s) > MOST_STATES:
+                del self._seen_s[next(iter(self._seen_s))]
+
+    def behind_s(self, device: str, now_s: float) -> float | None:
+        """Return for how long a later report than the device's is known; None if it has none."""
+        state = self._of.get(device)
+        if state is None:
+            return None
+        later = iter(self._seen_s)
+        if state in self._seen_s:
+            while next(later) != state:
+                pass
+        following = next(later, None)
+        return 0.0 if following is None else now_s - self._seen_s[following]
+
+    def holders(self, state: str) -> list[str]:
+        """Return who reports a state."""
+        return [device for device, held in self._of.items() if held == state]
+
+
+class Onlooker:
+    """What is known of a fleet from its messages.
+
+    Args:
+        topics: of the fleet.
+        nonce: 32 random bits of this command's process.
+        plan: the fleet's program, where it is known.
+
+    Attributes:
+        roster: the devices.
+    """
+
+    def __init__(self, topics: Topics, nonce: int, plan: Plan | None = None) -> None:
+        self.roster = Roster(topics, nonce)
+        self._topics = topics
+        self._plan = plan
+        self._folds = {
+            name: FleetFold(fold.fold, keyed=fold.keyed)
+            for name, fold in (plan.published_folds.items() if plan else ())
+        }
+        self._results: dict[ResultAddress, Plain] = {}
+        self._heard_s: dict[str, float] = {}
+        self._orders: dict[str, Order] = {}
+
+    def hear(self, topic: str, payload: bytes, now_s: float, *, kept: bool = False) -> None:
+        """Take a message; `kept`: the broker had retained it."""
+        with suppress(Exception):  # no message may end a command
+            if topic.startswith((f"{self._topics.root}/out/", f"{self._topics.root}/fleet/")):
+                self._hear_result(self._topics.result_address(topic), payload, now_s, kept=kept)
+            else:
+                self.roster.hear(topic, payload)
+                self._hear_frame(topic, payload, now_s, kept=kept)
+
+    def _hear_result(
+        self, address: ResultAddress, payload: bytes, now_s: float, *, kept: bool
+    ) -> None:
+        if not payload:
+            self._results.pop(address, None)
+            return
+        value = json.loads(payload)
+        if not isinstance(value, dict) or len(self._results) >= MOST_RESULTS:
+            return
+        self._results[address] = value
+        if address.device is None:
+            return
+        if not kept:
+            self._heard_s[address.device] = now_s
+        if address.name and address.key is None and "settled" in value:
+            self._order(address.name).note(address.device, str(value["inputs"]), now_s)
+
+    def _hear_frame(self, topic: str, payload: bytes, now_s: float, *, kept: bool) -> None:
+        frame = decode(payload)
+        if self._topics.address(topic).device != frame.about:
+            return
+        if not kept and frame.about == frame.sender.device:
+            self._heard_s[frame.about] = now_s
+        if isinstance(frame, BeatFrame):
+            self._hear_beat(frame, now_s)
+        elif isinstance(frame, VariableFrame) and frame.variable in self._folds:
+            self._join(frame)
+
+    def _hear_beat(self, frame: BeatFrame, now_s: float) -> None:
+        device = frame.sender.device
+        for report in frame.reports:
+            for fold in self._dynamic(report.variable):
+                state = inputs_digest(report.digest, fold.stream)
+                self._order(fold.name).note(device, state, now_s)
+            if self._plan is None:
+                self._order("").note(device, str([each.digest for each in frame.reports]), now_s)
+
+    def _dynamic(self, variable: str) -> Iterator[DynamicFold]:
+        folds = self._plan.dynamic_folds.values() if self._plan else ()
+        return (fold for fold in folds if fold.source.name == variable)
+
+    def _join(self, frame: VariableFrame) -> None:
+        assert self._plan is not None
+        if frame.stream != self._plan.local_folds[frame.variable].stream:
+            return
+        entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
+        with suppress(OutOfRangeError):
+            self._folds[frame.variable].join(frame.shard, OwnedMap({frame.sender.device: entry}))
+
+    def _order(self, name: str) -> Order:
+        return self._orders.setdefault(name, Order())
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all values that are known, sorted."""
+        told = {address.name for address in self._results if address.name}
+        declared = {*self._plan.local_folds, *self._plan.dynamic_folds} if self._plan else set()
+        return sorted(told | declared)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that are known and not retired, sorted."""
+        told = {address.device for address in self._results if address.device}
+        return sorted(told.union(self.roster.devices) - self.roster.membership.retired.keys())
+
+    def is_of_fleet(self, name: str) -> bool:
+        """Return whether a value is the fleet's, and not each device's own."""
+        if self._plan is not None and name in self._plan.dynamic_folds:
+            return True
+        return any(
+            address.name == name and (address.device is None or "inputs" in value)
+            for address, value in self._results.items()
+        )
+
+    def keys(self, name: str, device: str | None) -> list[str]:
+        """Return the keys of a value that are known, sorted; of no device, of the fleet's."""
+        told = {
+            address.key
+            for address in self._results
+            if (address.name, address.device) == (name, device)
+        }
+        return sorted(key for key in told if key is not None) or sorted(self._made(name, device))
+
+    def value(self, name: str, device: str | None = None, key: str | None = None) -> Plain | None:
+        """Return a value as a device, or the fleet's voice, tells it, or else as its entries say.
+
+        Args:
+            name: of the value.
+            device: whose value, or view of the fleet's; None: the fleet's.
+            key: of a value with keys; None: of one without.
+
+        Returns:
+            the value as plain data; None where it is not known.
+        """
+        told = self._results.get(ResultAddress(name, device, key))
+        if told is not None and "parts" in told:
+            return told
+        made = self._made(name, device).get(key or "")
+        if made is None and device is None:
+            return self._most_held(name, key)
+        return made
+
+    def _most_held(self, name: str, key: str | None) -> Plain | None:
+        """Return what most devices hold for the fleet's value, where nobody speaks for all."""
+        views = [
+            value
+            for address, value in sorted(self._results.items(), key=str)
+            if address.name == name and address.key == key and value.get("inputs")
+        ]
+        counts = [sum(value["inputs"] == each["inputs"] for each in views) for value in views]
+        return views[counts.index(max(counts))] if views else None
+
+    def _made(self, name: str, device: str | None) -> dict[str, Plain]:
+        """Return key -> value, computed from the devices' entries; empty without the program."""
+        plan = self._plan
+        if plan is None:
+            return {}
+        made = plan.dynamic_folds.get(name)
+        source = plan.local_folds.get(name) if made is None else made.source
+        held = self._folds.get(source.name) if source else None
+        if source is None or held is None or (made is None) == (device is None):
+            return {}
+        if made is None:
+            assert device is not None
+            entries = (held.entry(device, shard) for shard in held.shards)
+            rows = [row for entry in entries if entry is not None for row in entry.payload]
+            return {key: _plain(source, partial) for key, _, partial in rows}
+        held.set_membership(self.roster.membership)
+        totals = {key: held.total(key) for key in held.keys}
+        return {
+            key: _plain(source, total.partial)
+            | {"devices": total.devices, "inputs": inputs_digest(total.digest, made.stream)}
+            for key, total in totals.items()
+        }
+
+    def standing(self, device: str, own: str | None, fleet: str | None, now_s: float) -> Standing:
+        """Return how a device stands.
+
+        Args:
+            device: its name.
+            own: the name of the value that is shown as its own.
+            fleet: the name of the value that is shown as the fleet's.
+            now_s: what time it is.
+        """
+        seen, agent = self.roster.seen(device), self._agent(device)
+        heard_s, order = self._heard_s.get(device), self._orders.get(fleet or "")
+        return Standing(
+            device,
+            bool(seen and seen.online),
+            agent.get("readings"),
+            self._shown(own, device),
+            self._shown(fleet, device),
+            order.behind_s(device, now_s) if order else None,
+            None if heard_s is None else now_s - heard_s,
+            tuple(map(str, agent.get("alarms", ()))),
+        )
+
+    def _agent(self, device: str) -> Mapping[str, Any]:
+        return self._results.get(ResultAddress(None, device, None), {})
+
+    def _shown(self, name: str | None, device: str) -> Plain | None:
+        """Return a device's value, or all its keys."""
+        if name is None:
+            return None
+        keys = self.keys(name, device)
+        if keys and keys != [""]:
+            return {"keys": {key: self.value(name, device, key) for key in keys}}
+        return self.value(name, device) or self._as_all(name, device)
+
+    def _as_all(self, name: str, device: str) -> Plain | None:
+        """Return the fleet's value as entries say, for a device that reports that it holds it."""
+        now = self.value(name) if self._plan and name in self._plan.dynamic_folds else None
+        order = self._orders.get(name)
+        if now is None or order is None or device not in order.holders(now.get("inputs", "")):
+            return None
+        return now
+
+
+def _plain(fold: LocalFold, partial: Any) -> Plain:
+    """Return a partial for people; what a user's fold raises is no value."""
+    parts: Mapping[str, Any] = {}
+    with suppress(Exception):
+        parts = fold.fold.lower(partial, fold.resolution)
+    columns = zip(fold.fold.columns_named, partial, strict=True)
+    plain = {name: part.hex() if isinstance(part, bytes) else part for name, part in columns}
+    return {"parts": dict(parts), **plain}

@@ -1,0 +1,143 @@
+"""The options that say how records become readings, and the mapping that they make."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from device_agent.nearest import hint
+from device_agent.sources.mapping import FieldMapping
+from device_agent.sources.ready import READY
+from device_agent.sources.source import (
+    Option,
+    SourceContext,
+    pair_option,
+    pairs_of_table,
+    texts_of_toml,
+)
+from device_agent.sources.times import UNITS, Unit
+from device_agent.sources.values import EventRule, rule_of_table
+from device_agent.sources.zones import Zone
+
+
+def _event_rules(table: Any) -> dict[str, str | EventRule]:
+    """Return the rules of events that a table of a configuration file holds."""
+    if not isinstance(table, dict):
+        raise ValueError(f"event: a table NAME = FIELD is needed, not {table!r}")
+    rules: dict[str, str | EventRule] = {}
+    for name, told in table.items():
+        if not isinstance(told, str | dict):
+            raise ValueError(f"event {name}: a field, or a table, is needed, not {told!r}")
+        rules[name] = told if isinstance(told, str) else rule_of_table(name, told)
+    return rules
+
+
+def _ready_name(name: str) -> str:
+    if name not in READY:
+        raise ValueError(f"--mapping: there is no ready mapping {name!r}; {hint(name, READY)}")
+    return name
+
+
+TIME = Option[str | None](
+    "time", None, str, "own time of a reading (default: when it arrives)", "FIELD"
+)
+TIME_UNIT = Option[Unit | None](
+    "time-unit", None, lambda text: text, "what --time counts (default: told by size)", "UNIT"
+)
+TIME_ZONE = Option[Zone | None](
+    "time-zone",
+    None,
+    Zone,
+    "zone of times that name none, such as Europe/Berlin (default: none; they are refused)",
+    "ZONE",
+)
+DEVICE_FIELD = Option[str | None](
+    "device-field", None, str, "only records whose field is --device (default: all)", "FIELD"
+)
+EVENT = pair_option(
+    "event",
+    "NAME=FIELD",
+    "where an event stands, e.g. t=data.temp (default: all, by their names)",
+    _event_rules,
+)
+TAG = pair_option("tag", "NAME=FIELD", "e.g. room=data.location")
+WITH_TAG = pair_option("with-tag", "NAME=VALUE", "on every reading")
+MAPPING = Option[str | None](
+    "mapping",
+    None,
+    _ready_name,
+    f"a ready mapping: {', '.join(READY)} (default: none)",
+    "NAME",
+)
+ITEMS = Option[str | None]("items", None, str, "a JSON array of readings", in_files_only=True)
+VALUE = Option[str | None](
+    "value", None, str, "the value, where {event} is in the topic", in_files_only=True
+)
+EXPECT = Option[Mapping[str, str]](
+    "expect",
+    {},
+    lambda text: text,
+    "fields that must say this where they are",
+    of_toml=lambda table: pairs_of_table("expect", table),
+    in_files_only=True,
+)
+ABSENT_WORDS = Option[Iterable[str]](
+    "absent",
+    (),
+    lambda text: text,
+    "words that stand for no value",
+    of_toml=texts_of_toml,
+    in_files_only=True,
+)
+MAPPING_OPTIONS: tuple[Option[Any], ...] = (
+    *(TIME, TIME_UNIT, TIME_ZONE, DEVICE_FIELD, MAPPING, EVENT, TAG, WITH_TAG),
+    *(ITEMS, VALUE, EXPECT, ABSENT_WORDS),
+)
+
+
+def ready_context(context: SourceContext) -> SourceContext:
+    """Return the context with the options of the ready mapping that it names, below its own."""
+    name = context.get(MAPPING)
+    if name is None:
+        return context
+    ready, given = READY[_ready_name(name)], context.options
+    events = {event: event for event in context.events}
+    known = ready.get("event", {})
+    events |= {event: field for event, field in known.items() if event in events}
+    options = {**ready, **given, "event": events | dict(given.get("event", {}))}
+    return context._replace(options=options)
+
+
+def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldMapping:
+    """Return the mapping that the options ask for.
+
+    Raises:
+        ValueError: they cannot work.
+    """
+    is_ready = context.get(MAPPING) is not None
+    context = ready_context(context)
+    rules, time, unit = context.get(EVENT), context.get(TIME), context.get(TIME_UNIT)
+    unknown = [name for name in rules if name not in context.events]
+    if unknown:
+        raise ValueError(
+            f"--event {unknown[0]}: the program has only the events "
+            f"{', '.join(context.events)}; {hint(unknown[0], context.events)}"
+        )
+    if unit is not None and unit not in UNITS:
+        raise ValueError(f"--time-unit is one of {', '.join(UNITS)}, not {unit!r}")
+    for name, option in (("--time-unit", unit), ("--time-zone", context.get(TIME_ZONE))):
+        if option is not None and time is None:
+            raise ValueError(f"{name} needs --time, the field that it is about")
+    return FieldMapping(
+        rules or context.events,
+        time=time,
+        unit=unit,
+        zone=context.get(TIME_ZONE),
+        tags=context.get(TAG),
+        constant_tags=context.get(WITH_TAG),
+        device_field=context.get(DEVICE_FIELD),
+        device=context.device,
+        items=context.get(ITEMS),
+        value=context.get(VALUE),
+        expected=context.get(EXPECT),
+        absent=tuple(context.get(ABSENT_WORDS)),
+        passes_others=passes_others or is_ready,
+    )

@@ -1,0 +1,56 @@
+"""Whether a program's functions can be called as agents call them, and what they read.
+
+Python finds out at the first reading that a handler takes another number of arguments; here it is
+found before. And where a handler of an event reads what the fleet is worth, its device alone knows
+what it read: what it makes of it cannot be computed again elsewhere.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lasp_edge.language.plan import Plan
+
+
+def uncallable(plan: Plan) -> list[str]:
+    """Return a line for each function of a program that cannot be called as agents call it."""
+    found = []
+    for what, function, arguments in _calls(plan):
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):  # some built-in functions have none
+            continue
+        try:
+            signature.bind(*arguments)
+        except TypeError as error:
+            name = getattr(function, "__name__", type(function).__name__)
+            found.append(
+                f"{what}: {name}{signature} is called as ({', '.join(arguments)}): {error}"
+            )
+    return found
+
+
+def fleet_readers(plan: Plan) -> list[str]:
+    """Return a line for each event whose handlers read what a fold is worth."""
+    return [
+        f"handlers of event {event} name {', '.join(names)}: what update.value gives is what this "
+        "device knows at that time; what they make of it is not computed again anywhere else"
+        for event, names in sorted(plan.reads.items())
+    ]
+
+
+def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...]]]:
+    """Yield what each function is, the function, and the names of what it is given."""
+    functions = plan.functions
+    for name, key in functions.keys.items():
+        what = "window" if name in plan.windows else "variable"
+        yield f"key of {what} {name}", inspect.unwrap(key), ("event",)
+    for event, handlers in functions.handlers.items():
+        for handler in handlers:
+            yield f"handler of event {event}", handler, ("event", "update")
+    for name, function in functions.derived.items():
+        yield f"function of {name}", function, ("element",)
+    for awaited, handler in zip(plan.awaited, functions.reached, strict=True):
+        yield f"on_threshold of {awaited.variable}", handler, ("value", "update")
+    for watched, handler in zip(plan.reactions, functions.reacting, strict=True):
+        yield f"on_value of {watched.variable}", handler, ("value", "update")

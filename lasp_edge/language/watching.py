@@ -1,0 +1,92 @@
+"""What a program watches: the values of folds, for its handlers and alerts. See `acting`."""
+
+from typing import Any
+
+from lasp_edge.language.acting import Watched
+from lasp_edge.language.declarations import UserHandler
+from lasp_edge.language.draft import Draft
+from lasp_edge.language.triggers import Trigger, microseconds
+from lasp_edge.variables import named
+
+
+def watch_value(
+    draft: Draft, variable: Any, part: str | None, levels: dict[str, Any], every_s: float | None
+) -> Watched:
+    """Return what a handler of `on_value` watches, still without the handler's name.
+
+    Args:
+        draft: of the program.
+        variable: a fold's target, or its name.
+        part: see `Program.on_value`.
+        levels: the arguments above, below and for_s.
+        every_s: see `Program.on_value`.
+
+    Raises:
+        ValueError: something does not fit.
+    """
+    name = _target(draft, variable, "on_value")
+    what = f"on_value of {name!r}"
+    trigger = None
+    if levels["above"] is not None or levels["below"] is not None:
+        trigger = Trigger.of(what, **levels)
+    elif levels["for_s"]:
+        raise ValueError(f"{what}: for_s needs above= or below=")
+    part = _part(draft, name, part, what, needed=trigger is not None)
+    every_us = None if every_s is None else microseconds(every_s, f"{what}: every_s")
+    return Watched("", name, part, trigger, every_us)
+
+
+def react(draft: Draft, watched: Watched, handler: UserHandler) -> None:
+    """Let a handler run for what is watched.
+
+    Raises:
+        ValueError: it is no function.
+    """
+    if not callable(handler):
+        raise ValueError(f"on_value: a function (value, update) is needed, not {handler!r}")
+    made = watched._replace(name=getattr(handler, "__name__", type(handler).__name__))
+    while made.identity in {known.identity for known in draft.reactions}:
+        made = made._replace(name=made.name + "'")  # two handlers of one name
+    draft.reactions.append(made)
+    draft.reacting.append(handler)
+
+
+def declare_alert(
+    draft: Draft, name: str, variable: Any, part: str | None, levels: dict[str, Any]
+) -> None:
+    """Declare an alert; `levels` are its arguments above, below, hysteresis and for_s.
+
+    Raises:
+        ValueError: the name is taken, or something does not fit.
+    """
+    what = f"alert {named(name, 'alert')!r}"
+    if name in draft.alerts:
+        raise ValueError(f"{what}: the name is taken")
+    watched = _target(draft, variable, what)
+    trigger = Trigger.of(what, **levels)
+    draft.alerts[name] = Watched(
+        name, watched, _part(draft, watched, part, what, needed=True), trigger
+    )
+
+
+def _target(draft: Draft, variable: Any, what: str) -> str:
+    """Return the name of a fold's target that is to be watched, given itself or its name."""
+    name = variable if isinstance(variable, str) else draft.variable(variable).name
+    if not draft.is_folded(name):
+        raise ValueError(f"{what}: a value that fold or fold_dynamic makes is needed, not {name!r}")
+    return str(name)
+
+
+def _part(draft: Draft, name: str, part: str | None, what: str, *, needed: bool) -> str:
+    """Return the part that is watched; "" where none is, and none is needed."""
+    parts = draft.fold_of(name).parts
+    if part is None:
+        if len(parts) > 1 and needed:
+            raise ValueError(
+                f"{what}: the value has the parts {', '.join(parts)}; say which one, such as "
+                f"part={parts[0]!r}"
+            )
+        return parts[0] if len(parts) == 1 else ""
+    if part not in parts:
+        raise ValueError(f"{what}: the value has the parts {', '.join(parts)}, and no {part!r}")
+    return part

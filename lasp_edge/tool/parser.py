@@ -1,0 +1,52 @@
+"""The parser of every command: its help tells defaults, its errors the option that was meant."""
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+_UNSAID = (None, False, "", argparse.SUPPRESS)
+"""Defaults that mean "left out", of which the help says nothing."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Parses a command's words.
+
+    Args:
+        name: the command, such as "agent".
+        description: what `--help` begins with.
+    """
+
+    def __init__(self, name: str, description: str | None) -> None:
+        super().__init__(
+            f"lasp-edge {name}", description=description, formatter_class=_DefaultsInHelp
+        )
+        self._words: list[str] = []
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        self._words = list(args or ())
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> Any:
+        """Say what is wrong, and which options were meant by those that do not exist."""
+        super().error(message + "".join(self._meant()))
+
+    def _meant(self) -> list[str]:
+        known = list(self._option_string_actions)
+        typed = [word.partition("=")[0] for word in self._words if word.startswith("--")]
+        wrong = [word for word in typed if not any(name.startswith(word) for name in known)]
+        near = [(word, get_close_matches(word, known, 1)) for word in dict.fromkeys(wrong)]
+        return [f"; did you mean {found[0]} by {word}?" for word, found in near if found]
+
+
+class _DefaultsInHelp(argparse.RawDescriptionHelpFormatter):
+    """Adds each option's default to its help, where the help does not tell it itself."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        text = action.help or ""
+        told = "default" in text or not action.option_strings or action.nargs == 0
+        if told or any(action.default is unsaid for unsaid in _UNSAID) or action.default == []:
+            return text
+        return f"{text} (default: %(default)s)"

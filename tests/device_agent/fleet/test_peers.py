@@ -1,0 +1,27 @@
+"""The other devices, as one device knows them from beats and presences."""
+
+from crdts import Replica
+from device_agent.fleet.peers import Peers
+from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableReport
+
+LOST, PRESENT = Replica(1, 900, "pi-1"), Replica(1, 100, "pi-1")
+REPORT = VariableReport("average", 1, 77, None)
+
+
+def beat(sender, number=1):
+    return BeatFrame(sender, number, (), done=False, reports=(REPORT,))
+
+
+def test_a_life_that_was_lost_before_its_first_beat_does_not_hide_the_next_one():
+    peers = Peers(["average"])
+    peers.take_presence(PresenceFrame(LOST, 1, online=True), 0)
+    peers.take_presence(PresenceFrame(LOST, 2, online=False), 1)
+    assert peers.take_beat(beat(PRESENT), 2) == [REPORT]
+    assert peers.agreement("average", 77, ["pi-1"]) == (True, ())
+
+
+def test_a_late_beat_of_a_former_life_changes_nothing():
+    peers = Peers(["average"])
+    later = Replica(2, 5, "pi-1")
+    assert peers.take_beat(beat(later), 0) == [REPORT]
+    assert peers.take_beat(beat(PRESENT, 9), 1) == []

@@ -1,0 +1,79 @@
+"""`check` finds functions that cannot be called, and says who reads what the fleet is worth."""
+
+from functools import partial
+
+import pytest
+
+from crdts import BoundedLWWSet, GSet
+from lasp_edge import Program, folds
+from lasp_edge.checking.handlers import fleet_readers, uncallable
+from lasp_edge.examples.greenhouse import program as greenhouse
+from lasp_edge.testing import check_program
+
+
+@pytest.fixture
+def house():
+    program = Program("house")
+    temperature = program.event("temperature")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(temperature, into=samples)
+    program.everywhere = program.fold_dynamic(
+        program.fold(samples, folds.mean(), "here"), "everywhere"
+    )
+    program.seen = program.declare(GSet(), "seen")
+    return program
+
+
+def test_functions_that_can_be_called_are_no_news(house):
+    house.on_event("temperature")(lambda event, update: None)
+    house.on_event("temperature")(lambda *arguments: None)
+    house.on_event("temperature")(partial(lambda more, event, update: None, 1))
+    house.on_value("everywhere")(print)
+    assert uncallable(house.plan()) == uncallable(greenhouse.plan()) == []
+
+
+@pytest.mark.parametrize(
+    ("declare", "text"),
+    [
+        (
+            lambda p: p.on_event("temperature")(lambda event: None),
+            "handler of event temperature: <lambda>(event) is called as (event, update): too many",
+        ),
+        (
+            lambda p: p.on_value("everywhere")(lambda value, update, more: None),
+            "on_value of everywhere: <lambda>(value, update, more) is called as (value, update): ",
+        ),
+        (
+            lambda p: p.on_threshold(p.seen)(lambda value: None),
+            "on_threshold of seen: <lambda>(value) is called as (value, update): too many",
+        ),
+        (
+            lambda p: p.window(
+                "w", source="temperature", fold=folds.mean(), size_s=1, key=lambda: "a"
+            ),
+            "key of window w: <lambda>() is called as (event): too many positional arguments",
+        ),
+        (
+            lambda p: p.map(p.seen, lambda: 1, "images"),
+            "function of images: <lambda>() is called as (element): too many positional arguments",
+        ),
+    ],
+)
+def test_a_function_that_takes_something_else_is_named(house, declare, text):
+    declare(house)
+    (line,) = uncallable(house.plan())
+    assert line.startswith(text)
+    with pytest.raises(AssertionError, match="is called as"):
+        check_program(house)
+
+
+def test_a_handler_that_reads_the_fleets_value_is_named(house):
+    @house.on_event("temperature")
+    def compared(event, update):
+        mean = update.value(house.everywhere)
+        if mean and event.value > mean.number + 2:
+            update(house.seen, GSet.add, event.tags["room"])
+
+    (line,) = fleet_readers(house.plan())
+    assert line.startswith("handlers of event temperature name everywhere: ")
+    assert house.plan().reads == {"temperature": ("everywhere",)}

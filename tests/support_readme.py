@@ -1,0 +1,112 @@
+"""The README's blocks, and how a test runs what they show."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+CHECKOUT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+README = (CHECKOUT / "README.md").read_text()
+
+
+class Block(NamedTuple):
+    """What stands between two fences, and the language that is named at the first."""
+
+    language: str
+    text: str
+
+
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [Block(*found) for found in FENCED.findall(README)]
+MARKS = {
+    "greenhouse": ("python", 'program = Program("greenhouse")'),
+    "make": ("sh", "make demo"),
+    "demo output": ("text", "RESULT ok"),
+    "broker": ("text", "listener 1883"),
+    "device": ("sh", "python3 -m venv"),
+    "service": ("sh", "service install"),
+    "status": ("sh", "lasp-edge status"),
+    "house file": ("toml", "zigbee2mqtt/{room}"),
+    "secure broker": ("sh", "broker config"),
+    "secure device": ("sh", "--ca-file"),
+    "signed": ("sh", "keys new"),
+    "cloud": ("sh", "pip install '.[cloud]'"),
+    "cluster": ("sh", "--no-lander"),
+    "recording": ("json", "attic-pi"),
+    "trial": ("sh", "--replay readings.jsonl"),
+    "trial output": ("csv", "key,start_us"),
+    "deltalake": ("python", "newest = 1"),
+    "duckdb": ("python", "import duckdb"),
+    "spark": ("python", "spark_session"),
+    "merged view": ("sql", "max_by(count, seq)"),
+    "sketches": ("sql", "hll_sketch_estimate"),
+    "cold chain": ("python", "cold-chain"),
+    "rooms": ("python", 'Program("rooms")'),
+    "own fold": ("python", "class Range"),
+    "check": ("sh", "lasp-edge check"),
+    "simulate": ("sh", "lasp-edge simulate"),
+    "doors": ("python", 'Program("doors")'),
+    "acting": ("python", 'Program("cellars")'),
+    "alerting": ("sh", "--alert-command"),
+    "members": ("sh", "lasp-edge members"),
+    "fleet": ("python", "seed=42"),
+    "house": ("", "crdts/          CRDTs"),
+}
+"""Language and some words of each block; every block has a name here, and a test that uses it."""
+
+
+def block(name):
+    """Return the text of a block."""
+    language, mark = MARKS[name]
+    (found,) = [b.text for b in BLOCKS if b.language == language and mark in b.text]
+    return found
+
+
+def shape(line):
+    """A line without what differs from run to run."""
+    return re.sub(r"[\d.,:-]*\d[\d.,:-]*", "#", line).split()
+
+
+def checks_shown():
+    """Return how each check begins in the demo's output that is shown; the demo's test wants it."""
+    lines = [line for line in block("demo output").splitlines() if re.match(r"\s*\([a-e]\)", line)]
+    assert len(lines) >= 5
+    return [shape(line)[:4] for line in lines]
+
+
+def commands(text):
+    """Return the command lines of a block, continued lines joined."""
+    return [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def replaced(text, pairs):
+    """Return a text with some of its words replaced."""
+    for before, after in pairs.items():
+        text = text.replace(before, after)
+    return text
+
+
+def here(command, home, broker):
+    """Return a command line of the README as words, for this machine and this broker."""
+    places = {"mqtt://192.168.1.10": broker, "~/lasp/bin/": f"{BIN}/", "~/": f"{home}/"}
+    words = shlex.split(replaced(command, places))
+    return [str(BIN / words[0]) if words[0] in {"lasp-edge", "pip"} else words[0], *words[1:]]
+
+
+def succeeds(words, home, timeout=120):
+    """Run a command to its end in a folder, and return what it printed."""
+    done = subprocess.run(
+        words,
+        cwd=home,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,0 +1,74 @@
+"""What the README shows of a lake: the trial's windows, and its tables in other tools."""
+
+import json
+import re
+import sys
+
+import pytest
+
+from lasp_edge import folds
+from tests.support_readme import BIN, block, commands, here, succeeds
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    """A folder with the lake that the README's trial run of a recording leaves."""
+    home = tmp_path_factory.mktemp("trial")
+    (home / "readings.jsonl").write_text(block("recording"))
+    demo, windows = commands(block("trial"))
+    told = succeeds(here(demo, home, ""), home, timeout=240)
+    assert told.splitlines()[-1] == "RESULT ok"
+    return home, succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {windows}"], home)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_trial_gives_the_windows_that_are_shown(trial):
+    _, printed = trial
+    # How often a window was revised tells in how many batches its readings came.
+    shown, printed = (
+        re.sub(r",\d+$", "", t, flags=re.MULTILINE) for t in (block("trial output"), printed)
+    )
+    assert printed == shown
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_lake_opens_in_deltalake_and_duckdb(trial):
+    home, _ = trial
+    first = succeeds([sys.executable, "-c", block("deltalake")], home)
+    assert "'attic'" in first
+    assert "'count': " in first
+    assert "attic" in succeeds([sys.executable, "-c", block("duckdb")], home)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial, spark, capsys):
+    home, _ = trial
+    shown = {}
+    exec(block("spark").replace('"lake/', f'"{home}/lake/'), shown)  # Spark runs elsewhere
+    assert "|" in capsys.readouterr().out
+    assert shown["spark"].sparkContext is spark.sparkContext
+    merged = spark.sql(block("merged view")).collect()
+    accepted = [json.loads(line) for line in block("recording").splitlines()]
+    known = {(r["ts"], r["device"], r["data"]["temp"]) for r in accepted}
+    assert sum(row["count"] for row in merged) == len([k for k in known if k[2] is not None])
+
+
+def image(*values):
+    return folds.distinct().lift_column(values, [0] * len(values))[0]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_joins_sketches_by_its_own_functions(spark):
+    rows = [("a", "attic", 0, 0, image(1)), ("a", "attic", 0, 1, image(1, 2, 3))]
+    rows += [("a", "cellar", 0, 0, image(3, 4)), ("b", "attic", 0, 0, image(9))]
+    columns = "window string, key string, start_us long, revision int, seen_distinct_hll12 binary"
+    spark.createDataFrame(rows, columns).createOrReplaceTempView("windows")
+    found = spark.sql(block("sketches")).collect()
+    assert sorted((row["window"], row["seen"]) for row in found) == [("a", 4), ("b", 1)]

@@ -1,0 +1,94 @@
+"""What the README shows of processes: devices, brokers, the cloud and a lake come out as shown."""
+
+import importlib.util
+import os
+import pwd
+import shlex
+import subprocess
+
+import pytest
+
+from simulations.demo.broker import PrivateBroker
+from tests.brokers import ConfiguredMosquitto, Mosquitto, free_port
+from tests.end_to_end.secured import password, set_up
+from tests.support_missing import lacks
+from tests.support_readme import BIN, CHECKOUT, block, commands, here, replaced, succeeds
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_a_device_and_the_cloud_run_as_shown(tmp_path):
+    make_venv, install, agent = commands(block("device"))
+    assert make_venv == "python3 -m venv ~/lasp"
+    cloud_install, cloud = commands(block("cloud"))
+    for line in (install, cloud_install):
+        words = here(line, tmp_path, "")
+        assert words[:2] == [str(BIN / "pip"), "install"]
+        succeeds([*words[:2], "--dry-run", "--no-deps", "--quiet", *words[2:]], CHECKOUT)
+    rest = [line for line in block("broker").splitlines() if not line.startswith("listener")]
+    with ConfiguredMosquitto(tmp_path / "broker", *rest) as broker:
+        running = subprocess.Popen(
+            here(agent, tmp_path, broker.url), cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert "global_average" in running.stdout.readline()
+            output = succeeds([*here(cloud, tmp_path, broker.url), "--until-idle", "5"], tmp_path)
+            assert "1 device heard" in output
+            told = succeeds(here(block("status"), tmp_path, broker.url), tmp_path)
+            assert "device kitchen" in told
+        finally:
+            running.terminate()
+            assert running.wait(timeout=20) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_a_device_logs_in_at_the_broker_that_is_configured_as_shown(tmp_path):
+    (line,) = commands(block("secure broker"))
+    files, port = tmp_path / "mosquitto", free_port()
+    words = shlex.split(replaced(line, {"/etc/mosquitto": str(files), "broker.local": "localhost"}))
+    assert words[:2] == ["sudo", "lasp-edge"]
+    account = pwd.getpwuid(os.geteuid()).pw_name
+    here_only = ["--port", str(port), "--data", str(tmp_path), "--account", account]
+    told = succeeds([str(BIN / "lasp-edge"), *words[2:], *here_only], tmp_path)
+    set_up(told.splitlines(), tmp_path)
+    (tmp_path / "lasp").mkdir()
+    (tmp_path / "lasp/ca.pem").write_text((files / "ca.pem").read_text())
+    login = tmp_path / "lasp/login"
+    login.write_text(f"kitchen\n{password('kitchen')}\n")
+    login.chmod(0o600)
+    (agent,) = commands(block("secure device"))
+    agent = agent.replace("broker.local:8883", f"localhost:{port}")
+    with Mosquitto(tmp_path / "run", (files / "mosquitto.conf").read_text(), port):
+        running = subprocess.Popen(
+            here(agent, tmp_path, ""), cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert any(line.rstrip().endswith("; connected") for line in running.stdout)
+        finally:
+            running.terminate()
+            assert running.wait(timeout=20) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_a_device_signs_as_shown(tmp_path):
+    if importlib.util.find_spec("cryptography") is None:
+        lacks("the extra `signed` is not installed")
+    install, *keys, agent = commands(block("signed"))
+    assert install == "pip install '.[signed]'"
+    for line in keys:
+        succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {line}"], tmp_path)
+    with PrivateBroker(tmp_path / "broker") as broker:
+        running = subprocess.Popen(
+            [*here(agent, tmp_path, broker.url), "--with-tag", "room=kitchen"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert any(line.rstrip().endswith("; connected") for line in running.stdout)
+        finally:
+            running.terminate()
+            assert running.wait(timeout=20) == 0
