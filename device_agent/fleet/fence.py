@@ -32,10 +32,10 @@ from random import Random
 from typing import Any, Final
 
 from crdts import Replica
-from crdts.replica import INCARNATIONS
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import is_time
+from device_agent.fleet.answers import Answers, is_ignorant
 from device_agent.intake.intake import Intake
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
@@ -50,7 +50,6 @@ from lasp_edge.protocol.fencing import (
     VouchFrame,
 )
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
-from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 
 GATHER_US: Final = 1 * SECOND_US
 """Microseconds from a lander's answer until it is decided: another may know of a later life."""
@@ -66,8 +65,6 @@ MOST_ASKED_OF_LANDERS: Final = 10
 IGNORANT_US: Final = 60 * SECOND_US
 """Microseconds from the start in which a peer that knows no earlier life says nothing by that: it
 may have started just now, too. A lander keeps what it hears."""
-MOST_VOUCHES: Final = 64
-"""Answers of one round that are looked at, at most."""
 MOST_SUCCESSIONS: Final = 8
 """Incarnations that one process takes because of another one, at most: two living clones would
 outbid each other without end."""
@@ -111,12 +108,10 @@ class Fence(Part):
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
         intake.highs.is_alone = self.closed
         me = agent.replica
-        self._lives = {*restored.replicas, me[:2]}
-        self._first = me.incarnation
+        self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
         self._is_new = restored.incarnation == 0
         self._met: list[int] = []
         self._random = Random(me.nonce + 2)
-        self._told: dict[str, VouchFrame] = {}
         self._needs_lander = bool(agent.plan.windows)
         self._challenge = self._attempt = self._hellos = 0
         self._is_asking = self._is_landed = self._is_renewed = False
@@ -160,7 +155,7 @@ class Fence(Part):
     def _ask(self, now_us: int) -> None:
         """Begin a round of hellos."""
         self._challenge = self._random.randrange(1, CHALLENGES)
-        self._told.clear()
+        self._answers.clear()
         self._answered_us, self._is_landed = None, False
         self._attempt, self._is_asking, self._is_due_anew = 0, True, False
         self._next_us = self._round_us = now_us
@@ -209,12 +204,12 @@ class Fence(Part):
             self._is_due_anew = self._is_due_anew or not self.closed
         elif frame.challenge != self._challenge:
             self._agent.counters.note("frame: a vouch that was not asked for")
-        elif voucher.device in self._told or len(self._told) < MOST_VOUCHES:
+        elif self._answers.has_room_for(voucher.device):
             if voucher.device == me.device and voucher.nonce != me.nonce:
                 self._agent.counters.note("clone_alarms")
-            tells = not _is_ignorant(frame, me.nonce)
+            tells = not is_ignorant(frame, me.nonce)
             if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
-                self._told[voucher.device] = frame
+                self._answers.add(frame)
                 self._answered(now_us, is_landed=frame.keeps)
 
     def _answered(self, now_us: int, *, is_landed: bool) -> None:
@@ -226,7 +221,9 @@ class Fence(Part):
 
     def _follow(self, now_us: int) -> None:
         """Become what the answers say."""
-        newest = self._newest()
+        answers, me = self._answers, self._agent.replica
+        is_young = self.closed and self._is_new
+        newest = answers.newest(me, self._agent.counters, is_young=is_young)
         self._learn(newest, now_us)
         self.state = FenceState.VOUCHED
         if newest is not None and self._succeeds(newest):
@@ -234,19 +231,17 @@ class Fence(Part):
             self._is_renewed = self._needs_lander
         elif self._is_landed:
             self._is_asking = self._is_renewed = False
-            if self._is_fenced():
+            if answers.is_fenced(self._agent.replica):
                 self._intake.highs.confirm()
 
     def _learn(self, newest: Replica | None, now_us: int) -> None:
-        """Learn how far other lives have come, and count what may count twice."""
-        nonces = set()
-        for vouch in self._told.values():
-            for teller, told in vouch.told:
-                nonces.add(teller.nonce)
-                known = teller.nonce if self._knows(teller) else None
-                self._intake.learn(told, known, now_us, of_lander=vouch.keeps)
-        if newest is not None and newest.nonce not in nonces:
-            self._intake.learn_of_lost_life()
+        """Learn how far other processes have come."""
+        answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
+        for (teller, highs), of_lander in answers.tellings(own):
+            known = teller.nonce if answers.knows(teller) else None
+            tellings.learn(highs, known, now_us, of_lander=of_lander)
+        if newest is not None and not answers.is_told_by(newest):
+            tellings.learn_of_lost_life()
 
     def _succeeds(self, newest: Replica) -> bool:
         """Become later than a life that the store does not know; return whether that was done."""
@@ -258,46 +253,9 @@ class Fence(Part):
             return False
         self._met.append(newest.nonce)
         self._agent.counters.add("fence: later lives met")
-        self._lives.add(newest[:2])
+        self._answers.lives.add(newest[:2])
         self._become(Replica(newest.incarnation + 1, me.nonce, me.device))
         return True
-
-    def _is_fenced(self) -> bool:
-        """Return whether a lander has heard this replica, and so hears no earlier life any more."""
-        me = self._agent.replica
-        landed = [vouch.subject for vouch in self._told.values() if vouch.keeps]
-        return any(at.nonce == me.nonce or at.incarnation < me.incarnation for at in landed)
-
-    def _knows(self, replica: Replica) -> bool:
-        """Return whether the store knows a life of this device; nonce 0: which one is not told."""
-        if replica.nonce:
-            return replica[:2] in self._lives
-        return any(incarnation == replica.incarnation for incarnation, _ in self._lives)
-
-    def _newest(self) -> Replica | None:
-        """Return the newest life that is told, can be believed, and that the store does not know.
-
-        None where this replica is later than all of them.
-        """
-        least = self._agent.replica.incarnation
-        told = sorted({vouch.subject for vouch in self._told.values()}, reverse=True)
-        for replica in told:
-            if replica.incarnation < least:
-                break
-            if not self._is_plausible(replica.incarnation):
-                self._agent.counters.note("frame: own incarnation too far ahead")
-            elif not self._knows(replica):
-                return replica
-        return None
-
-    def _is_plausible(self, incarnation: int) -> bool:
-        if incarnation + 1 >= INCARNATIONS:
-            return False
-        if incarnation - self._first <= INCARNATIONS_AHEAD:
-            return True
-        subjects = [vouch.subject.incarnation for vouch in self._told.values()]
-        near = [known for known in subjects if known >= incarnation - INCARNATIONS_AHEAD]
-        return self.closed and self._is_new and len(near) > 1
 
     def _look_for_clone(self, frame: BeatFrame | HelloFrame, _now_us: int) -> None:
         # A frame of an earlier incarnation may come late. One of a later incarnation, or of this
@@ -320,7 +278,7 @@ class Fence(Part):
         self._is_due_anew = self._is_due_anew or (waits and not self.closed)
 
     def succeed(self) -> None:
-        self._lives.add(self._agent.replica[:2])
+        self._answers.lives.add(self._agent.replica[:2])
         self._changed = True
 
     def take_changes(self) -> Changes | None:
@@ -336,10 +294,3 @@ class Fence(Part):
 def _has_passed(since_us: int | None, span_us: int, now_us: int) -> bool:
     """Return whether a span has passed; a clock that was set back says nothing of waiting."""
     return since_us is None or not since_us <= now_us < since_us + span_us
-
-
-def _is_ignorant(frame: VouchFrame, nonce: int) -> bool:
-    """Return whether a peer's answer tells nothing but what this process said itself."""
-    replica = frame.subject
-    is_new = not replica.incarnation or replica.nonce == nonce
-    return not frame.keeps and is_new and not frame.told

@@ -23,10 +23,10 @@ from device_agent.intake.pending import PendingBatch
 from device_agent.intake.progress import NO_TIME, STAMP_AHEAD_US, IntakeProgress, SourceProgress
 from device_agent.intake.recall import OldReading, PaneRecall
 from device_agent.intake.routes import Route, first_us
+from device_agent.intake.tellings import Tellings
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part
 from device_agent.variables.variables import Variables
-from lasp_edge.protocol.fencing import SourceHigh
 
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
@@ -55,6 +55,7 @@ class Intake(Part):
         sources: how far each source has been read.
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
+        tellings: takes what others know of that.
         read_us: when the last reading came, taken in or held.
         held_since_us: when the first reading came that waits for a commit; None: nothing waits.
         column_least: batches of fewer readings are taken one by one.
@@ -74,7 +75,8 @@ class Intake(Part):
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
         self.highs = Highs(restored.facts, max(restored.replicas, default=(0, 0))[1])
-        self._told: list[tuple[tuple[SourceHigh, ...], int | None, bool]] = []
+        found_by = (self.highs, progress, agent.clock, agent.counters)
+        self.tellings = Tellings(*found_by, settings.max_skew_us)
         self.held_since_us: int | None = None
         self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
@@ -172,9 +174,7 @@ class Intake(Part):
         """
         if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
-        if self._told:
-            self._learn(now_us)
-        doubt_us = self._doubt_us(batch)
+        doubt_us = self._doubt_us(batch, now_us)
         by_column = len(batch.names) >= self.column_least and doubt_us is None
         self._join_before(batch)
         pending = self._pending
@@ -198,47 +198,14 @@ class Intake(Part):
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
 
-    def _doubt_us(self, batch: Batch) -> int | None:
+    def _doubt_us(self, batch: Batch, now_us: int) -> int | None:
         """Return up to which own time this batch's readings are doubtful; None if they are not."""
+        self.tellings.catch_up(now_us)
         doubt_us = self.highs.doubt_us(batch.source)
         if doubt_us is None:
             return None
         doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
         return doubt_us if doubtful else None
-
-    def learn(
-        self, told: tuple[SourceHigh, ...], teller: int | None, now_us: int, *, of_lander: bool
-    ) -> None:
-        """Take what others know of how far this device had come; see `Highs.learn`.
-
-        What lies in the future is not believed. So this waits until a clock is trusted; and so do
-        the readings.
-        """
-        self._told.append((told, teller, of_lander))
-        self._learn(now_us)
-
-    def _learn(self, now_us: int) -> None:
-        if not self._clock.trusted:
-            return
-        most_us = self._clock.time_us(now_us) + self._max_skew_us
-        for told, teller, of_lander in self._told:
-            self.highs.learn(told, teller, most_us=most_us, of_lander=of_lander)
-        self._told.clear()
-        self._note_twice()
-        furthest_us = self.highs.furthest_doubt_us()
-        if furthest_us is not None:
-            self.progress.reach(furthest_us)
-            self._changes.facts.add(self.progress.facts())
-
-    def learn_of_lost_life(self) -> None:
-        """Note that there was a life of which nobody knows what it accepted."""
-        self.highs.learn_of_lost_life()
-        self._note_twice()
-
-    def _note_twice(self) -> None:
-        if self.highs.maybe_twice:
-            self._counters.add("fence: readings that may count twice", self.highs.maybe_twice)
-            self.highs.maybe_twice = 0
 
     def refuse(self, batch: Batch) -> None:
         """Refuse all readings of a batch; its source goes on behind it."""
@@ -291,8 +258,7 @@ class Intake(Part):
     def tick(self, now_us: int) -> None:
         """Join, so that the parts after this one see every reading."""
         self.join()
-        if self._told:
-            self._learn(now_us)
+        self.tellings.catch_up(now_us)
         if self._clock.trusted:
             self._heal(self._clock.time_us(now_us))
 

@@ -165,8 +165,7 @@ class VouchFrame(Frame):
     Attributes:
         challenge: of the hello that it answers; `HINT`: of none.
         subject: the newest known replica of the device that was asked about; incarnation 0: none.
-        teller: the newest replica of it that told how far its sources had come, but for those of
-            the process that asks; see `subject`.
+        teller: the newest replica of it that told how far its sources had come; see `subject`.
         highs: how far that was, over all lives that its process knew.
         keeps: the sender keeps what it hears over its own restarts, as a lander does.
         others: what other processes told, the newest first.

@@ -139,9 +139,7 @@ class Witness:
         found = self._known.get(hello.about)
         if found is None:
             return VouchFrame.of(sender, number, hello, None, keeps=self._keeps)
-        asker = hello.sender.nonce  # it must not be told what it said itself
-        told = [telling for telling in found.told if telling.teller.nonce != asker]
-        newest, others = (told[0], tuple(told[1:])) if told else ((None, ()), ())
+        newest, others = (found.told[0], found.told[1:]) if found.told else ((None, ()), ())
         known = (found.replica, *newest)
         return VouchFrame.of(sender, number, hello, *known, keeps=self._keeps, others=others)
 
