@@ -69,6 +69,7 @@ class Facts:
         doubts: id of a source -> up to which own time its readings are doubtful.
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.
+        absences: notes on absent devices that this one made: variable -> device -> version.
     """
 
     stamp_us: int | None = None
@@ -89,6 +90,7 @@ class Facts:
     highs: dict[str, list[int]] | None = None
     doubts: dict[str, int] | None = None
     acted: dict[str, dict[str, Any]] | None = None
+    absences: dict[str, dict[str, tuple[int, ...]]] | None = None
 
     def __bool__(self) -> bool:
         return self != _NO_FACTS

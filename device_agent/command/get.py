@@ -63,11 +63,16 @@ def _wait(fleet: Looking, arguments: argparse.Namespace) -> dict[str | None, Pla
 def _found(fleet: Looking, arguments: argparse.Namespace) -> dict[str | None, Plain]:
     name, device = arguments.name, arguments.device
     if arguments.of is not None:
-        value = fleet.onlooker.value(name, device, arguments.of)
-        return {} if value is None else {arguments.of: value}
-    keys = _keys(fleet, name, device)
+        keys: list[str | None] = [arguments.of]
+    else:
+        keys = _keys(fleet, name, device)
     values = {key: fleet.onlooker.value(name, device, key) for key in keys}
-    return {key: value for key, value in values.items() if value is not None}
+    return {key: value for key, value in values.items() if value and _is_known(value)}
+
+
+def _is_known(value: Plain) -> bool:
+    """Return whether there is anything in a value: that of no reading has no parts but None."""
+    return any(part is not None for part in value["parts"].values())
 
 
 def _keys(fleet: Looking, name: str, device: str | None) -> list[str | None]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from crdts import OwnedMap, Version
 from crdts.tally import Tally
-from device_agent.clock import Timer
 from device_agent.core import Core
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.exchange import Exchange
@@ -20,6 +19,7 @@ from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol import inputs
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.lives import Lives
+from lasp_edge.protocol.shards import key_shard
 from simulations.planted.bug import planted, replaced
 
 
@@ -179,20 +179,6 @@ def a_frame_that_does_not_decode_ends_the_agent() -> Iterator[None]:
 
 
 @planted
-def a_timer_waits_for_the_time_before_the_clock_was_set_back() -> Iterator[None]:
-    """The clock was ahead for a while: the agent is silent for hours."""
-
-    def is_due(self: Timer, now_us: int) -> bool:
-        due = now_us >= self._next_us
-        if due:
-            self._next_us = now_us + self._every_us
-        return due
-
-    with replaced(Timer, "is_due", is_due):
-        yield
-
-
-@planted
 def a_connection_tells_no_part() -> Iterator[None]:
     """The broker forgot everything, and no device publishes its state again."""
 
@@ -214,7 +200,10 @@ def only_the_first_key_is_published() -> Iterator[None]:
         elif partial is not None:
             self.entries.put_own(self._agent.replica, key, partial)
 
-    with replaced(PublishedFold, "put_own", put_own):
+    def shards(self: PublishedFold) -> list[int]:
+        return sorted({key_shard(key) for key in ("", "a")} & set(self.entries.shards))
+
+    with replaced(PublishedFold, "put_own", put_own), replaced(PublishedFold, "shards", shards):
         yield
 
 

@@ -146,10 +146,11 @@ class Checks:
         for name, agreement in core.agreements.all().items():
             if not agreement.settled:
                 continue
-            variable = core.agent.plan.dynamic_folds[name].source.name
+            fold = core.agent.plan.dynamic_folds[name]
+            variable = fold.source.name
             entries = core.samples.published[variable].entries
             apart = {device.name, *agreement.offline, *core.members.membership.retired}
-            for other in entries.devices:
+            for other in core.samples.counting(fold).devices:
                 reported = self._digests.get((other, variable), ())
                 if other not in apart and entries.digest not in reported:
                     world.trouble.append(
