@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from device_agent.acting.current import CurrentValues
 from device_agent.acting.records import Records
-from device_agent.acting.standing import Standing
+from device_agent.acting.standing import TriggerState
 from device_agent.acting.watch import Watch
 from device_agent.agent import Agent
 from device_agent.clock import Timer
@@ -73,7 +73,7 @@ class Alerts(Part):
             for key, record in records.of(watch.watched.identity):
                 self._said[name, key] = record["said"]
                 fired = record["said"]["state"] == "on"
-                watch.standings[key] = Standing(fired=fired)
+                watch.standings[key] = TriggerState(fired=fired)
 
     def connected(self, _now_us: int) -> None:
         self._unsent = dict.fromkeys(self._said)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from device_agent.acting.current import CurrentValues
 from device_agent.acting.records import Records
-from device_agent.acting.standing import Standing
+from device_agent.acting.standing import TriggerState
 from device_agent.acting.watch import Watch
 from device_agent.agent import Agent
 from device_agent.clock import Timer, is_time
@@ -59,7 +59,7 @@ class ValueReactions(Part):
         for watch in self._watches:
             for key, record in records.of(watch.watched.identity):
                 called = Called(*record)
-                watch.standings[key] = Standing(fired=called.fired)
+                watch.standings[key] = TriggerState(fired=called.fired)
                 if called.owed:
                     watch.waiting.add(key)
 

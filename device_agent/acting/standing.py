@@ -2,7 +2,7 @@
 
 >>> from lasp_edge.language.triggers import Trigger
 >>> warm, minute = Trigger.of("", above=28, below=27, for_s=60), 60_000_000
->>> standing = Standing()
+>>> standing = TriggerState()
 >>> [standing.step(warm, Fraction(29), at_us) for at_us in (0, minute - 1, minute)]
 [False, False, True]
 >>> (standing.fired, standing.step(warm, Fraction(27), minute + 1), standing.fired)
@@ -14,7 +14,7 @@ from fractions import Fraction
 from lasp_edge.language.triggers import Trigger
 
 
-class Standing:
+class TriggerState:
     """How a condition stands for one key.
 
     Attributes:

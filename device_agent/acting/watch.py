@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from device_agent.acting.current import CurrentValues
-from device_agent.acting.standing import Standing
+from device_agent.acting.standing import TriggerState
 from lasp_edge.language.acting import Watched
 
 
@@ -21,7 +21,7 @@ class Watch:
 
     def __init__(self, values: CurrentValues, watched: Watched) -> None:
         self.watched = watched
-        self.standings: dict[str, Standing] = {}
+        self.standings: dict[str, TriggerState] = {}
         self.waiting: set[str] = set()
         self._values = values
         self._mark: tuple[int, bool] | None = None
@@ -61,7 +61,7 @@ class Watch:
         """
         watched, trigger = self.watched, self.watched.trigger
         assert trigger is not None, "only what has a condition is stepped"
-        standing = self.standings.setdefault(key, Standing())
+        standing = self.standings.setdefault(key, TriggerState())
         number = None
         if has_value:
             number = self._values.exact(watched.variable, key, watched.part)
