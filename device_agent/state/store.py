@@ -185,21 +185,11 @@ class Store:
             self._db, "identity", [(*block, packed) for block, packed in changes.identities.items()]
         )
         self._panes.write(changes)
-        self._write_variables(changes)
+        _write_variables(self._db, changes)
         self._write_readings(changes)
         _put(self._db, "waiting", changes.waiting)
         if changes.placed:
             self._db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
-
-    def _write_variables(self, changes: Changes) -> None:
-        _put(self._db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
-        if changes.states:
-            self._db.executemany(
-                "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
-            )
-        wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
-        deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
-        _put(self._db, "variable", [*wholes, *deltas])
 
     def _write_readings(self, changes: Changes) -> None:
         if not changes.readings:
@@ -235,14 +225,11 @@ class Store:
         return self._panes.named(panes)
 
     @_finding_damage
-    def newest_pane_us(self, stream: int) -> int | None:
-        """Return the start of a stream's newest pane; see `PaneTable.newest_us`."""
-        return self._panes.newest_us(stream)
+    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' newest entries of a stream; see `PaneTable.newest`."""
+        return self._panes.newest(stream, span_us)
 
-    def panes_of(self, stream: int, least_us: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return all replicas' panes of a stream; see `PaneTable.of_stream`."""
-        return self._panes.of_stream(stream, least_us)
-
+    @_finding_damage
     def dirty_panes(
         self, after: EntryKey, limit: int, *, refused_too: bool
     ) -> list[tuple[PaneId, PaneRow]]:
@@ -347,6 +334,15 @@ def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
         " coalesce(sum(length(batch)), 0) FROM waiting"
     ).fetchone()
     return WaitingTotals(*found)
+
+
+def _write_variables(db: sqlite3.Connection, changes: Changes) -> None:
+    _put(db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
+    if changes.states:
+        db.executemany("DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys())
+    wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
+    deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
+    _put(db, "variable", [*wholes, *deltas])
 
 
 def _put(db: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
