@@ -23,6 +23,7 @@ from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import ClockReading, Timer
 from device_agent.ensemble import Ensemble
+from device_agent.fleet.absences import Absences, spoken_often
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.beats import Beats
 from device_agent.fleet.exchange import Exchange
@@ -90,7 +91,7 @@ class Core:
         fleet: str = "",
     ) -> None:
         self.counters = Counters(restored.counters)
-        settings = settings or Settings()
+        settings = spoken_often(settings or Settings(), plan)
         self.agent = agent = Agent(
             plan,
             Replica.checked(restored.incarnation + 1, nonce, device),
@@ -139,6 +140,7 @@ class Core:
             self.voice,
             *_home_assistant(agent, self.voice),
             self.agreements,
+            Absences(agent, self.samples, lambda: self.connected),
             self.members,
             Programs(agent, lambda: self.members.retired),
             *self.acting.parts,

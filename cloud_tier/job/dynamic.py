@@ -4,8 +4,12 @@
 (`lasp_edge.protocol.inputs`), so Spark computes it with its own `sha2`. Equal `inputs`, equal
 value: a row is appended only where `inputs` is new.
 
-Entries of retired devices do not count. Where none is left, because a key has gone or everybody
-who had it was retired, the newest row says so: the fold's zero, and 0 in `devices_in`. Such a key
+Entries of retired devices do not count, nor do those of devices that a fold with `stale_after`
+leaves out: the notes on absent devices are entries like all others, and a device is out as long as
+it has written nothing after the greatest version in them (`lasp_edge.aggregates.absence`).
+
+Where no entry is left, because a key has gone or everybody who had it does not count, the newest
+row says so: the fold's zero, and 0 in `devices_in`. Such a key
 has no further row until an entry of it counts again, except that "", the only key of a fold
 without keys, follows the membership like a value that is there.
 
@@ -19,6 +23,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates, combined
 from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of
@@ -63,11 +68,8 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
         folds: the program's dynamic folds.
         membership: who was retired.
     """
-    sources = {fold.source.stream: fold for fold in folds}
-    streams = ", ".join(f"{stream}L" for stream in sources)
-    counting = entries.where(f"stream IN ({streams}) AND key IS NOT NULL")
-    if membership.retired:
-        counting = counting.where(f"NOT ({one_of('device', membership.retired)})")
+    sources = {_group(fold): fold for fold in folds}
+    counting = _counting(entries, folds, membership)
     hashes = " ".join(
         f"WHEN {at}L THEN {_entry(fold.fold.columns)}" for at, fold in sources.items()
     )
@@ -86,6 +88,51 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
         "fold.stream AS stream",
         *(identifier(column.name) for column in columns),
     )
+
+
+def _group(fold: DynamicFold) -> int:
+    """Return under which number the entries stand that a fold combines."""
+    return fold.stream if fold.absence else fold.source.stream
+
+
+def _counting(
+    entries: DataFrame, folds: Sequence[DynamicFold], membership: Membership
+) -> DataFrame:
+    """Return the rows that count; of a fold that leaves devices out they have its own stream."""
+    streams = {fold.source.stream for fold in folds if not fold.absence}
+    members = entries
+    if membership.retired:
+        members = entries.where(f"NOT ({one_of('device', membership.retired)})")
+    found = _of_streams(members, streams).where("key IS NOT NULL")
+    for fold in folds:
+        if fold.absence is not None:
+            own = _of_streams(members, [fold.source.stream])
+            notes = _of_streams(members, [fold.absence.stream]).where("key IS NOT NULL")
+            present = _without_absent(own, notes).where("key IS NOT NULL")
+            found = found.unionByName(present.withColumn("stream", sql.lit(fold.stream)))
+    return found
+
+
+def _of_streams(entries: DataFrame, streams: Iterable[int]) -> DataFrame:
+    named = ", ".join(f"{stream}L" for stream in sorted(streams))
+    return entries.where(f"stream IN ({named})" if named else "false")
+
+
+def _without_absent(entries: DataFrame, notes: DataFrame) -> DataFrame:
+    """Return the entries of devices that wrote something after the greatest note on them."""
+    fields = ("incarnation", "nonce", "seq")
+    version = f"max({_version(fields, fields)}) AS newest"
+    newest = entries.groupBy("device").agg(sql.expr(version))
+    noted = _version(fields, [f"absent_{field}" for field in fields])
+    last = notes.groupBy(sql.col("key").alias("device")).agg(sql.expr(f"max({noted}) AS last"))
+    absent = newest.join(last, "device").where("newest <= last").select("device")
+    return entries.join(absent.hint("broadcast"), "device", "leftanti")
+
+
+def _version(names: Sequence[str], columns: Sequence[str]) -> str:
+    """Return a version as a struct, which is ordered as versions are."""
+    pairs = zip(names, columns, strict=True)
+    return f"named_struct({', '.join(f'{literal(n)}, CAST({c} AS BIGINT)' for n, c in pairs)})"
 
 
 def current(rows: DataFrame, folds: Iterable[DynamicFold]) -> CurrentRows:
@@ -158,12 +205,12 @@ def _every_column(folds: Iterable[DynamicFold]) -> list[Column]:
 def _folds_of(folds: Sequence[DynamicFold], membership: Membership) -> str:
     """Return the dynamic folds of a row's stream, as an array."""
     cases = []
-    for stream in sorted({fold.source.stream for fold in folds}):
+    for stream in sorted({_group(fold) for fold in folds}):
         reading = ", ".join(
             f"named_struct('name', {literal(fold.name)}, 'stream', {fold.stream}L, "
             f"'constant', {_decimal(_constant(fold, membership))})"
             for fold in folds
-            if fold.source.stream == stream
+            if _group(fold) == stream
         )
         cases.append(f"WHEN {stream}L THEN array({reading})")
     return f"CASE stream {' '.join(cases)} END"

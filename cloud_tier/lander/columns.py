@@ -30,7 +30,9 @@ class LandedColumns:
     def __init__(self, plan: Plan) -> None:
         self._schema = landed_schema(plan.columns)
         self._parts = {each.stream: each.fold.columns_named for each in plan.windows.values()}
-        self._parts |= {each.stream: each.fold.columns_named for each in plan.local_folds.values()}
+        self._parts |= {
+            each.stream: each.fold.columns_named for each in plan.published_folds.values()
+        }
 
     def table(self, accepted: Accepted, lander: str, tick: Tick) -> pa.Table:
         """Return the rows of a segment, and the lander's clock at its end."""

@@ -15,6 +15,7 @@ from device_agent.fleet.agreement import Agreements
 from device_agent.parts import Part
 from device_agent.settings import SECOND_US
 from device_agent.variables.samples import Samples
+from lasp_edge.aggregates.absence import PresentFold
 from lasp_edge.aggregates.fleet import FleetFold, holders
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.exactly import exact_part
@@ -142,7 +143,7 @@ class CurrentValues(Part):
         if isinstance(fold, DynamicFold):
             agreement = self._agreements.of(fold)
             settled = agreement.settled and self.is_ready(name)
-            devices = tuple(holders(self._entries(fold), key))
+            devices = tuple(_holders(self._entries(fold), key))
             missing = agreement.offline
         inputs = self.inputs(name, key)
         return FoldValue(name, key, parts.get(part), parts, inputs, settled, devices, missing)
@@ -151,7 +152,7 @@ class CurrentValues(Part):
         """Return what a handler is told of a fold; None where nobody has the key."""
         fold = self._fold(name)
         if isinstance(fold, DynamicFold):
-            is_known = bool(holders(self._entries(fold), key))
+            is_known = bool(_holders(self._entries(fold), key))
         else:
             is_known = self._samples.partial(name, key) is not None
         return self.value(name, key) if is_known else None
@@ -160,5 +161,9 @@ class CurrentValues(Part):
         plan = self._agent.plan
         return plan.dynamic_folds.get(name) or plan.local_folds[name]
 
-    def _entries(self, fold: DynamicFold) -> FleetFold:
-        return self._samples.published[fold.source.name].entries
+    def _entries(self, fold: DynamicFold) -> FleetFold | PresentFold:
+        return self._samples.counting(fold)
+
+
+def _holders(entries: FleetFold | PresentFold, key: str) -> list[str]:
+    return entries.holders(key) if isinstance(entries, PresentFold) else holders(entries, key)

@@ -39,7 +39,7 @@ class Records(Part):
                 self._changed.add(group)
 
     def get(self, identity: str, key: str) -> Record | None:
-        """Return the record of a key; None where there is none."""
+        """Return the record of a key; None before the first one."""
         return self._records[identity].get(key)
 
     def of(self, identity: str) -> Iterator[tuple[str, Record]]:

@@ -34,7 +34,7 @@ class Standing:
 
         Args:
             trigger: the condition that is looked at.
-            number: the value; None where there is none.
+            number: the value; None where no sample is.
             time_us: what time it is; None while no clock is trusted, and then nothing is known to
                 have held for some time.
         """

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from device_agent.acting.alerts import words_of
+from lasp_edge.tool.screen import ago
 
 MOST_NAMES = 3
 """Names that stand in a line, at most; `lasp-edge members` prints all."""
@@ -55,18 +56,6 @@ def named(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
-
-
-def ago(seconds: float) -> str:
-    """Return a time that has passed, for people.
-
-    >>> ago(4.2), ago(90), ago(7_300), ago(200_000)
-    ('4 s', '90 s', '2 h', '2 days')
-    """
-    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _refused(report: Mapping[str, Any]) -> list[str]:

@@ -179,7 +179,7 @@ def _plainly(status: dict[str, Any]) -> str:
     lines += [
         *(f"  ALERT          {_of_alert(said)}" for said in status["alerts"]),
         *(
-            f"  agreed on      {name}, {settled['devices']} devices, inputs {settled['inputs']}"
+            f"  last agreed    {name}, {settled['devices']} devices, inputs {settled['inputs']}"
             for name, settled in status["last_settled"].items()
         ),
     ]

@@ -12,13 +12,13 @@ import json
 import sys
 from typing import Any, NamedTuple
 
-from device_agent.command.line import ago, named
+from device_agent.command.line import named
 from device_agent.command.looking import Looking, add_looking_arguments, looking, now_s
 from device_agent.fleet.discovery import unit_of
 from device_agent.fleet.onlooker import Plain, Standing
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
-from lasp_edge.tool.screen import UNKNOWN, Screen, aligned, in_words, number
+from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, number
 
 REFRESH_S = 0.5
 EVERY_S = 10.0
@@ -81,6 +81,7 @@ class View(NamedTuple):
         unit: of the values.
         places: decimals that are shown.
         trouble: what keeps messages from passing.
+        connected: whether there is a connection.
     """
 
     fleet: str
@@ -91,6 +92,7 @@ class View(NamedTuple):
     unit: str
     places: int
     trouble: str | None
+    connected: bool
 
     @classmethod
     def of(cls, looked: Looking, wanted: str) -> "View":
@@ -108,7 +110,8 @@ class View(NamedTuple):
         if shared is not None:
             of_keys = {key: onlooker.value(shared, None, key) for key in keys if keys != [""]}
             value = {"keys": of_keys} if of_keys else onlooker.value(shared)
-        return cls(looked.fleet, own, shared, value, devices, unit, places, looked.trouble)
+        shown = (looked.fleet, own, shared, value, devices, unit, places)
+        return cls(*shown, looked.trouble, looked.connected)
 
     def lines(self) -> list[str]:
         """Return the table, and what is said above it."""
@@ -121,7 +124,7 @@ class View(NamedTuple):
             head += f" over {over}" if over is not None else ""
         lines = [head]
         if self.trouble:
-            lines.append(f"NO CONNECTION: {self.trouble}")
+            lines.append(self.trouble if self.connected else f"NO CONNECTION: {self.trouble}")
         if not self.devices:
             return [*lines, "no device was heard in this fleet; is its name right? (--fleet)"]
         titles = ("device", "readings", self._title(self.own), f"{self._title(self.shared)}, here")
@@ -150,7 +153,7 @@ class View(NamedTuple):
         if each.behind_s is None:
             return UNKNOWN
         if each.behind_s:
-            return f"{ago(each.behind_s)} behind"
+            return f"{ago(each.behind_s) if each.behind_s >= 1 else '<1 s'} behind"
         alone = sum(other.connected for other in self.devices) == 1
         return "alone" if alone else "yes" if self._all_agree() else "newest"
 

@@ -45,7 +45,7 @@ class Document:
         try:
             self._plain = tomllib.loads(self._text, parse_float=Decimal)
         except ValueError as error:
-            raise UsageError(f"{path}: {_in_words(str(error))}") from None
+            raise UsageError(f"{path}{_in_words(str(error))}") from None
         self._environment = environment
         self.table: dict[str, Any] = self._filled(self._plain, ())
 
@@ -113,13 +113,13 @@ def _blank(lines: Sequence[str]) -> int:
 
 
 def _in_words(error: str) -> str:
-    """Return what the parser says, the line first.
+    """Return what the parser says, the line first, to stand behind the file.
 
     >>> _in_words("Invalid value (at line 3, column 12)")
-    'line 3, column 12: Invalid value'
+    ' line 3, column 12: Invalid value'
     """
     text, at, place = error.rpartition(" (at ")
-    return f"{place.removesuffix(')')}: {text}" if at else error
+    return f" {place.removesuffix(')')}: {text}" if at else f": {error}"
 
 
 def kind_in_words(value: Any) -> str:

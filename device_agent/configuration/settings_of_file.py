@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from device_agent.configuration.document import Document, kind_in_words
@@ -73,7 +74,10 @@ def _value(document: Document, key: str, value: Any, action: argparse.Action) ->
     if needed:
         text = f"{key}: {needed} is needed, not {kind_in_words(value)}"
         raise document.mistake((key,), text)
-    return action.type(value) if callable(action.type) else value
+    try:
+        return action.type(value) if callable(action.type) else value
+    except (ValueError, OverflowError) as error:
+        raise document.mistake((key,), f"{key}: {error}") from None
 
 
 def _needed(action: argparse.Action, value: Any) -> str:
@@ -81,7 +85,8 @@ def _needed(action: argparse.Action, value: Any) -> str:
     if action.nargs == 0:
         return "" if type(value) is bool else "true or false"
     if action.type is float:
-        return "a number" if isinstance(value, bool | str | list | dict) else ""
+        is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+        return "" if is_number else "a number"
     if action.type is int:
         return "" if type(value) is int else "a whole number"
     if type(value) is not str:

@@ -131,7 +131,7 @@ class SourceTables:
             name = former.get(key, key)
             if name not in known:
                 raise self._document.unknown((*place, key), what, [*known, *others])
-            if name == MAPPING.name and value in self._mappings:
+            if name == MAPPING.name and isinstance(value, str) and value in self._mappings:
                 found = {**self._mappings[value], **found}
                 continue
             found[name] = self._read(known[name], value, (*place, key))

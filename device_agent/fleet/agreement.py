@@ -17,7 +17,9 @@ from device_agent.fleet.peers import Peers
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from device_agent.variables.published_fold import PublishedFold
-from lasp_edge.language.declarations import DynamicFold
+from lasp_edge.aggregates.absence import PresentFold
+from lasp_edge.aggregates.fleet import FleetFold
+from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame
 from lasp_edge.protocol.inputs import inputs_digest
@@ -103,15 +105,31 @@ class Agreements(Part):
 
     def of(self, fold: DynamicFold) -> Agreement:
         """Return how far the fleet agrees on one dynamic fold."""
-        published = self._exchange.variables[fold.source.name]
-        assert isinstance(published, PublishedFold)
-        digest, devices = published.entries.digest, published.entries.devices
-        others: Collection[str] = [name for name in devices if name != self._agent.replica.device]
-        settled, offline = self._peers.agreement(
-            published.name, digest, others, self._members.retired
-        )
+        entries = self._entries(fold.source)
+        if fold.absence is None:
+            settled, offline = self._compared(fold.source, entries.devices, ())
+            digest, devices = entries.digest, entries.devices
+        else:
+            present = PresentFold(entries, self._entries(fold.absence))
+            digest, devices, absent = present.digest, present.devices, present.absent
+            settled, first = self._compared(fold.source, devices, absent)
+            noted, second = self._compared(fold.absence, devices, absent)
+            settled, offline = settled and noted, tuple(sorted({*first, *second}))
         inputs = inputs_digest(digest, fold.stream)
         return Agreement(inputs, len(devices), settled and bool(devices), offline)
+
+    def _entries(self, fold: LocalFold) -> FleetFold:
+        published = self._exchange.variables[fold.name]
+        assert isinstance(published, PublishedFold)
+        return published.entries
+
+    def _compared(
+        self, fold: LocalFold, devices: Collection[str], absent: Collection[str]
+    ) -> tuple[bool, tuple[str, ...]]:
+        """Return whether all connected devices hold the same, and which of the others do not."""
+        others = [name for name in devices if name != self._agent.replica.device]
+        left_out = {*self._members.retired, *absent}
+        return self._peers.agreement(fold.name, self._entries(fold).digest, others, left_out)
 
     def take_notes(self) -> Changes | None:
         """Return what the fleet agreed on since the last time."""

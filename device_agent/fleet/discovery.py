@@ -194,6 +194,27 @@ class Discovery:
         found |= {"unit_of_measurement": unit} if unit else {}
         return found | ({"device_class": kind} if kind else {})
 
+    def alert(self, name: str, key: str | None) -> list[tuple[str, Config]]:
+        """Return topic and configuration of an alert of this device, as a binary sensor.
+
+        Args:
+            name: of the alert.
+            key: one of its keys; None where its value has no keys.
+        """
+        entity = HOME_SEPARATOR.join(("alert", level(name)))
+        entity += "" if key is None else HOME_SEPARATOR + (level(key) if key else "")
+        state = self._topics.alert(name, self._device, key)
+        config = self._shared(self.of_agent, entity, state)
+        config |= {
+            "name": name if key is None else f"{name} ({key})",
+            "device_class": "problem",
+            "value_template": "{{ value_json.state | upper }}",
+            "json_attributes_topic": state,
+            "json_attributes_template": "{{ {'value': value_json.value, 'since': value_json.since,"
+            " 'settled': value_json.settled, 'devices': value_json.devices} | tojson }}",
+        }
+        return [(self.topic("binary_sensor", self.of_agent, entity), config)]
+
     def agent(self) -> list[tuple[str, Config]]:
         """Return topic and configuration of what the agent says of itself."""
         state = self._topics.agent(self._device)

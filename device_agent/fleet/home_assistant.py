@@ -6,11 +6,11 @@ the fleet announces the fleet's entities, with its own presence as their availab
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from hashlib import sha256
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
 from device_agent.agent import Agent
 from device_agent.clock import Timer, is_time
@@ -52,8 +52,8 @@ class HomeAssistant(Part):
         self._spoke = False
         self._asked = False
         self._answer_us = 0
-        spread = int.from_bytes(sha256(device.encode()).digest()[:4])
-        self._delay_us = spread % SPREAD_US
+        # No hash of hashlib: imported this late it brings OpenSSL, and 4 MiB with it.
+        self._delay_us = crc32(device.encode()) % SPREAD_US
 
     @property
     def listens(self) -> Mapping[str, Callable[[bytes, int], None]]:
@@ -101,16 +101,28 @@ class HomeAssistant(Part):
         made += [
             self._configs(name, key, of_fleet=of_fleet) for name, key in self._entities(of_fleet)
         ]
+        made += [] if of_fleet else list(self._alerts())
         for topic, config in (each for configs in made for each in configs):
             yield Wanted(topic, topic, partial(_as_json, config))
+
+    def _alerts(self) -> Iterator[list[tuple[str, Config]]]:
+        """Yield the configurations of this device's alerts."""
+        for name, watched in self._agent.plan.alerts.items():
+            for key in self._keys(watched.variable):
+                yield self._discovery.alert(name, key)
+
+    def _keys(self, name: str) -> Iterable[str | None]:
+        """Return the keys of a value that are entities; None for the value of one without keys."""
+        plan = self._agent.plan
+        fold = plan.local_folds.get(name) or plan.dynamic_folds[name]
+        return islice(self._voice.values.keys(name), MOST_KEYS) if fold.keyed else [None]
 
     def _entities(self, of_fleet: bool) -> Iterator[tuple[str, str | None]]:  # noqa: FBT001
         """Yield name and key of the values that are entities."""
         plan = self._agent.plan
         folds = {} if of_fleet else dict(plan.local_folds)
-        for name, fold in sorted((folds | dict(plan.dynamic_folds)).items()):
-            keys = self._voice.values.keys(name) if fold.keyed else [None]
-            yield from ((name, key) for key in islice(keys, MOST_KEYS))
+        for name in sorted(folds | dict(plan.dynamic_folds)):
+            yield from ((name, key) for key in self._keys(name))
 
     def _topics(self, restored: list[tuple[str, str]], *, of_fleet: bool) -> list[str]:
         """Return where an earlier process may have announced what the store held."""

@@ -97,7 +97,7 @@ class Values:
         made = self._agent.plan.dynamic_folds.get(name)
         if made is None:
             return sorted(self._samples.partials(name))
-        return self._samples.published[made.source.name].entries.keys
+        return self._samples.counting(made).keys
 
     def local(self) -> dict[str, dict[str, Result]]:
         """Return target of a local fold -> key -> value."""
@@ -118,7 +118,7 @@ class Values:
             yield FoldResults(fold, self._by_key(fold, agreement), agreement)
 
     def _by_key(self, fold: DynamicFold, agreement: Agreement) -> dict[str, Result]:
-        entries, found = self._samples.published[fold.source.name].entries, {}
+        entries, found = self._samples.counting(fold), {}
         for key in entries.keys if fold.keyed else ("",):
             try:
                 total = entries.total(key)

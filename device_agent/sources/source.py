@@ -5,6 +5,7 @@ has for itself, and a `SourceKind` that names all of it. `choice.KINDS` lists th
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from random import Random
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -197,7 +198,7 @@ def number_of_toml(told: Any) -> str:
     Raises:
         ValueError: it is not a number.
     """
-    if isinstance(told, bool | str | list | dict):
+    if isinstance(told, bool) or not isinstance(told, int | Decimal):
         raise ValueError(f"a number is needed, not {told!r}")
     return str(told)
 

@@ -39,6 +39,15 @@ class PublishedFold(Replicated):
         """Replace this device's partial of a key; None takes it back."""
         self.unsent.add(self.entries.put_own(self._agent.replica, key, partial))
 
+    def write_again(self) -> None:
+        """Give one of this device's rows a new version, so that it is newer than before."""
+        device = self._agent.replica.device
+        for shard in self.entries.shards:
+            entry = self.entries.entry(device, shard)
+            for key, _, partial in entry.payload[:1] if entry is not None else ():
+                self.put_own(key, partial)
+                return
+
     def succeed(self) -> None:
         self.unsent = set(self.entries.begin(self._agent.replica))
 

@@ -13,9 +13,12 @@ from device_agent.parts import Part
 from device_agent.variables.budget import FrameBudget
 from device_agent.variables.published_fold import PublishedFold
 from device_agent.variables.sets import Sets
+from lasp_edge.aggregates.absence import PresentFold
+from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.aggregates.local import WindowFolds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import DynamicFold
 
 TIME_LIMIT_US = 2**61
 """Microseconds since the epoch, either way: 73,000 years, and a set's integers hold it."""
@@ -71,8 +74,15 @@ class Samples(Part):
         return list(self._sets.held[name])
 
     def partial(self, target: str, key: str) -> Partial | None:
-        """Return a local fold's partial of one key; None where it has none."""
+        """Return a local fold's partial of one key; None where the key is unknown."""
         return self._local.partial(target, key)
+
+    def counting(self, fold: DynamicFold) -> FleetFold | PresentFold:
+        """Return the entries that a dynamic fold combines."""
+        entries = self.published[fold.source.name].entries
+        if fold.absence is None:
+            return entries
+        return PresentFold(entries, self.published[fold.absence.name].entries)
 
     def check(self, name: str, key: str, value: int, time_us: int) -> None:
         """Check that a sample can be added to a variable, and reserve the bytes it needs.

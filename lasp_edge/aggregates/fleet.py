@@ -203,7 +203,7 @@ class FleetFold:
             if entry is None:
                 continue
             for row in entry.payload:
-                hashed = _hash(device, entry, row)
+                hashed = row_hash(device, entry, row)
                 if counts:
                     self._count(device, row, hashed)
                 else:
@@ -300,7 +300,7 @@ class FleetFold:
     ) -> None:
         """Take one row of a device out of the sums, and the row of the same key in."""
         (_, old), (_, new) = before, after
-        gone, come = _hash(device, *before), _hash(device, *after)
+        gone, come = row_hash(device, *before), row_hash(device, *after)
         self._device_hashes[device] = self._device_hashes.get(device, 0) + come - gone
         if device in self._retired:
             return
@@ -344,7 +344,8 @@ def _row(rows: EntryRows, key: str) -> VersionedPartial | None:
     return rows[at] if at < len(rows) and rows[at][0] == key else None
 
 
-def _hash(device: str, entry: Entry, row: VersionedPartial | None) -> int:
+def row_hash(device: str, entry: Entry, row: VersionedPartial | None) -> int:
+    """Return what a device's row adds to the digest; no row adds 0."""
     if row is None:
         return 0
     key, seq, partial = row

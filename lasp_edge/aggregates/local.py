@@ -183,7 +183,7 @@ class WindowFolds:
         return {key: kept[key].partial for key in sorted(kept)}
 
     def partial(self, target: str, key: str) -> Partial | None:
-        """Return a target's partial of one key; None where it has none."""
+        """Return a target's partial of one key; None where the key is unknown."""
         known = self._kept[target].get(key)
         return None if known is None else known.partial
 

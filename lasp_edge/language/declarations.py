@@ -120,11 +120,18 @@ class LocalFold:
 
 @dataclass(frozen=True, slots=True)
 class DynamicFold:
-    """The combination of all devices' partials of a local fold, for each key if it has keys."""
+    """The combination of all devices' partials of a local fold, for each key if it has keys.
+
+    Attributes:
+        absence: the notes on devices that were silent for longer than `stale_us`, and whose
+            entries do not count; None where all devices count.
+    """
 
     name: str
     source: LocalFold
     stream: int
+    absence: LocalFold | None = None
+    stale_us: int = 0
 
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from crdts import GCounter, Lattice, PNCounter, Product
+from lasp_edge.aggregates.absence import Absent
 from lasp_edge.folds.columns import Column, Op, need_alike
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.acting import Watched
@@ -36,6 +37,7 @@ class Draft:
         reactions: what the handlers of `on_value` watch.
         reacting: the handler of each entry of `reactions`.
         alerts: what each alert watches.
+        stale_us: target of a dynamic fold -> the silence after which a device does not count.
     """
 
     def __init__(self, name: str) -> None:
@@ -49,6 +51,7 @@ class Draft:
         self.collections: dict[str, list[Variable]] = {}
         self.local: dict[str, tuple[Variable, Fold]] = {}
         self.dynamic: dict[str, str] = {}
+        self.stale_us: dict[str, int] = {}
         self.derivations: dict[str, Derivation] = {}
         self.derived: dict[str, Callable[[Any], Any]] = {}
         self.awaited: list[Awaited] = []
@@ -156,6 +159,7 @@ class Draft:
         """The columns of all folds; several have one name where folds share it."""
         folds = [window.fold for window in self.windows.values()]
         folds += [fold for _, fold in self.local.values()]
+        folds += [Absent()] if self.stale_us else []
         return [column for fold in folds for column in fold.columns]
 
 

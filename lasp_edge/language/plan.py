@@ -155,9 +155,11 @@ class Plan:
 
     @property
     def published_folds(self) -> dict[str, LocalFold]:
-        """The local folds that a dynamic fold reads: only these are sent."""
+        """The local folds that a dynamic fold reads, and notes of absence: only these are sent."""
         read = {fold.source.name for fold in self.dynamic_folds.values()}
-        return {name: fold for name, fold in self.local_folds.items() if name in read}
+        found = {name: fold for name, fold in self.local_folds.items() if name in read}
+        notes = [fold.absence for fold in self.dynamic_folds.values() if fold.absence]
+        return found | {each.name: each for each in notes}
 
     @property
     def fold_targets(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from crdts import BoundedLWWSet
+from lasp_edge.aggregates.absence import Absent
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.acting import fold_targets_named
 from lasp_edge.language.arguments import checked_key
@@ -48,11 +49,7 @@ def plan_of(draft: Draft) -> Plan:
         windows=dict(draft.windows),
         local_folds=local,
         dynamic_folds={
-            name: DynamicFold(
-                name,
-                local[source],
-                stream_id(draft.name, "fold_dynamic", name, local[source].stream),
-            )
+            name: _dynamic_fold(draft, name, local[source])
             for name, source in draft.dynamic.items()
         },
         derivations=dict(draft.derivations),
@@ -88,6 +85,23 @@ def _local_fold(
     # Its words are part of the stream id, and so of every store and lake: they never change.
     words = (name, source.name, meanings[source.name].text, fold.fingerprint(resolution))
     return LocalFold(name, source, fold, resolution, stream_id(draft.name, "fold", *words))
+
+
+def _dynamic_fold(draft: Draft, name: str, local: LocalFold) -> DynamicFold:
+    words: tuple[str | int, ...] = (name, local.stream)
+    stale_us = draft.stale_us.get(name)
+    if stale_us is None:
+        return DynamicFold(name, local, stream_id(draft.name, "fold_dynamic", *words))
+    notes = f"{local.name}: silent for {stale_us / 1_000_000:g} s"
+    if notes in draft.variables:
+        raise ValueError(f"variable {notes!r}: the name is taken by the notes on silent devices")
+    source = Variable(notes, None, dynamic=True, keyed=True)
+    stream = stream_id(draft.name, "absence", local.stream, stale_us)
+    absence = LocalFold(notes, source, Absent(), Resolution("1"), stream)
+    words = (*words, stale_us)
+    return DynamicFold(
+        name, local, stream_id(draft.name, "fold_dynamic", *words), absence, stale_us
+    )
 
 
 def _meanings(draft: Draft, resolutions: Mapping[str, Resolution]) -> dict[str, Meaning]:

@@ -33,6 +33,7 @@ from lasp_edge.language.declarations import EventType, Key, UserHandler, Window
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
+from lasp_edge.language.triggers import stale_time
 from lasp_edge.language.watching import declare_alert, react, watch_value
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable, named
@@ -184,7 +185,12 @@ class Program:
         return derived
 
     def fold_dynamic(
-        self, source: Variable, fold: Any = None, target: Variable | str | None = None
+        self,
+        source: Variable,
+        fold: Any = None,
+        target: Variable | str | None = None,
+        *,
+        stale_after_s: float | None = None,
     ) -> Variable:
         """Derive a fleet-wide value: the partials of all devices, combined.
 
@@ -193,6 +199,7 @@ class Program:
             fold: the fold that made the partials, as in the talk's `fold_dynamic(local, fold,
                 target)`; it may be left out, as in `fold_dynamic(local, target)`.
             target: a new name or a declared variable.
+            stale_after_s: a device that is silent for longer does not count until it is heard.
         """
         draft = self._draft
         if target is None:
@@ -211,6 +218,8 @@ class Program:
             )
         derived = draft.add_target(target, made)
         draft.dynamic[derived.name] = source.name
+        if stale_after_s is not None:
+            draft.stale_us[derived.name] = stale_time(stale_after_s, derived.name)
         return derived
 
     def window(
@@ -331,10 +340,8 @@ class Program:
         """Decorate a handler `(value, update)` that runs on each device when a fold's value moves.
 
         Without a level it runs for each new value; with one, when the value goes beyond it, and
-        again only after it has come back. It never runs twice for the same `value.inputs`, also
-        not after a restart, and at most once an interval for each key. What it changes by `update`
-        is durable together with that. Other effects of it, such as a printed line, may be repeated
-        by a crash or get lost in one.
+        again only after it has come back: never twice for one `value.inputs`, not even after a
+        restart. What it does beside `update` may be repeated by a crash.
 
         Args:
             variable: the target of a `fold` or `fold_dynamic`, or its name.
@@ -343,10 +350,7 @@ class Program:
                 after the value has come down to `below` or further.
             below: alone, the handler runs when the value is less than this.
             for_s: and has been for this many seconds.
-            every_s: least seconds between two calls for one key; the agent's interval where None.
-
-        Raises:
-            ValueError: it is no fold's target, or the levels do not fit each other.
+            every_s: least seconds between two calls for one key; None: the agent's interval.
         """
         levels = {"above": above, "below": below, "for_s": for_s}
         watched = watch_value(self._draft, variable, part, levels, every_s)
@@ -369,9 +373,6 @@ class Program:
         for_s: float = 0,
     ) -> None:
         """Declare an alert on a fold's value: it is on or off, on each device, by key.
-
-        Each device publishes its own view of it, as JSON that the broker retains, and calls the
-        command or webhook that its agent was given.
 
         Args:
             name: unique among the alerts, for people.

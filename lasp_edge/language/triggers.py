@@ -22,6 +22,10 @@ LONGEST_S = 10 * 365 * 86_400
 """Seconds that a condition may have to hold, and between two calls, at most: ten years."""
 
 
+LEAST_STALE_US = 60_000_000
+"""Microseconds of silence after which a device may be left out, at least."""
+
+
 class Trigger(NamedTuple):
     """What a value has to do for something to happen.
 
@@ -105,4 +109,19 @@ def microseconds(seconds: Any, what: str) -> int:
     if not number or not 0 <= seconds <= LONGEST_S:
         raise ValueError(f"{what}: seconds from 0 are needed, not {seconds!r}")
     span_us: int = round(seconds * 1_000_000)
+    return span_us
+
+
+def stale_time(seconds: Any, fold: str) -> int:
+    """Return a `stale_after_s=` in microseconds.
+
+    Raises:
+        ValueError: it is too short: devices at rest say little.
+    """
+    span_us = microseconds(seconds, f"fold_dynamic {fold!r}: stale_after_s")
+    if span_us < LEAST_STALE_US:
+        raise ValueError(
+            f"fold_dynamic {fold!r}: stale_after_s must be {LEAST_STALE_US / 1_000_000:g} or more, "
+            f"not {seconds!r}: a device at rest speaks once in a while only"
+        )
     return span_us

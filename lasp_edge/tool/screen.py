@@ -27,6 +27,18 @@ def number(value: Any, places: int) -> str:
     return f"{value:,.{places}f}" if isinstance(value, float) else str(value)
 
 
+def ago(seconds: float) -> str:
+    """Return a time that has passed, for people.
+
+    >>> ago(4.2), ago(90), ago(7_300), ago(200_000)
+    ('4 s', '90 s', '2 h', '2 days')
+    """
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def aligned(table: Sequence[Sequence[str]], left: Sequence[int] = (0, -1)) -> list[str]:
     """Return rows of equally many words as lines with aligned columns.
 

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--replay", type=Path, metavar="FILE", help="JSON lines or CSV; .gz is understood")
     add("--time", metavar="FIELD", help="the field of a reading's own time, such as ts")
     add("--time-unit", choices=("s", "ms", "us", "iso"), help="told apart by size if left out")
+    add("--time-zone", metavar="ZONE", help="of times that name none, such as Europe/Berlin")
     add("--device", metavar="FIELD", help="the field of the device's name")
     add("--event", action="append", default=[], metavar="NAME=FIELD", help="repeat for each event")
     add("--tag", action="append", default=[], metavar="NAME=FIELD", help="repeat for each tag")
@@ -126,6 +127,7 @@ def _refuse_without_replay(arguments: argparse.Namespace) -> None:
     given = {
         "--time": arguments.time,
         "--time-unit": arguments.time_unit,
+        "--time-zone": arguments.time_zone,
         "--device": arguments.device,
         "--event": arguments.event,
         "--tag": arguments.tag,
@@ -153,4 +155,5 @@ def _recording(arguments: argparse.Namespace) -> Recording:
         arguments.tag,
         arguments.time_unit,
         arguments.speed,
+        arguments.time_zone,
     )

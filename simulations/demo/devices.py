@@ -5,6 +5,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from simulations.demo.broker import PrivateBroker
@@ -73,6 +74,7 @@ class Report(NamedTuple):
     connected: bool
     done: bool
     values: Mapping[str, Value]
+    agreed_s_ago: Mapping[str, float] = MappingProxyType({})
 
     @classmethod
     def of(cls, line: str) -> Self | None:
@@ -90,6 +92,7 @@ class Report(NamedTuple):
                 connected=plain["connected"],
                 done=plain["done"],
                 values=values,
+                agreed_s_ago=plain.get("agreed_s_ago", {}),
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             return None

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.plan import Plan
-from lasp_edge.tool.screen import UNKNOWN, in_words, number
+from lasp_edge.tool.screen import UNKNOWN, ago, in_words, number
 from simulations.demo.devices import Condition, Device, Report, Value
 
 _MOST_DEVICES = 32
@@ -75,14 +75,15 @@ def _row(device: Device, measure: Measure | None) -> tuple[str, ...]:
         return (device.name, samples, f"{report.dirty:,}", state)
     held = [report.values.get(name) for name in (measure.own, measure.fleet)]
     texts = [UNKNOWN if value is None else measure.text(value) for value in held]
-    return (device.name, samples, *texts, _agreed(device, report, held[1]))
+    agreed = _agreed(device, report, held[1], report.agreed_s_ago.get(measure.fleet))
+    return (device.name, samples, *texts, agreed)
 
 
-def _agreed(device: Device, report: Report, fleet: Value | None) -> str:
+def _agreed(device: Device, report: Report, fleet: Value | None, last_s: float | None) -> str:
     if device.condition is not Condition.RUNNING:
         return str(device.condition)
     if not report.connected:
         return "no connection"
     if fleet is None or not fleet.settled:
-        return "not yet"
+        return "not yet" if last_s is None else f"{ago(last_s)} ago"
     return f"yes, without {', '.join(fleet.absent)}" if fleet.absent else "yes"

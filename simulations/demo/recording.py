@@ -31,6 +31,7 @@ class Recording:
         tags: `NAME=FIELD` for each tag.
         time_unit: s, ms, us or iso; by default told apart by size.
         speed: how many times faster than recorded, or "max".
+        time_zone: of times that name none; None: such times are refused.
     """
 
     path: Path
@@ -40,6 +41,7 @@ class Recording:
     tags: Sequence[str] = field(default=())
     time_unit: str | None = None
     speed: str = "max"
+    time_zone: str | None = None
 
     @property
     def is_csv(self) -> bool:
@@ -53,7 +55,8 @@ class Recording:
         words += ["--time", self.time, "--device-field", self.device]
         words += [word for event in self.events for word in ("--event", event)]
         words += [word for tag in self.tags for word in ("--tag", tag)]
-        return words + (["--time-unit", self.time_unit] if self.time_unit else [])
+        words += ["--time-unit", self.time_unit] if self.time_unit else []
+        return words + (["--time-zone", self.time_zone] if self.time_zone else [])
 
     def devices(self, most: int) -> dict[str, int]:
         """Return how many lines each device has, sorted by its name.

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lasp_edge.language.plan import Plan
@@ -36,7 +37,8 @@ class CoursePoint(NamedTuple):
     stale_s: float
 
 
-class CourseOutcome(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CourseOutcome:
     """What came of a program's run.
 
     Attributes:
@@ -53,6 +55,20 @@ class CourseOutcome(NamedTuple):
     settled_steps: int
     wrong: int
     windows: int
+
+    def __add__(self, other: object) -> "CourseOutcome":
+        """Return what came of two fleets, of which the samples are those of the first."""
+        assert isinstance(other, CourseOutcome)
+        return CourseOutcome(
+            self.trouble + other.trouble,
+            self.samples,
+            self.seen + other.seen,
+            self.readings + other.readings,
+            self.sent_bytes + other.sent_bytes,
+            max(self.settled_steps, other.settled_steps),
+            self.wrong + other.wrong,
+            self.windows + other.windows,
+        )
 
 
 Progress = Callable[[int, int], None]

@@ -28,6 +28,9 @@ class Scenario:
         sessions: the broker keeps messages for devices that are away.
         commit_s: least seconds between two commits of readings.
         retain_s: seconds that readings may be old.
+        interval_s: seconds between two publications of an agent; see `Settings.paced`.
+        first: the number of the first device.
+        apart: devices do not hear each other, as behind a broker whose rules keep them apart.
     """
 
     seed: int
@@ -42,6 +45,14 @@ class Scenario:
     archive: bool = False
     retain_s: int = 7 * 86_400
     commit_s: int = 0
+    interval_s: int = 1
+    first: int = 0
+    apart: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the devices, in order."""
+        return [f"pi-{number}" for number in range(self.first, self.first + self.size)]
 
 
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:

@@ -111,19 +111,19 @@ class World:
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
         self.devices: dict[str, VirtualDevice] = {}
-        self._places = {f"pi-{number}": number for number in range(scenario.size)}
-        for number in range(scenario.size):
-            self.add(f"pi-{number}", f"pi-{number}")
+        self._places = {name: place for place, name in enumerate(scenario.names, scenario.first)}
+        for name in scenario.names:
+            self.add(name, name)
 
     def add(self, key: str, name: str) -> VirtualDevice:
         """Put a device into the world; it starts in the next step."""
         disk: Disk = MemoryDisk()
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
-        settings = Settings(
-            results_us=0,
+        settings = Settings.paced(
+            self.scenario.interval_s,
+            self.scenario.commit_s,
             retain_us=self.scenario.retain_s * SECOND_US,
-            commit_every_us=self.scenario.commit_s * SECOND_US,
         )
         device = self.devices[key] = VirtualDevice(name, disk, self.plans[0], settings)
         return device
@@ -299,7 +299,8 @@ class World:
         if to.landers:
             self.send(LegMessage(tuple(self._by_key), topic, payload))
         if to.everybody:
-            self.send(LegMessage(tuple(self.devices), topic, payload))
+            if not self.scenario.apart:
+                self.send(LegMessage(tuple(self.devices), topic, payload))
             self.operator.hear(topic, payload)
         elif to.device:
             keys = [key for key, device in self.devices.items() if device.name == to.device]

@@ -184,6 +184,17 @@ def test_a_reading_lands_within_an_interval_and_few_frames_leave(begin, plan, ev
     assert site.frames["PaneFrame"] <= 20 + BURST, site.frames
 
 
+def test_readings_that_come_a_moment_later_than_an_interval_leave_in_pairs(site):
+    for second in range(40 * 60):
+        batch = Batch("feed", ["temperature"], [None], [20.0], [{"room": "attic"}])
+        before = site.frames["PaneFrame"]
+        site.second({})
+        assert site.frames["PaneFrame"] - before <= 1
+        if second % 60 == 0:  # just after the tick in which the one before could leave
+            site.devices["attic"].read(batch, site.now_us + SECOND_US // 2)
+    assert site.frames["PaneFrame"] <= 20 + BURST, site.frames
+
+
 def test_a_fleet_in_which_nothing_changes_says_hardly_anything(site):
     said = site.run(10**9, HOUR_S)
     assert said.sent <= 1.0

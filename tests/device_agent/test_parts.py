@@ -25,6 +25,7 @@ from lasp_edge.protocol.frames import (
     VoiceFrame,
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS
+from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
 from tests.device_agent.agents import NOW_US, Device, ack_of, entry_of
 
@@ -49,7 +50,9 @@ def program() -> Program:
     def warned(_value, update):
         update(warnings, GSet.add, "two readings")
 
-    everywhere = made.fold_dynamic(made.fold(samples, folds.mean(), TARGET), "global_average")
+    here = made.fold(samples, folds.mean(), TARGET)
+    everywhere = made.fold_dynamic(here, "global_average")
+    made.fold_dynamic(here, "present average", stale_after_s=60)
     made.alert("too warm", everywhere, above=20.5, below=20)
 
     @made.on_value(TARGET, above=20)
@@ -121,6 +124,15 @@ def parts_of_states(device: Device) -> list[Frame]:
     ]
 
 
+def note(device: Device) -> Frame:
+    """Return a peer's note that another device is absent."""
+    (fold,) = [f.absence for f in device.program.dynamic_folds.values() if f.absence]
+    shard = key_shard("pi-3")
+    return VariableFrame(
+        PEER, 1, fold.name, fold.stream, shard, ("pi-3",), (1,), ((1,), (7,), (3,))
+    )
+
+
 def beats(device: Device) -> list[Frame]:
     digest = device.core.exchange.reports()[0].digest
     return [
@@ -186,6 +198,11 @@ PARTS = {
         lambda device: device.core.agreements.all(),
         lambda device: device.store.restored().facts.settled["global_average"].devices,
         beats,
+    ),
+    "absences": Case(
+        lambda device: device.core.report()["values"]["present average"],
+        lambda device: device.store.restored().facts.absences,
+        lambda device: [*beats(device), entries(device)[0], note(device)],
     ),
     "members": Case(
         lambda device: device.core.members.membership,

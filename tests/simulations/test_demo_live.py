@@ -21,11 +21,13 @@ class Shown:
         self.name, self.condition, self.report = name, condition, report
 
 
-def report(accepted=5, *, connected=True, settled=True, absent=()):
+def report(accepted=5, *, connected=True, settled=True, absent=(), agreed_s_ago=None):
     fleet = {"parts": {"mean": 11.9666}, "settled": settled, "except": list(absent), "inputs": "0f"}
     values = {"local_average": {"parts": {"mean": 12.0}}, "global_average": fleet}
     counts = {"accepted": accepted, "repeated": 0, "late": 0, "too_late": 0, "refused": 0}
     state = {"dirty": 3, "connected": connected, "done": False, "values": values}
+    if agreed_s_ago is not None:
+        state["agreed_s_ago"] = {"global_average": agreed_s_ago}
     made = Report.of(json.dumps(counts | state))
     assert made is not None
     return made
@@ -40,6 +42,7 @@ def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
     [
         (Condition.RUNNING, report(), "yes"),
         (Condition.RUNNING, report(settled=False), "not yet"),
+        (Condition.RUNNING, report(settled=False, agreed_s_ago=2.4), "2 s ago"),
         (Condition.RUNNING, report(absent=["pi-4"]), "yes, without pi-4"),
         (Condition.RUNNING, report(connected=False), "no connection"),
         (Condition.KILLED, report(), "killed"),

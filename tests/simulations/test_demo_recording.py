@@ -78,8 +78,10 @@ def test_an_agent_is_told_every_field(tmp_path):
         tags=["room=place"],
         time_unit="ms",
         speed="60",
+        time_zone="Europe/Berlin",
     )
     assert " ".join(file.words()) == (
         f"--source jsonl:{tmp_path}/f.jsonl --speed 60 --time ts --device-field id "
-        "--event t=data.temp --event h=data.humidity --tag room=place --time-unit ms"
+        "--event t=data.temp --event h=data.humidity --tag room=place --time-unit ms "
+        "--time-zone Europe/Berlin"
     )

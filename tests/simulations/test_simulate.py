@@ -8,6 +8,7 @@ from lasp_edge.errors import Exit
 from lasp_edge.examples import greenhouse
 from lasp_edge.tool.command_line import run_command
 from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
+from simulations.simulate import command
 from simulations.world.sensors import asked_tags
 
 GREENHOUSE = "lasp_edge.examples.greenhouse:program"
@@ -45,3 +46,27 @@ def test_the_tags_that_keys_look_at_are_found():
 def test_what_cannot_be_simulated_is_refused(words, capsys):
     assert simulate(*words) == Exit.USAGE
     assert "lasp-edge simulate: " in capsys.readouterr().err
+
+
+WINDOWS_ONLY = """
+from lasp_edge import Program, folds
+program = Program("wide")
+temperature = program.event("temperature", resolution="0.1")
+program.window("means", source=temperature, fold=folds.mean(), size_s=10, slide_s=10)
+"""
+
+
+def test_devices_that_do_not_hear_each_other_are_run_in_groups(tmp_path, monkeypatch, capsys):
+    (tmp_path / "wide.py").write_text(WINDOWS_ONLY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(command, "GROUP", 2)
+    words = ["wide:program", "--devices", "5", "--hours", "0.006", "--apart", "--interval", "5"]
+    assert run_command("simulate", "simulations.simulate.command", words) == Exit.FINE
+    said = capsys.readouterr().out
+    assert "5 devices, 22 seconds" in said
+    assert "9 of 9 windows" in said  # three groups, and windows that begin at three times
+
+
+def test_devices_that_share_variables_must_hear_each_other(capsys):
+    assert simulate("--apart") == Exit.USAGE
+    assert "--apart is for programs with windows only" in capsys.readouterr().err

@@ -1,21 +1,17 @@
 """The simulated world: its runs end with the truth, are equal for equal seeds, and find faults."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
 
 from simulations.explore import main
 from simulations.world.faults import KINDS, Fault, FaultRates
+from simulations.world.misfortunes import befall
 from simulations.world.run import run
 from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import shrunk
-
-CHECKOUT = Path(__file__).parents[2]
+from simulations.world.world import World
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -61,23 +57,21 @@ def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
         main(["--only", "explosion"])
 
 
-TRACE = """
-from simulations.world.faults import KINDS
-from simulations.world.run import run
-from simulations.world.scenario import scenario_of
-for seed in (3, 17):
-    print(run(scenario_of(seed)).trace)
-"""
+def test_a_disk_that_fails_does_so_while_an_agent_writes_to_it():
+    ends = []
 
+    class Ends:
+        def published(self, world, device, publication): ...
 
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_trace_whatever_the_hash_seed():
-    traces = set()
-    for hash_seed in ("0", "4711"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        line = [sys.executable, "-c", TRACE]
-        ran = subprocess.run(
-            line, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=True
-        )
-        traces.add(ran.stdout)
-    assert len(traces) == 1
+        def ended(self, world, device):
+            ends.append(world.step_number)
+
+        def stepped(self, world): ...
+
+    world = World(Scenario(seed=1, size=1, steps=30), Ends())
+    for step in range(1, 31):
+        if step == 10:
+            befall(world, Fault(step, "disk_read_only", "pi-0", 1))
+        world.step(reading=True)
+    world.close()
+    assert ends == [10]

@@ -2,10 +2,11 @@
 
 import pytest
 
-from device_agent.command.line import ago, line_of, named, nothing_accepted
+from device_agent.command.line import line_of, named, nothing_accepted
 from device_agent.fleet.alarms import MOST, alarms
 from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
+from lasp_edge.tool.screen import ago
 from tests.device_agent.agents import Device
 
 OUTSIDE = {"trouble": None}

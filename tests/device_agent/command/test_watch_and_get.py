@@ -16,10 +16,11 @@ from lasp_edge.examples.greenhouse import program
 from lasp_edge.link import BrokerUrl, Connected, Link, Will
 from lasp_edge.protocol.topics import Topics
 from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, until_connected, until_true
+from tests.brokers import broker_program, until_connected, until_messages, until_true
 from tests.device_agent.agents import Device
 from tests.device_agent.fleet.home import judged
 from tests.device_agent.fleet.test_home_assistant import HOME
+from tests.lasp_edge.link.support_link import publish_when_possible
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -268,3 +269,23 @@ def test_home_assistant_discovers_the_agents_at_its_birth_and_sees_them_go(agent
     assert flag in online
     assert flag not in home.held[available["topic"]]
     home.link.stop(0)
+
+
+def test_a_broker_takes_the_topic_of_any_name_and_key(broker):
+    names = ["a\x01b", "\ufdd0", "\U0001ffff", "$x", " x ", "a/b+c#d%", "e\u0301", "\u2028", "🌡"]
+    names += [chr(point) for point in range(0x80, 0xA0)]
+    topics = {TOPICS.result(name, name, name): name for name in names}
+    link = Link(
+        BrokerUrl.parse(broker.url),
+        client_id="any-name",
+        subscriptions=[f"{TOPICS.root}/out/+/+/+"],
+        jitter=Random(1),
+    )
+    link.start()
+    until_connected(link)
+    for topic in topics:
+        publish_when_possible(link, topic, b"x")
+    came = until_messages(link, len(topics))
+    assert {topics[message.topic] for message in came} >= set(names)
+    assert link.counts.connections == 1
+    link.stop(0)

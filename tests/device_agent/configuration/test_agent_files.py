@@ -179,6 +179,8 @@ MISTAKES = {
     "no zone 'Berlin'; did you mean \"Europe/Berlin\"?",
     '[[source]]\nkind = "csv"\nfile = "x"\nspeed = "fast"': "line 4: speed: a number or max",
     "[mapping.a]\ntiem = 1": 'line 2: mapping a has no key "tiem"; did you mean "time"?',
+    '[[source]]\nkind = "mqtt"\ntopic = "x"\nmapping = ["a"]': "line 4: mapping: there is no a li",
+    '[[source]]\nkind = "mqtt"\ntopic = "x"\nmapping = 3': "line 4: mapping: there is no 3",
     "[mapping.tasmota]": 'line 1: "tasmota" is a ready mapping; choose another name',
     "[mapping]\na = 1": "line 2: a table [mapping.a] is needed, not 1",
 }  # fmt: skip

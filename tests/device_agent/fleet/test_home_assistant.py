@@ -369,6 +369,30 @@ def test_the_templates_show_what_is_published(tmp_path, home, jinja):
     device.kill()
 
 
+@pytest.mark.parametrize("keyed", [False, True])
+def test_an_alert_is_a_binary_sensor_that_is_on_while_it_lasts(tmp_path, home, jinja, keyed):
+    program = Program("house")
+    event = program.event("temperature", unit="°C")
+    room = (lambda event: event.tags["room"]) if keyed else None
+    samples = program.declare_dynamic(BoundedLWWSet(bound=1), "samples", key=room)
+    program.collect(event, into=samples)
+    program.alert("too warm", program.fold(samples, folds.last(), "now"), above=28, below=27)
+    device = started(tmp_path, home, plan=program.plan())
+    shown = []
+    for value in (20, 30, 20):
+        device.read([value], tags={"room": "attic"})
+        home.take(device.tick(10))
+        home.take(device.tick(10))
+        (config,) = [c for c in home.entities.values() if "alert__too_20warm" in c["unique_id"]]
+        state = home.retained[config["state_topic"]]
+        shown.append(template(jinja, config["value_template"], state))
+        told = json.loads(template(jinja, config["json_attributes_template"], state))
+        assert told["value"] == value or value < 28, "an alert is told when it turns"
+    assert shown == ["OFF", "ON", "OFF"]
+    assert config["name"] == ("too warm (attic)" if keyed else "too warm")
+    device.kill()
+
+
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("name", ["pi-1", "it's a \\ name", "Küche"])
 def test_the_last_will_makes_the_entities_unavailable(tmp_path, home, jinja, name, signed):

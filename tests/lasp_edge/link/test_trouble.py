@@ -174,9 +174,15 @@ def test_two_programs_that_throw_each_other_off_again_and_again_are_told(tmp_pat
     with mosquitto(tmp_path / "broker", "allow_anonymous true") as broker:
         twins = [connect(broker.url, "twin", ["t/#"], limits=QUICK) for _ in range(2)]
         line = "does another program use the client id twin?"
-        until_true(
-            lambda: any(line in ((twin.poll(0.01) and twin.trouble) or "") for twin in twins)
-        )
+        told = set()
+
+        def both_are_told():
+            for number, twin in enumerate(twins):
+                twin.poll(0.01)
+                told.update([number] if line in (twin.trouble or "") else [])
+            return len(told) == len(twins)
+
+        until_true(both_are_told)
         until_true(lambda: line in caplog.text)
 
 
