@@ -64,7 +64,8 @@ class Facts:
         sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
         highs: id of a source -> greatest own time and number of the readings that were accepted;
-            number and least own time of those that nobody has confirmed yet.
+            number and least own time of those that no lander has confirmed yet; then nonce and
+            number of all readings at its end for each process that none has confirmed.
         doubts: id of a source -> up to which own time its readings are doubtful.
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.

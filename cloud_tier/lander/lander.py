@@ -24,7 +24,7 @@ from crdts import Replica
 from lasp_edge.link import Connected, Disconnected, Event, Message
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.acks import Answer
-from lasp_edge.protocol.fencing import HelloFrame
+from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.greetings import Greetings
@@ -113,6 +113,7 @@ class Lander:
         self._greetings = Greetings()
         self._remembered = Remembered(acceptance.witness, log_.folder)
         self._hellos: dict[tuple[str, str], HelloFrame] = {}
+        self._overtaken: set[str] = set()
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
@@ -158,15 +159,25 @@ class Lander:
         self._log.release()
 
     def _vouch(self) -> None:
-        """Tell who asked what was known of a device when everything before had landed."""
+        """Tell who asked what was known of a device when everything before had landed.
+
+        Who is not heard any more is told to ask.
+        """
         for at, hello in list(self._hellos.items()):
-            number, witness = self._vouches_sent + 1, self._acceptance.witness
-            frame = witness.vouch(self._sender, number, hello)
-            topic = topic_of(frame, self._acceptance.topics)
-            if not self._link.publish(topic, frame.encode()):
+            vouch = self._acceptance.witness.vouch(self._sender, self._vouches_sent + 1, hello)
+            if not self._sends(vouch):
                 return
-            self._vouches_sent = number
             del self._hellos[at]
+        for device in sorted(self._overtaken):
+            if not self._sends(VouchFrame.hint(self._sender, self._vouches_sent + 1, device)):
+                return
+            self._overtaken.discard(device)
+
+    def _sends(self, vouch: VouchFrame) -> bool:
+        topic = topic_of(vouch, self._acceptance.topics)
+        sent = self._link.publish(topic, vouch.encode())
+        self._vouches_sent += sent
+        return sent
 
     def _take(self, events: Sequence[Event]) -> None:
         messages: list[Message] = []
@@ -223,6 +234,7 @@ class Lander:
         self._landing.land(segment.number, rows, accepted.refused)
         self._remembered.write()
         self._hellos |= accepted.hellos
+        self._overtaken |= accepted.overtaken
         for device, answer in accepted.answers.items():
             self._answers.setdefault(device, Answer()).add(answer)
         for device in accepted.known - accepted.heard.keys():

@@ -2,11 +2,8 @@
 
 import argparse
 import os
-import shlex
-import shutil
 from random import Random
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from lasp_edge.errors import UsageError
 
@@ -56,6 +53,9 @@ def caller_of(arguments: argparse.Namespace, jitter: Random) -> "Caller | None":
     timeout_s = TIMEOUT_S if arguments.alert_timeout is None else arguments.alert_timeout
     if not 0 < timeout_s < 3_600:  # noqa: PLR2004 - an hour
         raise UsageError(f"--alert-timeout: seconds above 0 are needed, not {timeout_s:g}")
+    # Most agents call nobody, and do without the memory that this takes.
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
     from device_agent.acting.effects import Call, Caller, Command, Webhook  # noqa: PLC0415
 
     calls: list[Call] = []
@@ -73,6 +73,9 @@ def caller_of(arguments: argparse.Namespace, jitter: Random) -> "Caller | None":
 
 
 def _words(command: str) -> list[str]:
+    import shlex  # noqa: PLC0415 - as above
+    import shutil  # noqa: PLC0415
+
     try:
         words = shlex.split(command)
     except ValueError as error:

@@ -153,7 +153,7 @@ class View(NamedTuple):
         if each.behind_s is None:
             return UNKNOWN
         if each.behind_s:
-            return f"{ago(each.behind_s)} behind"
+            return f"{ago(each.behind_s) if each.behind_s >= 1 else '<1 s'} behind"
         alone = sum(other.connected for other in self.devices) == 1
         return "alone" if alone else "yes" if self._all_agree() else "newest"
 

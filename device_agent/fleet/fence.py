@@ -8,13 +8,17 @@ itself is no help, for a broker forgets. Sketch:
 1. Before it publishes anything else a new replica says hello, and repeats it. Landers answer, and
    of its peers some few (`device_agent.fleet.witnessing`), with the newest replica of this device
    that they know and how far its sources had come.
-2. A second after the first answer it decides: it becomes a replica later than the greatest that it
-   was told of, and what its store does not know of its sources is doubtful. Where nobody answers
-   it goes on alone after `fence_wait_us`, says so, and goes on asking; nor does it tell others how
-   far its sources have come, for they may remember more.
-3. Sources with own times are not read before that, or before the same time has passed without a
-   connection. What was accepted alone and turns out to be doubtful later is counted.
-4. After each reconnect, and when it hears of a later life of itself, it asks again. Only an answer
+2. A second after a lander answered it decides: it becomes a replica later than the greatest that
+   it was told of, and what its store does not know of its sources is doubtful. A lander that heard
+   the hello of the later replica takes no panes of earlier lives from then on (see
+   `lasp_edge.protocol.lives`), so a replica that has become later asks once more before it reads.
+3. Peers hear less than landers: a beat now and then. Where only they answer, it waits for a lander
+   until `fence_wait_us`, unless the program has no windows, decides by what they know, and goes on
+   asking for a while, and again when it hears of a lander. Where nobody answers it goes on alone
+   after that time, says so, and goes on asking.
+4. Sources with own times are not read before that, or before the same time has passed without a
+   connection. What was accepted before it was told that it is doubtful is counted.
+5. After each reconnect, and when it hears of a later life of itself, it asks again. Only an answer
    to its own hello changes anything, and one process never takes more than `INCARNATIONS_AHEAD`
    incarnations, unless its store is new and several vouch for more.
 
@@ -28,13 +32,14 @@ from random import Random
 from typing import Any, Final
 
 from crdts import Replica
-from crdts.replica import INCARNATIONS
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import is_time
+from device_agent.fleet.answers import Answers, is_ignorant
 from device_agent.intake.intake import Intake
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import (
     ATTEMPTS,
@@ -45,25 +50,26 @@ from lasp_edge.protocol.fencing import (
     VouchFrame,
 )
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame, VariableFrame
-from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 
 GATHER_US: Final = 1 * SECOND_US
-"""Microseconds from the first answer until it is decided: another may know of a later life."""
+"""Microseconds from a lander's answer until it is decided: another may know of a later life."""
 ASK_US: Final = 1 * SECOND_US
 """Microseconds between two hellos of a process that waits for answers."""
 ASK_ANEW_US: Final = 10 * SECOND_US
 """Least time in microseconds between two rounds of hellos of a process that has decided."""
 MOST_ASKED: Final = 5
-"""Hellos of such a round, at most; the time between them doubles. A process that is alone goes on
-asking, every half minute."""
+"""Hellos of such a round to which a lander has answered, at most; the time between them doubles. A
+process that is alone goes on asking, every half minute."""
+MOST_ASKED_OF_LANDERS: Final = 10
+"""Hellos of a round to which only peers have answered, at most: a minute of them."""
 IGNORANT_US: Final = 60 * SECOND_US
 """Microseconds from the start in which a peer that knows no earlier life says nothing by that: it
 may have started just now, too. A lander keeps what it hears."""
-MOST_VOUCHES: Final = 64
-"""Answers of one round that are looked at, at most."""
 MOST_SUCCESSIONS: Final = 8
-"""Incarnations that one process takes, at most: two living clones would outbid each other without
-end, and the lives that a lost store forgot are all told at once."""
+"""Incarnations that one process takes because of another one, at most: two living clones would
+outbid each other without end."""
+MOST_MET: Final = 64
+"""Incarnations that one process takes, at most: the lives that a store forgot are told at once."""
 
 
 class FenceState(Enum):
@@ -102,14 +108,13 @@ class Fence(Part):
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
         intake.highs.is_alone = self.closed
         me = agent.replica
-        self._lives = {*restored.replicas, me[:2]}
-        self._first = me.incarnation
+        self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
         self._is_new = restored.incarnation == 0
         self._met: list[int] = []
         self._random = Random(me.nonce + 2)
-        self._told: dict[str, VouchFrame] = {}
+        self._needs_lander = bool(agent.plan.windows)
         self._challenge = self._attempt = self._hellos = 0
-        self._is_asking = False
+        self._is_asking = self._is_landed = self._is_renewed = False
         self._began_us: int | None = None
         self._asked_us: int | None = None
         self._answered_us: int | None = None
@@ -126,7 +131,7 @@ class Fence(Part):
     @property
     def lets_read(self) -> bool:
         """Whether sources with own times may be read."""
-        return not self.closed or self._waited
+        return self._waited or not (self.closed or self._is_renewed)
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -136,12 +141,12 @@ class Fence(Part):
             BeatFrame: self._look_for_clone,
             VariableFrame: self._look_for_later_life,
             PresenceFrame: self._look_for_later_life,
+            AckFrame: self._hear_lander,
         }
 
     def told_highs(self) -> tuple[SourceHigh, ...]:
-        """Return what others may be told of this device's sources."""
-        confirmed = self.state in {FenceState.VOUCHED, FenceState.NOT_ASKED}
-        return self._intake.highs.told() if confirmed else ()
+        """Return what others are told of this device's sources."""
+        return self._intake.highs.told()
 
     def connected(self, now_us: int) -> None:
         if self._wait_us:
@@ -150,8 +155,8 @@ class Fence(Part):
     def _ask(self, now_us: int) -> None:
         """Begin a round of hellos."""
         self._challenge = self._random.randrange(1, CHALLENGES)
-        self._told.clear()
-        self._answered_us = None
+        self._answers.clear()
+        self._answered_us, self._is_landed = None, False
         self._attempt, self._is_asking, self._is_due_anew = 0, True, False
         self._next_us = self._round_us = now_us
 
@@ -160,13 +165,15 @@ class Fence(Part):
             self._began_us = now_us
         if self._is_due_anew and _has_passed(self._round_us, ASK_ANEW_US, now_us):
             self._ask(now_us)
+        self._waited = self._waited or _has_passed(self._began_us, self._wait_us, now_us)
         if not self.closed:
             return
-        self._waited = self._waited or _has_passed(self._began_us, self._wait_us, now_us)
+        is_over = self._asked_us is not None and _has_passed(self._asked_us, self._wait_us, now_us)
         if self._answered_us is not None:
-            if _has_passed(self._answered_us, GATHER_US, now_us):
+            has_gathered = _has_passed(self._answered_us, GATHER_US, now_us)
+            if is_over or (has_gathered and (self._is_landed or not self._needs_lander)):
                 self._follow(now_us)
-        elif self._asked_us is not None and _has_passed(self._asked_us, self._wait_us, now_us):
+        elif is_over:
             self.state, self._attempt = FenceState.ALONE, 1
             self._agent.counters.add("fence: started alone")
 
@@ -182,9 +189,11 @@ class Fence(Part):
         self._attempt += 1
         if self._asked_us is None:
             self._asked_us = now_us
-        wait_us = ASK_US if self.closed else ASK_US << min(self._attempt - 1, MOST_ASKED)
+        most = MOST_ASKED if self._is_landed else MOST_ASKED_OF_LANDERS
+        doublings = self._attempt - (1 if self.state is FenceState.ALONE else most // 2)
+        wait_us = ASK_US if self.closed else ASK_US << min(max(0, doublings), MOST_ASKED)
         self._next_us = now_us + wait_us
-        self._is_asking = self.state is not FenceState.VOUCHED or self._attempt < MOST_ASKED
+        self._is_asking = self.state is not FenceState.VOUCHED or self._attempt < most
 
     def _take_vouch(self, frame: VouchFrame, now_us: int) -> None:
         """Take an answer to the own hello."""
@@ -195,70 +204,58 @@ class Fence(Part):
             self._is_due_anew = self._is_due_anew or not self.closed
         elif frame.challenge != self._challenge:
             self._agent.counters.note("frame: a vouch that was not asked for")
-        elif voucher.device in self._told or len(self._told) < MOST_VOUCHES:
+        elif self._answers.has_room_for(voucher.device):
             if voucher.device == me.device and voucher.nonce != me.nonce:
                 self._agent.counters.note("clone_alarms")
-            tells = not _is_ignorant(frame, me.nonce)
+            tells = not is_ignorant(frame, me.nonce)
             if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
-                self._told[voucher.device] = frame
-                self._answered(now_us)
+                self._answers.add(frame)
+                self._answered(now_us, is_landed=frame.keeps)
 
-    def _answered(self, now_us: int) -> None:
-        if self._answered_us is None:
+    def _answered(self, now_us: int, *, is_landed: bool) -> None:
+        if self._answered_us is None or (is_landed and not self._is_landed):
             self._answered_us = now_us
+        self._is_landed = self._is_landed or is_landed
         if not self.closed:
             self._follow(now_us)
 
     def _follow(self, now_us: int) -> None:
         """Become what the answers say."""
-        highs, newest = self._intake.highs, self._newest()
-        self.state, self._is_asking, highs.is_alone = FenceState.VOUCHED, False, False
-        before = highs.maybe_twice
-        for vouch in self._told.values():
-            self._intake.learn(vouch.highs, is_known=self._knows(vouch.teller), now_us=now_us)
-        is_known = newest is None or self._knows(newest)
-        if not is_known:
-            highs.learn_of_lost_life()
-        if highs.maybe_twice > before:
-            twice = highs.maybe_twice - before
-            self._agent.counters.add("fence: readings that may count twice", twice)
-        if newest is None or is_known:
-            return
+        answers, me = self._answers, self._agent.replica
+        is_young = self.closed and self._is_new
+        newest = answers.newest(me, self._agent.counters, is_young=is_young)
+        self._learn(newest, now_us)
+        self.state = FenceState.VOUCHED
+        if newest is not None and self._succeeds(newest):
+            self._ask(now_us)  # a lander is to hear what it has become
+            self._is_renewed = self._needs_lander
+        elif self._is_landed:
+            self._is_asking = self._is_renewed = False
+            if answers.is_fenced(self._agent.replica):
+                self._intake.highs.confirm()
+
+    def _learn(self, newest: Replica | None, now_us: int) -> None:
+        """Learn how far other processes have come."""
+        answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
+        for (teller, highs), of_lander in answers.tellings(own):
+            known = teller.nonce if answers.knows(teller) else None
+            tellings.learn(highs, known, now_us, of_lander=of_lander)
+        if newest is not None and not answers.is_told_by(newest):
+            tellings.learn_of_lost_life()
+
+    def _succeeds(self, newest: Replica) -> bool:
+        """Become later than a life that the store does not know; return whether that was done."""
+        me = self._agent.replica
         if newest.nonce in self._met:
             self._agent.counters.note("clone_alarms")
-        me = self._agent.replica
-        if newest.incarnation < me.incarnation or len(self._met) >= MOST_SUCCESSIONS:
-            return
+        is_race = self._met.count(newest.nonce) >= MOST_SUCCESSIONS
+        if is_race or len(self._met) >= MOST_MET:
+            return False
         self._met.append(newest.nonce)
         self._agent.counters.add("fence: later lives met")
-        self._lives.add(newest[:2])
+        self._answers.lives.add(newest[:2])
         self._become(Replica(newest.incarnation + 1, me.nonce, me.device))
-
-    def _knows(self, replica: Replica) -> bool:
-        """Return whether the store knows a life of this device; nonce 0: which one is not told."""
-        if replica.nonce:
-            return replica[:2] in self._lives
-        return any(incarnation == replica.incarnation for incarnation, _ in self._lives)
-
-    def _newest(self) -> Replica | None:
-        """Return the newest life that is told and can be believed; None where no life is."""
-        told = sorted({vouch.subject for vouch in self._told.values()}, reverse=True)
-        for replica in told:
-            if not replica.incarnation:
-                break
-            if self._is_plausible(replica.incarnation):
-                return replica
-            self._agent.counters.note("frame: own incarnation too far ahead")
-        return None
-
-    def _is_plausible(self, incarnation: int) -> bool:
-        if incarnation + 1 >= INCARNATIONS:
-            return False
-        if incarnation - self._first <= INCARNATIONS_AHEAD:
-            return True
-        subjects = [vouch.subject.incarnation for vouch in self._told.values()]
-        near = [known for known in subjects if known >= incarnation - INCARNATIONS_AHEAD]
-        return self.closed and self._is_new and len(near) > 1
+        return True
 
     def _look_for_clone(self, frame: BeatFrame | HelloFrame, _now_us: int) -> None:
         # A frame of an earlier incarnation may come late. One of a later incarnation, or of this
@@ -275,8 +272,13 @@ class Fence(Part):
         if other.device == me.device and other > me and other.nonce != me.nonce:
             self._is_due_anew = self._is_due_anew or not self.closed
 
+    def _hear_lander(self, _frame: AckFrame, _now_us: int) -> None:
+        """Ask again where a lander is heard, and none has answered yet."""
+        waits = self._intake.highs.is_alone and not self._is_asking
+        self._is_due_anew = self._is_due_anew or (waits and not self.closed)
+
     def succeed(self) -> None:
-        self._lives.add(self._agent.replica[:2])
+        self._answers.lives.add(self._agent.replica[:2])
         self._changed = True
 
     def take_changes(self) -> Changes | None:
@@ -292,10 +294,3 @@ class Fence(Part):
 def _has_passed(since_us: int | None, span_us: int, now_us: int) -> bool:
     """Return whether a span has passed; a clock that was set back says nothing of waiting."""
     return since_us is None or not since_us <= now_us < since_us + span_us
-
-
-def _is_ignorant(frame: VouchFrame, nonce: int) -> bool:
-    """Return whether a peer's answer tells nothing but what this process said itself."""
-    replica, told = frame.subject, frame.teller
-    is_new = not replica.incarnation or replica.nonce == nonce
-    return not frame.keeps and is_new and (not told.incarnation or told.nonce == nonce)

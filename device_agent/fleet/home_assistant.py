@@ -8,9 +8,9 @@ the fleet announces the fleet's entities, with its own presence as their availab
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from hashlib import sha256
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
 from device_agent.agent import Agent
 from device_agent.clock import Timer, is_time
@@ -52,8 +52,8 @@ class HomeAssistant(Part):
         self._spoke = False
         self._asked = False
         self._answer_us = 0
-        spread = int.from_bytes(sha256(device.encode()).digest()[:4])
-        self._delay_us = spread % SPREAD_US
+        # No hash of hashlib: imported this late it brings OpenSSL, and 4 MiB with it.
+        self._delay_us = crc32(device.encode()) % SPREAD_US
 
     @property
     def listens(self) -> Mapping[str, Callable[[bytes, int], None]]:

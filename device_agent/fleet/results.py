@@ -19,8 +19,8 @@ from device_agent.parts import Part, Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.release import RELEASE
 
-COUNTS_US = 300 * SECOND_US
-"""Microseconds between two messages that say nothing new but counts: they cost 300 bytes."""
+COUNTS_US = 60 * SECOND_US
+"""Microseconds between two messages that say nothing new but counts: they cost 200 bytes."""
 
 
 class Results(Part):

@@ -130,7 +130,7 @@ class Witnessing(Part):
         asked = self._held.get(subject.device)
         if asked is None or frame.challenge != asked or not subject.incarnation:
             return
-        self.witness.learn(subject, frame.highs, frame.teller if frame.highs else None)
+        self.witness.learn(subject, frame.told)
         del self._held[subject.device]
 
     def publications(self, now_us: int) -> Iterator[Publication]:

@@ -4,11 +4,14 @@ The device tells it to its peers and to the landers, and they tell it back to a 
 on a lost store or an older image (`device_agent.fleet.fence`). Such a store does not know which
 readings had been accepted: those at or below what was told are **doubtful**. They are refused and
 counted, for to accept one that had counted already would count it twice. A doubt lasts as long as
-such readings may come: below the floor they are too late anyway. What was accepted before anybody
-was heard is counted, for it may turn out to be doubtful.
+such readings may come: below the floor they are too late anyway. What was accepted before that was
+told may count twice: it is counted, too.
+
+A lander hears all that lands, so its word is final. What is accepted before one has answered is not
+**confirmed**: its number must not hide what another life has accepted.
 
     >>> highs = Highs(Facts())
-    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], is_known=False, most_us=100)
+    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], None, most_us=100)
     >>> highs.doubt_us("csv:a"), highs.doubt_us("csv:b")
     (60, None)
     >>> highs.advance("csv:a", 80, 1)
@@ -17,11 +20,16 @@ was heard is counted, for it may turn out to be doubtful.
 """
 
 from collections.abc import Iterable
+from itertools import chain
+from typing import Final
 
 from device_agent.facts import Facts
 from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
+from lasp_edge.protocol.limits import TIME_LIMIT_US
 
 _NOTHING = (0, 0)
+_MOST_ENDS: Final = 8
+"""Processes without a lander whose ends are remembered: as many as lives that a lander tells of."""
 
 
 class Highs:
@@ -29,22 +37,41 @@ class Highs:
 
     Args:
         facts: what the store holds of them.
+        last: the nonce of the last process of the store; 0 for none.
 
     Attributes:
-        is_alone: nobody has told this process what earlier lives have accepted.
-        maybe_twice: readings that were accepted before it was told that they might be doubtful.
+        is_alone: no lander has told this process what earlier lives have accepted.
+        maybe_twice: readings that were accepted before it was told that they might be doubtful, and
+            that are still to be counted as such.
     """
 
-    __slots__ = ("_changed", "_doubts", "_highs", "_ids", "_unconfirmed", "is_alone", "maybe_twice")
+    __slots__ = (
+        "_changed",
+        "_confirmed",
+        "_doubts",
+        "_ends",
+        "_highs",
+        "_ids",
+        "_started",
+        "_unconfirmed",
+        "is_alone",
+        "maybe_twice",
+    )
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, last: int = 0) -> None:
         self._highs: dict[int, SourceHigh] = {}
-        self._unconfirmed: dict[int, tuple[int, int]] = {}  # how many, and the least own time
+        # How many, and the least own time; of the confirmed ones those of this process.
+        self._unconfirmed: dict[int, tuple[int, int]] = {}
+        self._confirmed: dict[int, tuple[int, int]] = {}
+        self._ends: dict[int, dict[int, int]] = {}  # nonce of an unconfirmed process -> accepted
         for source, (high_us, accepted, *rest) in (facts.highs or {}).items():
             self._highs[int(source)] = SourceHigh(int(source), high_us, accepted)
             if rest:
                 self._unconfirmed[int(source)] = (rest[0], rest[1])
+                ends = [*zip(rest[2::2], rest[3::2], strict=True), (last, accepted)]
+                self._ends[int(source)] = dict(ends[-_MOST_ENDS:])
         self._doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
+        self._started = {at: high.accepted for at, high in self._highs.items()}
         self._ids: dict[str, int] = {}
         self._changed = False
         self.is_alone = False
@@ -75,49 +102,75 @@ class Highs:
         before = 0 if known is None else known.accepted
         self._highs[at] = SourceHigh(at, furthest, before + accepted)
         self._changed = True
-        if self.is_alone:
-            count, least_us = self._unconfirmed.get(at, (0, low_us))
-            self._unconfirmed[at] = (count + accepted, min(least_us, low_us))
+        lately = self._unconfirmed if self.is_alone else self._confirmed
+        count, least_us = lately.get(at, (0, low_us))
+        lately[at] = (count + accepted, min(least_us, low_us))
 
     def told(self) -> tuple[SourceHigh, ...]:
         """Return what is told to others."""
         return joined(self._highs.values()) if self._highs else ()
 
-    def learn(self, told: Iterable[SourceHigh], *, is_known: bool, most_us: int) -> None:
-        """Take what others know of this device's sources.
+    def learn(
+        self,
+        told: Iterable[SourceHigh],
+        teller: int | None,
+        *,
+        most_us: int,
+        of_lander: bool = True,
+    ) -> None:
+        """Take what another process of this device told of its sources.
 
         Args:
             told: how far they had come.
-            is_known: the store knows the life that is spoken of; then it knows all its readings,
-                unless the others know of more.
+            teller: the nonce of that process; None: the store does not know it.
             most_us: no source can have come further: a high beyond it counts as this.
+            of_lander: a lander heard it, of which what is confirmed depends.
         """
         for high in told:
             at, high_us = high.source, min(high.high_us, most_us)
             known = self._highs.get(at)
-            if is_known and known is not None and known.accepted >= high.accepted:
-                self._changed |= self._unconfirmed.pop(at, None) is not None
-                continue
+            if known is not None and teller is not None:
+                accepted = self._sure(known, teller) if of_lander else self._started.get(at, 0)
+                if high.accepted <= accepted:
+                    continue
             before = 0 if known is None else known.accepted
             furthest = high_us if known is None else max(high_us, known.high_us)
             self._highs[at] = SourceHigh(at, furthest, max(before, high.accepted))
+            self._started[at] = max(high.accepted, self._started.get(at, 0))
             self._changed = True
             if high_us > self._doubts.get(at, high_us - 1):
                 self._doubts[at] = high_us
                 self._count_maybe_twice(at, high_us)
 
-    def _count_maybe_twice(self, source: int, high_us: int) -> None:
-        """Count what this store accepted of a source before it was told of the doubt."""
-        count, least_us = self._unconfirmed.pop(source, _NOTHING)
-        if least_us <= high_us:
-            self.maybe_twice += count
+    def _sure(self, known: SourceHigh, teller: int) -> int:
+        """Return how many readings of a source a process can have told, if all of them are known.
+
+        A process that no lander confirmed had no more than it had at its end. Others had no more
+        than what was confirmed.
+        """
+        confirmed = known.accepted - self._unconfirmed.get(known.source, _NOTHING)[0]
+        return max(confirmed, self._ends.get(known.source, {}).get(teller, confirmed))
+
+    def _count_maybe_twice(self, source: int, most_us: int) -> None:
+        """Count what was accepted of a source before it was told of a doubt up to this time."""
+        for lately in (self._unconfirmed, self._confirmed):
+            count, least_us = lately.get(source, _NOTHING)
+            if count and least_us <= most_us:
+                self.maybe_twice += count
+                del lately[source]
+                self._changed = True
 
     def learn_of_lost_life(self) -> None:
         """Note that there was a life of which nobody knows what it accepted."""
-        for source in list(self._unconfirmed):
-            count, _ = self._unconfirmed.pop(source)
-            self.maybe_twice += count
-            self._changed = True
+        for source in {*self._unconfirmed, *self._confirmed}:
+            self._count_maybe_twice(source, TIME_LIMIT_US)
+
+    def confirm(self) -> None:
+        """Note that a lander has answered, and that no earlier life is heard by it any more."""
+        self.is_alone = False
+        self._changed |= bool(self._unconfirmed)
+        self._unconfirmed.clear()
+        self._ends.clear()
 
     def furthest_doubt_us(self) -> int | None:
         """Return the greatest own time that some life of this device surely had accepted."""
@@ -129,8 +182,13 @@ class Highs:
             return None
         self._changed = False
         highs = {
-            str(at): [high_us, accepted, *self._unconfirmed.get(at, ())]
+            str(at): [high_us, accepted, *self._unconfirmed_facts(at)]
             for at, high_us, accepted in self._highs.values()
         }
         doubts = {str(at): high_us for at, high_us in self._doubts.items()}
         return Facts(highs=highs, doubts=doubts or None)
+
+    def _unconfirmed_facts(self, at: int) -> list[int]:
+        if at not in self._unconfirmed:
+            return []
+        return [*self._unconfirmed[at], *chain(*self._ends.get(at, {}).items())]

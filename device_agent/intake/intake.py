@@ -23,10 +23,10 @@ from device_agent.intake.pending import PendingBatch
 from device_agent.intake.progress import NO_TIME, STAMP_AHEAD_US, IntakeProgress, SourceProgress
 from device_agent.intake.recall import OldReading, PaneRecall
 from device_agent.intake.routes import Route, first_us
+from device_agent.intake.tellings import Tellings
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part
 from device_agent.variables.variables import Variables
-from lasp_edge.protocol.fencing import SourceHigh
 
 COLUMN_LEAST = 8
 """Readings in a batch from which on columns are faster than one after the other: measured."""
@@ -55,6 +55,7 @@ class Intake(Part):
         sources: how far each source has been read.
         progress: how far the readings have come.
         highs: how far each source with own times has come, and which readings are doubtful.
+        tellings: takes what others know of that.
         read_us: when the last reading came, taken in or held.
         held_since_us: when the first reading came that waits for a commit; None: nothing waits.
         column_least: batches of fewer readings are taken one by one.
@@ -73,7 +74,9 @@ class Intake(Part):
         first = first_us(window.span_us for window in plan.windows.values())
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
-        self.highs = Highs(restored.facts)
+        self.highs = Highs(restored.facts, max(restored.replicas, default=(0, 0))[1])
+        found_by = (self.highs, progress, agent.clock, agent.counters)
+        self.tellings = Tellings(*found_by, settings.max_skew_us)
         self.held_since_us: int | None = None
         self.read_us = 0
         newest = restored.last_blocks[:KEPT_STREAMS]
@@ -171,7 +174,7 @@ class Intake(Part):
         """
         if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
-        doubt_us = self._doubt_us(batch)
+        doubt_us = self._doubt_us(batch, now_us)
         by_column = len(batch.names) >= self.column_least and doubt_us is None
         self._join_before(batch)
         pending = self._pending
@@ -195,21 +198,14 @@ class Intake(Part):
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
 
-    def _doubt_us(self, batch: Batch) -> int | None:
+    def _doubt_us(self, batch: Batch, now_us: int) -> int | None:
         """Return up to which own time this batch's readings are doubtful; None if they are not."""
+        self.tellings.catch_up(now_us)
         doubt_us = self.highs.doubt_us(batch.source)
         if doubt_us is None:
             return None
         doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
         return doubt_us if doubtful else None
-
-    def learn(self, told: Iterable[SourceHigh], *, is_known: bool, now_us: int) -> None:
-        """Take what others know of how far this device had come; see `Highs.learn`."""
-        self.highs.learn(told, is_known=is_known, most_us=now_us + self._max_skew_us)
-        furthest_us = self.highs.furthest_doubt_us()
-        if furthest_us is not None:
-            self.progress.reach(furthest_us)
-            self._changes.facts.add(self.progress.facts())
 
     def refuse(self, batch: Batch) -> None:
         """Refuse all readings of a batch; its source goes on behind it."""
@@ -262,6 +258,7 @@ class Intake(Part):
     def tick(self, now_us: int) -> None:
         """Join, so that the parts after this one see every reading."""
         self.join()
+        self.tellings.catch_up(now_us)
         if self._clock.trusted:
             self._heal(self._clock.time_us(now_us))
 

@@ -33,7 +33,6 @@ from device_agent.changes import (
 )
 from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
-from device_agent.state.look import Look
 from device_agent.state.opening import check_format, opened
 from device_agent.state.pane_table import PaneTable
 from device_agent.state.sealed import all_sealed, all_unsealed, unsealed
@@ -96,6 +95,8 @@ class Store:
         self.news = ""
         self._lock: TextIO | None = None
         if read_only:
+            from device_agent.state.look import Look  # noqa: PLC0415 - no agent copies files
+
             self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
             self._panes = PaneTable(self._db)
             return

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from crdts import Frontier, Member, Membership
+from crdts import Frontier, Member, Membership, Replica
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
 from lasp_edge.protocol.blocks import PaneEntries
@@ -41,11 +41,13 @@ from lasp_edge.protocol.frames import (
 )
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
+from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.witness import Witness
 
 UNKNOWN_STREAM = "unknown stream"
+OF_AN_EARLIER_LIFE = "of an earlier life"
 MOST_HELLOS = 1_000
 """Hellos of one segment that are answered, at most; who gets no answer asks again."""
 
@@ -116,6 +118,7 @@ class Accepted:
         heard: the devices whose beats came, and whether they name this sink's store.
         known: the devices of which an entry or presence came, or was kept by the broker.
         hellos: who is to be told what was known when it asked, by asker and subject.
+        overtaken: the devices of which an earlier life speaks that may be alive: they are to ask.
         refused: by topic and reason.
     """
 
@@ -125,6 +128,7 @@ class Accepted:
     heard: dict[str, bool] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
+    overtaken: set[str] = field(default_factory=set)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
 
     def refuse(self, record: Record, reason: str) -> None:
@@ -170,6 +174,7 @@ class Acceptance:
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
         self.witness = Witness(LANDED_DEVICES, incarnations, keeps=True)
+        self._lives = Lives()
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 
@@ -199,8 +204,13 @@ class Acceptance:
         handle: Callable[[Any, Record, Accepted], None] = getattr(self, kind.handler)
         handle(frame, record, accepted)
         # What others say of a device tells nothing of its life, nor does a farewell in its name.
-        if kind.guard is sender_refusal and not isinstance(frame, PresenceFrame):
+        tells = kind.guard is sender_refusal and not isinstance(frame, PresenceFrame)
+        if tells and self._is_heard(frame.sender):
             self.witness.take(frame, record.received_us)
+
+    def _is_heard(self, sender: Replica) -> bool:
+        """Note that a life speaks; return whether no later one has put an end to that."""
+        return self._lives.delivers(sender, self.witness.of(sender.device))
 
     def _frame(self, record: Record) -> Frame:
         try:
@@ -215,6 +225,9 @@ class Acceptance:
 
     def take_panes(self, frame: PaneFrame, record: Record, accepted: Accepted) -> None:
         """Take the pane entries of a device that fit and count; answer for each of them."""
+        if not self._is_heard(frame.sender):
+            accepted.overtaken.add(frame.about)
+            raise RecordRefusedError(OF_AN_EARLIER_LIFE)
         device, answer = frame.about, accepted.answers.setdefault(frame.about, Answer())
         latest_us = record.received_us + self._future_us
         for block in frame.blocks:
@@ -258,8 +271,18 @@ class Acceptance:
             accepted.known.add(frame.about)
 
     def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
-        """Note that somebody asks what is known of a device."""
-        if not record.retained and len(accepted.hellos) < MOST_HELLOS:
+        """Note that somebody asks what is known of a device.
+
+        A device that asks of itself is told all that has landed. So from then on, nothing of its
+        earlier lives may land any more.
+        """
+        if record.retained:
+            return
+        if frame.about == frame.sender.device:
+            known = self.witness.known(frame.about, record.received_us)
+            if sender_refusal(frame, known) is None and self._is_heard(frame.sender):
+                self.witness.learn(frame.sender)
+        if len(accepted.hellos) < MOST_HELLOS:
             accepted.hellos[frame.sender.device, frame.about] = frame
 
     def take_command(self, frame: MemberFrame, record: Record, accepted: Accepted) -> None:

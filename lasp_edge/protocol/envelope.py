@@ -16,7 +16,9 @@ checked here and in `lasp_edge.protocol.checks`.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import msgpack
@@ -34,13 +36,14 @@ _FORMATS = 1 << 8
 
 
 class Envelope(NamedTuple):
-    """A decoded envelope; the body is still unchecked."""
+    """A decoded envelope; the body, and what the extra element says, are still unchecked."""
 
     kind: int
     sender: Replica
     number: int
     about: str
     body: list[Any]
+    extra: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,10 @@ class Frame(ABC):
     def body(self) -> list[Any]:
         """Return what only this kind of frame says, as msgpack takes it."""
 
+    def extra(self) -> dict[str, Any]:
+        """Return what readers of an earlier release may ignore, by key; most often nothing."""
+        return {}
+
     @classmethod
     @abstractmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -85,6 +92,9 @@ class Frame(ABC):
         incarnation, nonce, device = self.sender
         about = None if self.about == device else self.about
         envelope = [FORMAT, self.kind, device, incarnation, nonce, self.number, about, self.body()]
+        extra = self.extra()
+        if extra:
+            envelope.append(extra)
         packed: bytes = msgpack.packb(envelope)
         return packed
 
@@ -104,8 +114,9 @@ def unpack(payload: bytes) -> Envelope:
     if not isinstance(fields, list) or not fields:
         raise FrameError("not an envelope")
     _check_format(fields[0])
+    extra: dict[str, Any] = {}
     if len(fields) == _FIELDS + 1 and isinstance(fields[_FIELDS], dict):
-        del fields[_FIELDS]
+        extra = fields.pop()
     if len(fields) != _FIELDS:
         raise FrameError("not an envelope")
     _, kind, device, incarnation, nonce, number, about, body = fields
@@ -115,7 +126,7 @@ def unpack(payload: bytes) -> Envelope:
     if type(kind) is not int:
         raise FrameError("bad kind")
     concerned = sender.device if about is None else checks.replica(0, 0, about).device
-    return Envelope(kind, sender, checks.integer(number, 1, SEQS), concerned, body)
+    return Envelope(kind, sender, checks.integer(number, 1, SEQS), concerned, body, extra)
 
 
 def _check_format(found: Any) -> None:

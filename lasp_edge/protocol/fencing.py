@@ -27,10 +27,14 @@ from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
+MOST_TELLINGS: Final = 4
+"""Processes of a device whose tellings are kept apart; what still older ones told is joined."""
 MOST_SOURCES: Final = 64
 """Sources with own times of which a frame tells, at most: 64 times 20 bytes."""
 CHALLENGES: Final = 1 << 48
 """A challenge is below it: a stranger who does not hear the hello guesses it hardly ever."""
+TOLD: Final = "told"
+"""Key of a vouch's extra element: the tellings one by one, where there are several."""
 HINT: Final = 0
 """The challenge of a vouch that answers no hello: it only says that it is time to ask."""
 ATTEMPTS: Final = 16
@@ -92,6 +96,42 @@ def _high(source: Any, high_us: Any, accepted: Any) -> SourceHigh:
     )
 
 
+class Telling(NamedTuple):
+    """What one process of a device told: how far its sources had come, over all lives it knew.
+
+    Attributes:
+        teller: the newest replica of the process.
+        highs: how far that was.
+    """
+
+    teller: Replica
+    highs: tuple[SourceHigh, ...]
+
+    def joined(self, other: Self) -> Self:
+        """Return what the process told, where both are of one process."""
+        return type(self)(max(self.teller, other.teller), joined(self.highs, other.highs))
+
+    def plain(self) -> list[Any]:
+        """Return it as msgpack and JSON take it, without the device."""
+        return [*self.teller[:2], list(map(list, self.highs))]
+
+
+def tellings(plain: Any, device: str) -> tuple[Telling, ...]:
+    """Return the tellings of a device that `Telling.plain` was called of.
+
+    Raises:
+        FrameError, TypeError, ValueError: they are none.
+    """
+    if len(checks.array(plain)) > MOST_TELLINGS:
+        raise FrameError("too many tellings")
+    found = []
+    for incarnation, nonce, highs in plain:
+        told = source_highs(highs)
+        if told:
+            found.append(Telling(checks.replica(incarnation, nonce, device), told))
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class HelloFrame(Frame):
     """A device asks everybody what they know of the device `about`, most often itself.
@@ -126,8 +166,9 @@ class VouchFrame(Frame):
         challenge: of the hello that it answers; `HINT`: of none.
         subject: the newest known replica of the device that was asked about; incarnation 0: none.
         teller: the newest replica of it that told how far its sources had come; see `subject`.
-        highs: how far that was, over all its lives.
+        highs: how far that was, over all lives that its process knew.
         keeps: the sender keeps what it hears over its own restarts, as a lander does.
+        others: what other processes told, the newest first.
     """
 
     about: str = field()  # the base class's property is not its default
@@ -136,6 +177,7 @@ class VouchFrame(Frame):
     teller: Replica
     highs: tuple[SourceHigh, ...]
     keeps: bool = False
+    others: tuple[Telling, ...] = ()
 
     kind = 9
 
@@ -150,10 +192,11 @@ class VouchFrame(Frame):
         highs: tuple[SourceHigh, ...] = (),
         *,
         keeps: bool = False,
+        others: tuple[Telling, ...] = (),
     ) -> Self:
         """Return the answer to a hello; None for a replica that is not known."""
         nobody = Replica(0, 0, hello.about)
-        known = (subject or nobody, teller or nobody, highs, keeps)
+        known = (subject or nobody, teller or nobody, highs, keeps, others)
         return cls(sender, number, hello.sender.device, hello.challenge, *known)
 
     @classmethod
@@ -162,18 +205,31 @@ class VouchFrame(Frame):
         nobody = Replica(0, 0, device)
         return cls(sender, number, device, HINT, nobody, nobody, ())
 
+    @property
+    def told(self) -> tuple[Telling, ...]:
+        """What each process told, the newest first."""
+        return (Telling(self.teller, self.highs), *self.others) if self.highs else self.others
+
     def body(self) -> list[Any]:
         device = self.subject.device
         subject = None if device == self.about else device
-        highs = [list(high) for high in self.highs]
-        return [self.challenge, subject, *self.subject[:2], *self.teller[:2], highs, self.keeps]
+        # Who does not read the extra element takes all of it for what the newest one told.
+        several = self.others and joined(self.highs, *(each.highs for each in self.others))
+        told = [*self.teller[:2], list(map(list, several or self.highs)), self.keeps]
+        return [self.challenge, subject, *self.subject[:2], *told]
+
+    def extra(self) -> dict[str, Any]:
+        return {TOLD: [each.plain() for each in self.told]} if self.others else {}
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
-        challenge, subject, *newest, first, second, highs, keeps = envelope.body
+        challenge, subject, incarnation, nonce, first, second, highs, keeps = envelope.body
         checks.integer(challenge, 0, CHALLENGES)
         device = envelope.about if subject is None else subject
-        incarnation, nonce = newest
-        known = checks.replica(incarnation, nonce, device), checks.replica(first, second, device)
-        told = (challenge, *known, source_highs(highs), checks.flag(keeps))
-        return cls(envelope.sender, envelope.number, envelope.about, *told)
+        known = checks.replica(incarnation, nonce, device)
+        newest = Telling(checks.replica(first, second, device), source_highs(highs))
+        others: list[Telling] = []
+        if TOLD in envelope.extra:
+            newest, *others = tellings(envelope.extra[TOLD], device)
+        told = (*newest, checks.flag(keeps), tuple(others))
+        return cls(envelope.sender, envelope.number, envelope.about, challenge, known, *told)

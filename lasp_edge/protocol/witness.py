@@ -1,10 +1,10 @@
 """The witness: what a device or a lander has heard of the others, so that it can vouch for them.
 
-It keeps the newest replica of each device and how far its sources had come, whichever life told it.
-From that it also judges who may be heard: a device that is heard for the first time with an
-incarnation that no young device has is held back until somebody vouches for it, or until nobody has
-contradicted it for a minute; and the number of devices is bounded, so that inventing names helps
-nobody.
+It keeps the newest replica of each device and how far its sources had come, as each of its last
+processes told: what one counted must not hide what another one did. From that it also judges who
+may be heard: a device that is heard for the first time with an incarnation that no young device has
+is held back until somebody vouches for it, or until nobody has contradicted it for a minute; and
+the number of devices is bounded, so that inventing names helps nobody.
 
     >>> witness = Witness(most=1)
     >>> beat = BeatFrame(Replica(2_000, 7, "attic"), 1, (), False, ())
@@ -27,11 +27,13 @@ from crdts import Membership, Replica
 from lasp_edge.protocol.admission import Known, sender_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import (
+    MOST_TELLINGS,
     HelloFrame,
     SourceHigh,
+    Telling,
     VouchFrame,
     joined,
-    source_highs,
+    tellings,
 )
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
 
@@ -49,15 +51,18 @@ class Testimony(NamedTuple):
 
     Attributes:
         replica: the newest one.
-        highs: how far it had come with its sources.
-        teller: the newest replica that told this; None if nobody did.
+        told: how far its sources had come, as its last processes told, the newest first.
         heard_us: when its last beat came; 0: none came.
     """
 
     replica: Replica
-    highs: tuple[SourceHigh, ...] = ()
-    teller: Replica | None = None
+    told: tuple[Telling, ...] = ()
     heard_us: int = 0
+
+    @property
+    def highs(self) -> tuple[SourceHigh, ...]:
+        """How far its sources had come, whichever process told it."""
+        return joined(*(telling.highs for telling in self.told))
 
 
 class Witness:
@@ -105,53 +110,66 @@ class Witness:
     def learn(
         self,
         replica: Replica,
-        highs: tuple[SourceHigh, ...] = (),
-        teller: Replica | None = None,
+        told: Iterable[Telling] = (),
         heard_us: int = 0,
     ) -> None:
         """Take over what somebody knows of a device."""
         device = replica.device
         found = self._known.get(device)
         if found is None:
-            if len(self._known) < self._most:
-                self._known[device] = Testimony(replica, highs, teller, heard_us)
-                self._held_us.pop(device, None)
-            return
-        known = found.highs if highs == found.highs else joined(found.highs, highs)
-        tellers = [each for each in (teller, found.teller) if each is not None]
-        seen = Testimony(
-            max(replica, found.replica),
-            known,
-            max(tellers, default=None),
-            max(heard_us, found.heard_us),
-        )
-        if seen != found:
-            self._known[device] = seen
+            if len(self._known) >= self._most:
+                return
+            found = Testimony(replica)
+            self._held_us.pop(device, None)
+        known = found.told
+        for telling in told:
+            if telling not in known:
+                known = _joined(known, telling)
+        heard_us = max(heard_us, found.heard_us)
+        self._known[device] = Testimony(max(replica, found.replica), known, heard_us)
 
     def take(self, frame: Frame, now_us: int) -> None:
         """Take a frame in which a device speaks of itself, and that is admitted."""
-        told = frame.highs if isinstance(frame, BeatFrame | PaneFrame) else ()
+        highs = frame.highs if isinstance(frame, BeatFrame | PaneFrame) else ()
         heard_us = now_us if isinstance(frame, BeatFrame) else 0
-        self.learn(frame.sender, told, frame.sender if told else None, heard_us)
+        self.learn(frame.sender, (Telling(frame.sender, highs),) if highs else (), heard_us)
 
     def vouch(self, sender: Replica, number: int, hello: HelloFrame) -> VouchFrame:
         """Return the answer to a hello, which may be that nothing is known."""
         found = self._known.get(hello.about)
-        known = (None, None, ()) if found is None else (found.replica, found.teller, found.highs)
-        return VouchFrame.of(sender, number, hello, *known, keeps=self._keeps)
+        if found is None:
+            return VouchFrame.of(sender, number, hello, None, keeps=self._keeps)
+        newest, others = (found.told[0], found.told[1:]) if found.told else ((None, ()), ())
+        known = (found.replica, *newest)
+        return VouchFrame.of(sender, number, hello, *known, keeps=self._keeps, others=others)
 
     def lines(self) -> Iterator[str]:
         """Yield a line of JSON for each device: what `read` takes."""
-        for device, (replica, highs, teller, _) in self._known.items():
-            yield json.dumps([device, *replica[:2], *(teller or replica)[:2], highs])
+        for device, known in self._known.items():
+            told = [each.plain() for each in known.told]
+            yield json.dumps([device, *known.replica[:2], told])
 
     def read(self, lines: Iterable[str]) -> None:
         """Take over what `lines` gave; a line that is damaged is left out."""
         for line in lines:
             try:
-                device, incarnation, nonce, of_teller, its_nonce, highs = json.loads(line)
+                device, incarnation, nonce, *plain = json.loads(line)
                 known = Replica.checked(incarnation, nonce, device)
-                teller, told = Replica.checked(of_teller, its_nonce, device), source_highs(highs)
-                self.learn(known, told, teller if told else None)
+                # An earlier release wrote one telling, without brackets.
+                told = plain[0] if len(plain) == 1 else [plain]
+                self.learn(known, tellings(told, device))
             except (ValueError, TypeError):
                 continue
+
+
+def _joined(known: tuple[Telling, ...], new: Telling) -> tuple[Telling, ...]:
+    """Return the tellings of the last processes, the newest first, once one of them has told."""
+    by_process = {telling.teller.nonce: telling for telling in known}
+    before = by_process.get(new.teller.nonce)
+    by_process[new.teller.nonce] = new if before is None else before.joined(new)
+    told = sorted(by_process.values(), reverse=True)
+    while len(told) > MOST_TELLINGS:
+        oldest = told.pop()
+        last = told[-1]
+        told[-1] = Telling(last.teller, joined(last.highs, oldest.highs))
+    return tuple(told)

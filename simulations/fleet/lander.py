@@ -99,6 +99,9 @@ class SimulatedLander:
         for hello in accepted.hellos.values():
             self._acks_sent += 1
             return self._acceptance.witness.vouch(self.process, self._acks_sent, hello)
+        for device in accepted.overtaken:
+            self._acks_sent += 1
+            return VouchFrame.hint(self.process, self._acks_sent, device)
         for device, answer in accepted.answers.items():
             return self._acknowledgement(device, answer, now_us)
         for device, is_ours in accepted.heard.items():

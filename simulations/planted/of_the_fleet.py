@@ -1,6 +1,7 @@
 """Bugs of what devices tell each other: entries, digests, agreement, members, time."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from crdts import OwnedMap, Version
@@ -8,12 +9,16 @@ from crdts.tally import Tally
 from device_agent.core import Core
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.exchange import Exchange
+from device_agent.fleet.fence import Fence
 from device_agent.fleet.peers import Peers
+from device_agent.intake.highs import Highs
 from device_agent.variables.published_fold import PublishedFold
 from device_agent.variables.sharing import Sharing
 from device_agent.variables.states import OwnState, SharedState
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol import inputs
+from lasp_edge.protocol.fencing import VouchFrame
+from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.shards import key_shard
 from simulations.planted.bug import planted, replaced
 
@@ -199,4 +204,39 @@ def only_the_first_key_is_published() -> Iterator[None]:
         return sorted({key_shard(key) for key in ("", "a")} & set(self.entries.shards))
 
     with replaced(PublishedFold, "put_own", put_own), replaced(PublishedFold, "shards", shards):
+        yield
+
+
+@planted
+def a_device_decides_by_what_its_peers_know() -> Iterator[None]:
+    """A store is lost; a peer, which heard a beat now and then, answers before the lander does."""
+    right = Fence._take_vouch  # noqa: SLF001
+
+    def take_vouch(self: Fence, frame: VouchFrame, now_us: int) -> None:
+        right(self, replace(frame, keeps=True), now_us)
+
+    with replaced(Fence, "_take_vouch", take_vouch):
+        yield
+
+
+@planted
+def panes_of_an_earlier_life_land_after_the_later_one_has_asked() -> Iterator[None]:
+    """The network held them up; the later life was not told of them, and reads them again."""
+
+    def delivers(self: Lives, _replica: Any, _before: Any = None) -> bool:
+        del self
+        return True
+
+    with replaced(Lives, "delivers", delivers):
+        yield
+
+
+@planted
+def what_was_accepted_alone_is_not_said_to_count_twice() -> Iterator[None]:
+    """A device goes on alone, a lander tells it later what it lacked, and nobody learns of it."""
+
+    def count(self: Highs, _source: int, _most_us: int) -> None:
+        del self
+
+    with replaced(Highs, "_count_maybe_twice", count):
         yield

@@ -108,9 +108,9 @@ def samples_are_not_stored() -> Iterator[None]:
 def dirty_panes_are_pruned() -> Iterator[None]:
     """The lander is away for long: what was never acknowledged is deleted with the old."""
 
-    def prune(self: Store, floor_us: int) -> None:
+    def prune(self: Store, floor_us: int, pruned_us: int) -> int:
         self._db.execute("DELETE FROM pane WHERE end_us <= ?", (floor_us,))
-        self._db.execute("DELETE FROM pane WHERE end_us <= ?", (floor_us,))
+        return pruned_us
 
     with replaced(Store, "prune", prune), replaced(durable, "PRUNE_US", 3_000_000):
         yield

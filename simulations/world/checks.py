@@ -224,12 +224,16 @@ class Checks:
             newest_us = max([line.time_us for line in device.recording], default=0)
             oldest_us = newest_us - (world.scenario.retain_s - 20) * SECOND_US
             sure = {line for line in sure if line.time_us >= oldest_us}
-        missing = 0
+        missing, twice = 0, []
         for line in set(device.recording):
             times = landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4
-            if times > 1:
-                world.trouble.append(f"{device.name}: {line} is counted {times} times")
+            twice += [line] * (times - 1)
             missing += times == 0 and line in sure
+        if len(twice) > device.maybe_twice():
+            world.trouble.append(
+                f"{device.name}: {min(twice)} counts twice, as {len(twice)} readings do, "
+                f"and it says that of {device.maybe_twice()}"
+            )
         retired = device.name in world.operator.membership.entries
         if missing > device.counted(*OUTCOMES) and not retired:
             world.trouble.append(f"{device.name}: {missing} readings are lost")

@@ -16,6 +16,8 @@ from simulations.world.disk import Disk
 from simulations.world.programs import LIVE, RECORDED
 from simulations.world.sensors import Sensors
 
+TWICE = "fence: readings that may count twice"
+"""What a device accepted before it was told that an earlier life may have, as its counter says."""
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
 
@@ -55,6 +57,7 @@ class VirtualDevice(SimulatedDevice):
         sure_from: the first line of the recording that was never lost with a store.
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
+        said_twice: readings that its earlier processes said that they may count twice.
         order: lines in the order in which they were taken in.
         slots: how many readings each pane of a room has.
     """
@@ -71,6 +74,7 @@ class VirtualDevice(SimulatedDevice):
         self.sure_from = 0
         self.connected = self.forgot = self.uncertain = False
         self.start_step = self.connect_step = 0
+        self.said_twice = self._counted_twice = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
         self.order: list[RecordedLine] = []
         self.slots: dict[tuple[int, str], int] = {}
@@ -93,6 +97,7 @@ class VirtualDevice(SimulatedDevice):
         self._ahead_us = self.clock.read(true_us) - true_us
         self.starts += 1
         self.start(nonce)
+        self._counted_twice = self.counted(TWICE)
         self._tell_clock(true_us)
         self.position = self.acknowledged = int(self.core.intake.sources.cursor(RECORDED) or 0)
 
@@ -150,6 +155,15 @@ class VirtualDevice(SimulatedDevice):
         """Take a message in."""
         assert self.durable is not None
         self.durable.hear(topic, payload, self.now_us(true_us))
+
+    def maybe_twice(self) -> int:
+        """Return how many readings it said that they may count twice, in all its processes."""
+        return self.said_twice + (self.counted(TWICE) - self._counted_twice if self.durable else 0)
+
+    def kill(self) -> None:
+        """End the process without warning, if there is one."""
+        self.said_twice, self._counted_twice = self.maybe_twice(), 0
+        super().kill()
 
     def counted(self, *names: str) -> int:
         """Return how many readings were counted under these names, by what it knows."""

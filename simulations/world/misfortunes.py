@@ -120,26 +120,24 @@ def _archive_away(world: World, _device: VirtualDevice, steps: int) -> bool:
     return last.sink == ARCHIVE
 
 
-def _torn_commit(_world: World, device: VirtualDevice, operations: int) -> bool:
-    if device.disk_until:
-        return False
-    return _disk_fails(device, after=operations, until=1)  # the next step finds it whole
+def _torn_commit(world: World, device: VirtualDevice, operations: int) -> bool:
+    return not device.disk_until and _disk_fails(world, device, after=operations, steps=1)
 
 
 def _disk_full(world: World, device: VirtualDevice, steps: int) -> bool:
-    return _disk_fails(device, after=40, until=world.step_number + steps)
+    return _disk_fails(world, device, after=40, steps=steps)
 
 
 def _disk_read_only(world: World, device: VirtualDevice, steps: int) -> bool:
-    return _disk_fails(device, after=0, until=world.step_number + steps)
+    return _disk_fails(world, device, after=0, steps=steps)
 
 
-def _disk_fails(device: VirtualDevice, *, after: int, until: int) -> bool:
-    """Let a running device's disk fail after some operations, until a step."""
+def _disk_fails(world: World, device: VirtualDevice, *, after: int, steps: int) -> bool:
+    """Let a running device's disk fail after some operations, in this many steps from the next."""
     if device.durable is None:
         return False
     device.disk.fail(after)
-    device.disk_until = until
+    device.disk_until = world.step_number + 1 + steps
     return True
 
 

@@ -4,6 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 PROGRAM = """
 from crdts import BoundedLWWSet
@@ -26,12 +29,13 @@ assert http.client.HTTPSConnection("example.org").port == 443
 """
 
 
-def first_lines(folder, wants, broker="mqtt://127.0.0.1:9"):
+def first_lines(folder, wants, *more, broker="mqtt://127.0.0.1:9"):
     (folder / "wanting.py").write_text(PROGRAM.format(wants=wants))
     (folder / "some.jsonl").write_text('{"x": 1}\n')
     words = [
         *("agent", "wanting:program", "--device", "pi-1", "--broker", broker, "--report", "0.1"),
         *("--data-dir", str(folder / "data"), "--source", f"jsonl:{folder / 'some.jsonl'}"),
+        *more,
     ]
     agent = subprocess.Popen(
         [sys.executable, "-m", "lasp_edge", *words],
@@ -41,24 +45,27 @@ def first_lines(folder, wants, broker="mqtt://127.0.0.1:9"):
         text=True,
     )
     try:
-        return agent.stdout.readline(), json.loads(agent.stdout.readline())
+        said = agent.stdout.readline(), json.loads(agent.stdout.readline())
+        later = "libssl" in Path(f"/proc/{agent.pid}/maps").read_text()
+        return f"{said[0]}{later}", said[1]
     finally:
         agent.terminate()
         agent.communicate(timeout=20)
 
 
-def test_agent_without_tls_does_not_load_openssl(tmp_path):
-    loaded, report = first_lines(tmp_path, "")
-    assert loaded == "OPENSSL False\n"
+@pytest.mark.parametrize("more", [[], ["--home-assistant"], ["--results", "1"]])
+def test_agent_without_tls_does_not_load_openssl(tmp_path, more):
+    loaded, report = first_lines(tmp_path, "", *more)
+    assert loaded == "OPENSSL False\nFalse"
     assert report["device"] == "pi-1"
 
 
 def test_program_that_wants_openssl_gets_all_of_it(tmp_path):
     loaded, report = first_lines(tmp_path, WANTS)
-    assert loaded == "OPENSSL True\n"
+    assert loaded == "OPENSSL True\nTrue"
     assert report["device"] == "pi-1"
 
 
 def test_agent_with_tls_has_openssl(tmp_path):
-    loaded, _ = first_lines(tmp_path, "", "mqtts://127.0.0.1:9")
-    assert loaded == "OPENSSL True\n"
+    loaded, _ = first_lines(tmp_path, "", broker="mqtts://127.0.0.1:9")
+    assert loaded == "OPENSSL True\nTrue"

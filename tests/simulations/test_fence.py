@@ -174,6 +174,59 @@ def test_what_was_read_without_a_connection_is_counted_when_a_former_life_is_tol
     fleet.close()
 
 
+def is_of(topic, kind):
+    return topic.split("/")[4] == kind and topic.endswith(f"/{VICTIM}")
+
+
+def test_what_the_network_held_up_of_a_lost_life_counts_once():
+    """The lander gets the last panes of a life only when the next one has read them again."""
+    site = Site(6)
+    fleet, victim, lander = site.fleet, site.fleet.devices[VICTIM], site.fleet.hub.lander
+    site.steps(20)
+    late, hear = [], lander.hear
+    lander.hear = lambda topic, *message: (
+        late.append((topic, *message))
+        if is_of(topic, "pane") or is_of(topic, "beat")
+        else hear(topic, *message)
+    )
+    fleet.hub.broker.receivers = lambda *_: []  # nor do its peers hear it
+    site.steps(20)
+    assert late
+    del lander.hear, fleet.hub.broker.receivers
+    fleet.stop(VICTIM)
+    victim.lose_store()
+    fleet.start(VICTIM)
+    site.steps(20)
+    for message in late:
+        lander.hear(*message)
+    totals = victim.core.counters.totals
+    assert totals["accepted"] >= 30, "it has read them again"
+    assert ("doubtful" in totals, TWICE in totals) == (True, False)
+    site.check()
+
+
+def test_peers_that_have_heard_less_than_the_lander_do_not_decide_alone():
+    """A lander answers after three seconds, peers at once; and it knows twice as much."""
+    site = Site(7)
+    fleet, victim, lander = site.fleet, site.fleet.devices[VICTIM], site.fleet.hub.lander
+    site.steps(20)
+    fleet.hub.broker.receivers = lambda *_: []  # peers hear nothing more of it
+    site.steps(20)
+    del fleet.hub.broker.receivers
+    fleet.stop(VICTIM)
+    victim.lose_store()
+    hear, deaf_until = lander.hear, fleet.now_us + 3 * STEP_US
+    lander.hear = lambda topic, payload, now_us: (
+        hear(topic, payload, now_us) if now_us > deaf_until else None
+    )
+    fleet.start(VICTIM)
+    site.steps(20)
+    totals = victim.core.counters.totals
+    assert totals["doubtful"] >= 30
+    assert TWICE not in totals
+    site.check()
+
+
 def test_a_life_that_nobody_told_in_time_is_told_when_its_beats_look_old():
     site = Site(3, size=2)
     fleet, victim = site.fleet, site.fleet.devices[VICTIM]

@@ -7,9 +7,11 @@ import pytest
 
 from simulations.explore import main
 from simulations.world.faults import KINDS, Fault, FaultRates
+from simulations.world.misfortunes import befall
 from simulations.world.run import run
 from simulations.world.scenario import Scenario, scenario_of
 from simulations.world.shrink import shrunk
+from simulations.world.world import World
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -53,3 +55,23 @@ def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
     assert "goal 50,000" in said
     with pytest.raises(SystemExit):
         main(["--only", "explosion"])
+
+
+def test_a_disk_that_fails_does_so_while_an_agent_writes_to_it():
+    ends = []
+
+    class Ends:
+        def published(self, world, device, publication): ...
+
+        def ended(self, world, device):
+            ends.append(world.step_number)
+
+        def stepped(self, world): ...
+
+    world = World(Scenario(seed=1, size=1, steps=30), Ends())
+    for step in range(1, 31):
+        if step == 10:
+            befall(world, Fault(step, "disk_read_only", "pi-0", 1))
+        world.step(reading=True)
+    world.close()
+    assert ends == [10]

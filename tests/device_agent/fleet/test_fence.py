@@ -16,6 +16,7 @@ OTHER = Replica(4, 44, "pi-3")
 KEEPER = Replica(1, 1, "lander")
 SOURCE = source_id("test")
 WAIT_S = 5
+TWICE = "fence: readings that may count twice"
 
 
 @pytest.fixture
@@ -46,8 +47,8 @@ def hello_of(device, seconds=0.0) -> HelloFrame:
     raise AssertionError("it asks nobody")
 
 
-def told(device, life, *highs, voucher=PEER, teller=None, keeps=False, hello=None) -> None:
-    """Answer the device's hello."""
+def told(device, life, *highs, voucher=PEER, teller=None, keeps=True, hello=None) -> None:
+    """Answer the device's hello, as somebody who keeps what he hears unless told."""
     hello = hello or hello_of(device)
     known = (life, teller or life, highs)
     device.hear(VouchFrame.of(voucher, 1, hello, *known, keeps=keeps))
@@ -103,7 +104,7 @@ def test_each_repetition_asks_more_peers_under_one_challenge(device):
 
 
 def test_a_peer_that_started_just_now_says_nothing_by_knowing_nothing(device):
-    told(device, Replica(0, 0, "pi-1"))
+    told(device, Replica(0, 0, "pi-1"), keeps=False)
     device.tick(2)
     assert device.core.report()["fence"] == "asking"
     told(device, Replica(0, 0, "pi-1"), voucher=KEEPER, keeps=True)
@@ -296,7 +297,7 @@ def test_what_was_accepted_alone_and_may_count_twice_is_counted(device):
     device.restart()
     told(device, Replica(7, 77, "pi-1"), SourceHigh(SOURCE, NOW_US + 10, 11))
     device.tick(2)
-    assert device.counted["fence: readings that may count twice"] == 2
+    assert device.counted[TWICE] == 2
 
 
 # Clones.

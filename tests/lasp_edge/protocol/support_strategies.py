@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from crdts import Replica, Version
 from lasp_edge.protocol.acks import AckFrame, Seqs, Untaken
 from lasp_edge.protocol.blocks import PaneEntries
-from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame
+from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, Telling, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
     BeatFrame,
@@ -98,9 +98,13 @@ pane_frames = st.builds(
 def vouch_frames(draw):
     subject, teller = draw(replicas), draw(replicas)
     said = (draw(st.just(0) | challenges), subject, teller._replace(device=subject.device))
-    return VouchFrame(
-        draw(replicas), draw(numbers), draw(names), *said, draw(highs), draw(st.booleans())
-    )
+    told = draw(highs)
+    others = [
+        Telling(draw(replicas)._replace(device=subject.device), draw(highs.filter(bool)))
+        for _ in range(draw(st.integers(0, 3)) if told else 0)
+    ]
+    sender, number, about = draw(replicas), draw(numbers), draw(names)
+    return VouchFrame(sender, number, about, *said, told, draw(st.booleans()), tuple(others))
 
 
 FRAMES = {

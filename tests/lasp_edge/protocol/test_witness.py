@@ -18,7 +18,7 @@ def vouched(witness: Witness, device: str):
     hello = HelloFrame(Replica(1, 5, "asker"), 1, device, challenge=77, attempt=1)
     vouch = witness.vouch(ME, 1, hello)
     assert (vouch.challenge, vouch.about) == (77, "asker")
-    return vouch.subject, vouch.highs
+    return vouch.subject, joined(*(told for _, told in vouch.told))
 
 
 def test_the_newest_life_is_vouched_for_and_the_furthest_of_any_life():
@@ -75,6 +75,34 @@ def test_what_was_written_down_is_read_again_and_damage_is_left_out():
     assert vouched(again, "pi-1") == (Replica(6, 0, "pi-1"), (SourceHigh(1, 60, 10),))
     assert vouched(again, "0e:9c:00") == (Replica(2, 1, "0e:9c:00"), ())
     assert vouched(again, "a") == (Replica(0, 0, "a"), ())
+
+
+def test_it_tells_what_each_process_told():
+    witness = Witness(10)
+    first, second, asker = (Replica(n, 7 + n, "pi-1") for n in (1, 2, 3))
+    for teller, accepted in ((first, 100), (second, 140), (asker, 150), (second, 141)):
+        witness.take(beat(teller, SourceHigh(1, 60, accepted)), 5)
+    vouch = witness.vouch(ME, 1, HelloFrame(asker, 1, "pi-1", challenge=77, attempt=1))
+    highs = {teller: told[0].accepted for teller, told in vouch.told}
+    assert highs == {asker: 150, second: 141, first: 100}, "140 does not hide 100"
+    again = Witness(10)
+    again.read(witness.lines())
+    assert again.of("pi-1").told == witness.of("pi-1").told
+
+
+def test_what_the_oldest_of_many_processes_told_is_joined():
+    witness = Witness(10)
+    for number in range(1, 9):
+        witness.take(beat(Replica(number, number, "pi-1"), SourceHigh(number, 5, number)), 5)
+    told = witness.of("pi-1").told
+    assert [teller.nonce for teller, _ in told] == [8, 7, 6, 5]
+    assert [high.source for high in told[-1].highs] == [1, 2, 3, 4, 5]
+
+
+def test_a_line_of_an_earlier_release_is_read():
+    witness = Witness(10)
+    witness.read(['["pi-1", 6, 2, 5, 9, [[1, 60, 10]]]'])
+    assert vouched(witness, "pi-1") == (Replica(6, 2, "pi-1"), (SourceHigh(1, 60, 10),))
 
 
 def test_joining_highs_keeps_the_furthest_sources_of_too_many():

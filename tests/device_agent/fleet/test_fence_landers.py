@@ -1,0 +1,119 @@
+"""The fence and landers: peers hear less than they do, and only their word is final."""
+
+from crdts import BoundedLWWSet, Replica
+from device_agent.fleet.fence import MOST_ASKED_OF_LANDERS
+from lasp_edge import Program, folds
+from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
+from lasp_edge.protocol.frames import BeatFrame
+from tests.device_agent.agents import NOW_US, Device
+from tests.device_agent.fleet.test_fence import (
+    KEEPER,
+    SOURCE,
+    TWICE,
+    WAIT_S,
+    device,
+    hello_of,
+    published_kinds,
+    sure,
+    told,
+)
+
+__all__ = ["device", "sure"]
+
+
+def test_where_only_a_peer_has_answered_it_waits_for_a_lander(device):
+    hello = hello_of(device)
+    told(device, Replica(4, 9, "pi-1"), keeps=False, hello=hello)
+    assert published_kinds(device, 2) == {HelloFrame}
+    told(device, Replica(6, 9, "pi-1"), voucher=KEEPER, hello=hello)
+    assert published_kinds(device, 0.5) <= {HelloFrame}, "a second lander may know more"
+    assert BeatFrame in published_kinds(device, 1.0) | published_kinds(device, 1.0)
+    assert device.core.replica.incarnation == 7
+
+
+def test_where_no_lander_answers_in_time_it_goes_by_what_peers_know_and_goes_on_asking(device):
+    told(device, Replica(4, 9, "pi-1"), keeps=False)
+    device.tick(WAIT_S)
+    assert device.core.report()["fence"] == "vouched"
+    assert device.core.replica.incarnation == 5
+    hellos = [h for _ in range(200) for h in device.frames(HelloFrame, device.tick())]
+    assert 5 <= len(hellos) <= MOST_ASKED_OF_LANDERS, "for a while"
+
+
+def test_it_asks_again_when_it_hears_of_a_lander_that_has_not_answered(device):
+    told(device, Replica(4, 9, "pi-1"), keeps=False)
+    for _ in range(200):
+        device.tick()
+    device.acknowledge()
+    high = SourceHigh(SOURCE, NOW_US + 10, 11)
+    told(device, Replica(4, 9, "pi-1"), high, voucher=KEEPER)
+    device.acknowledge()
+    assert device.frames(HelloFrame, [p for _ in range(60) for p in device.tick()]) == []
+    device.read([20.0], [NOW_US + 5])
+    device.tick()
+    assert device.counted["doubtful"] == 1
+
+
+def test_without_windows_nothing_lands_and_peers_are_enough(tmp_path):
+    program = Program("no windows")
+    temperature = program.event("temperature")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+    program.collect(temperature, into=samples)
+    program.fold_dynamic(program.fold(samples, folds.mean(), "local_average"), "average")
+    device = Device(tmp_path, program.plan(), fenced=True)
+    told(device, Replica(7, 77, "pi-1"), keeps=False)
+    assert device.frames(BeatFrame, [*device.tick(1), *device.tick(1)])
+    assert device.core.replica.incarnation == 8
+    device.kill()
+
+
+def test_what_was_accepted_on_a_peers_word_is_counted_when_a_lander_knows_more(device):
+    life, told_late = Replica(4, 9, "pi-1"), SourceHigh(SOURCE, NOW_US + 10, 11)
+    told(device, life, SourceHigh(SOURCE, NOW_US + 4, 5), keeps=False)
+    device.tick(WAIT_S)
+    device.read([20.0] * 15, [NOW_US + n for n in range(15)])
+    device.tick()
+    assert (device.counted["doubtful"], device.counted["accepted"]) == (5, 10)
+    told(device, life, told_late, voucher=KEEPER)
+    device.tick()
+    assert device.counted[TWICE] == 10
+
+
+def test_what_was_accepted_alone_hides_nothing_that_another_life_had_accepted(sure):
+    """The store is older: it knows 2 of the 4 readings of its last life, and accepts 5 alone."""
+    sure.read([20.0, 21.0], [NOW_US, NOW_US + 1])
+    life, high = sure.core.replica, SourceHigh(SOURCE, NOW_US + 3, 4)
+    sure.restart()
+    for _ in range(WAIT_S + 1):
+        sure.tick()
+    sure.read([20.0] * 5, [NOW_US + 2 + n for n in range(5)])
+    told(sure, life, high, hello=hello_of(sure))
+    sure.tick()
+    assert sure.counted[TWICE] == 5
+    assert sure.core.intake.highs.doubt_us("test") == NOW_US + 3
+
+
+def test_a_life_that_was_alone_is_no_doubt_for_the_next_one_on_the_same_store(sure):
+    sure.restart()
+    for _ in range(WAIT_S + 1):
+        sure.tick()
+    sure.read([20.0, 21.0], [NOW_US, NOW_US + 9])
+    alone, high = sure.core.replica, SourceHigh(SOURCE, NOW_US + 9, 2)
+    assert sure.frames(BeatFrame, sure.tick(20))[-1].highs == (high,)
+    sure.restart()
+    told(sure, alone, high)
+    sure.tick(2)
+    sure.read([22.0], [NOW_US + 3])
+    sure.tick()
+    assert sure.counted["accepted"] == 3
+    assert not {"doubtful", TWICE} & set(sure.counted)
+
+
+def test_a_replica_that_has_become_later_reads_when_a_lander_has_heard_of_it(device):
+    told(device, Replica(7, 77, "pi-1"))
+    device.tick(1.5)
+    assert device.core.replica.incarnation == 8
+    assert not device.core.fence.lets_read
+    told(device, Replica(7, 77, "pi-1"), hello=hello_of(device))
+    assert device.core.fence.lets_read
+    assert not device.core.intake.highs.is_alone
