@@ -1,10 +1,12 @@
-"""What all tests share: Hypothesis profiles, their order, one Spark session, and the real data.
+"""What all tests share: Hypothesis profiles, order, one Spark session, real data, and quick files.
 
 Profiles, chosen by the environment variable HYPOTHESIS_PROFILE: `dev` (the default) is quick, `ci`
 tries more. Both are deterministic, so a failure is one for everybody.
 """
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,23 @@ LONGEST = (
     "tests/device_agent/test_runtime.py",
 )
 """The files that take longest beside those of the shared session, the longest first."""
+
+
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 2 * 2**30
+"""A whole run leaves some 100 MB there. A container has 64 MB unless it is told otherwise."""
+
+
+def pytest_configure() -> None:
+    """Keep temporary files in memory where there is room, unless TMPDIR says where they are kept.
+
+    A store waits for its disk at every commit, and such waits took most of the tests' time. They
+    prove nothing: a process that is killed, or an image that is put back, loses nothing for them.
+    """
+    room = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free
+    if room > ROOM_BYTES:
+        os.environ.setdefault("TMPDIR", str(MEMORY))
+        tempfile.tempdir = None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -76,7 +76,7 @@ def _is_known(value: Plain) -> bool:
 
 
 def _keys(fleet: Looking, name: str, device: str | None) -> list[str | None]:
-    """Return the keys of a value; [None] where it has none."""
+    """Return the keys of a value; [None] for a value without keys."""
     keys: list[str] = fleet.onlooker.keys(name, device)
     if not keys and device is None:  # nobody speaks for the fleet: what devices see of it
         seen = (fleet.onlooker.keys(name, each) for each in fleet.onlooker.devices)

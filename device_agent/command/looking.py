@@ -123,7 +123,7 @@ class Looking:
                     self._asked.add(device)
 
     def await_quiet(self, most_s: float) -> None:
-        """Wait until what is retained has come and all connected devices were heard, or so long."""
+        """Wait until what is retained has come and all connected devices were heard."""
         ends_s, quiet_s = now_s() + most_s, now_s() + QUIET_S
         while now_s() < quiet_s or (self._awaits_somebody() and now_s() < ends_s):
             if any(isinstance(event, Message) for event in self.poll(0.05)):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from device_agent.command.line import named
 from device_agent.command.looking import Looking, add_looking_arguments, looking, now_s
 from device_agent.fleet.discovery import unit_of
-from device_agent.fleet.onlooker import Plain, Standing
+from device_agent.fleet.onlooker import DeviceView, Plain
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, number
@@ -74,8 +74,8 @@ class View(NamedTuple):
 
     Attributes:
         fleet: its name.
-        own: the name of the devices' own value; None where there is none.
-        shared: the name of the fleet's value; None where there is none.
+        own: the name of the devices' own value; None in a program without one.
+        shared: the name of the fleet's value; None in a program without one.
         value: the fleet's value.
         devices: how each device stands.
         unit: of the values.
@@ -88,7 +88,7 @@ class View(NamedTuple):
     own: str | None
     shared: str | None
     value: Plain | None
-    devices: list[Standing]
+    devices: list[DeviceView]
     unit: str
     places: int
     trouble: str | None
@@ -140,14 +140,14 @@ class View(NamedTuple):
     def _title(self, name: str | None) -> str:
         return "value" if name is None else name
 
-    def _row(self, each: Standing) -> tuple[str, ...]:
+    def _row(self, each: DeviceView) -> tuple[str, ...]:
         readings = UNKNOWN if each.readings is None else f"{each.readings:,}"
         heard = UNKNOWN if each.heard_s is None else f"{ago(each.heard_s)} ago"
         values = (self._text(each.own), self._text(each.fleet))
         alarms = named([alarm[:LONGEST_ALARM] for alarm in each.alarms])
         return (each.device, readings, *values, self._agreed(each), heard, alarms)
 
-    def _agreed(self, each: Standing) -> str:
+    def _agreed(self, each: DeviceView) -> str:
         if not each.connected:
             return "away"
         if each.behind_s is None:

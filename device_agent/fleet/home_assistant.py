@@ -15,7 +15,7 @@ from zlib import crc32
 from device_agent.agent import Agent
 from device_agent.clock import Timer, is_time
 from device_agent.fleet.discovery import Config, Discovery
-from device_agent.fleet.retained import Retained, Wanted
+from device_agent.fleet.retained import Content, Retained
 from device_agent.fleet.voice import FleetVoice
 from device_agent.parts import Part, Publication
 from device_agent.settings import SECOND_US
@@ -95,7 +95,7 @@ class HomeAssistant(Part):
         if self._voice.speaks:
             yield from self._fleet.publications(self._wanted(of_fleet=True))
 
-    def _wanted(self, *, of_fleet: bool) -> Iterator[Wanted]:
+    def _wanted(self, *, of_fleet: bool) -> Iterator[Content]:
         """Yield the configurations of all entities, of this device or of the fleet."""
         made = [] if of_fleet else [self._discovery.agent()]
         made += [
@@ -103,7 +103,7 @@ class HomeAssistant(Part):
         ]
         made += [] if of_fleet else list(self._alerts())
         for topic, config in (each for configs in made for each in configs):
-            yield Wanted(topic, topic, partial(_as_json, config))
+            yield Content(topic, topic, partial(_as_json, config))
 
     def _alerts(self) -> Iterator[list[tuple[str, Config]]]:
         """Yield the configurations of this device's alerts."""

@@ -30,8 +30,8 @@ MOST_STATES = 1_000
 Plain = dict[str, Any]
 
 
-class Standing(NamedTuple):
-    """How a device stands.
+class DeviceView(NamedTuple):
+    """A device, as the onlooker sees it.
 
     Attributes:
         device: its name.
@@ -78,7 +78,7 @@ class Order:
                 del self._seen_s[next(iter(self._seen_s))]
 
     def behind_s(self, device: str, now_s: float) -> float | None:
-        """Return for how long a later report than the device's is known; None if it has none."""
+        """Return for how long a later report than this device's is known; None: it told nothing."""
         state = self._of.get(device)
         if state is None:
             return None
@@ -262,7 +262,7 @@ class Onlooker:
             for key, total in totals.items()
         }
 
-    def standing(self, device: str, own: str | None, fleet: str | None, now_s: float) -> Standing:
+    def standing(self, device: str, own: str | None, fleet: str | None, now_s: float) -> DeviceView:
         """Return how a device stands.
 
         Args:
@@ -273,7 +273,7 @@ class Onlooker:
         """
         seen, agent = self.roster.seen(device), self._agent(device)
         heard_s, order = self._heard_s.get(device), self._orders.get(fleet or "")
-        return Standing(
+        return DeviceView(
             device,
             bool(seen and seen.online),
             agent.get("readings"),

@@ -13,7 +13,7 @@ from typing import Any
 from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.fleet.alarms import alarms
-from device_agent.fleet.retained import Retained, Wanted
+from device_agent.fleet.retained import Content, Retained
 from device_agent.fleet.values import CurrentValue, Result, Values
 from device_agent.parts import Part, Publication
 from device_agent.settings import SECOND_US
@@ -76,16 +76,16 @@ class Results(Part):
             return
         yield from self._retained.publications(self._wanted(now_us))
 
-    def _wanted(self, now_us: int) -> Iterator[Wanted]:
+    def _wanted(self, now_us: int) -> Iterator[Content]:
         for value in self.values.current():
-            yield Wanted(self._topic(value.name, value.key), value.mark, partial(as_json, value))
+            yield Content(self._topic(value.name, value.key), value.mark, partial(as_json, value))
         told = self._of_agent()
         alarming = ("clock", "alarms", "release", "program")
         is_new = any(told[name] != self._told.get(name) for name in alarming)
         if is_new or self._counts.is_due(now_us):
             self._told = told
         text = json.dumps(self._told, sort_keys=True)
-        yield Wanted(self._agent.topics.agent(self._agent.replica.device), text, text.encode)
+        yield Content(self._agent.topics.agent(self._agent.replica.device), text, text.encode)
 
     def _of_agent(self) -> dict[str, Any]:
         totals, clock = self._agent.counters.totals, self._agent.clock

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from device_agent.parts import Publication
 
 
-class Wanted(NamedTuple):
+class Content(NamedTuple):
     """What a topic is to hold now.
 
     Attributes:
@@ -33,7 +33,7 @@ class Retained:
         """Publish everything again, whether it changed or not."""
         self._sent = dict.fromkeys(self._sent, 0)
 
-    def publications(self, wanted: Iterable[Wanted]) -> Iterator[Publication]:
+    def publications(self, wanted: Iterable[Content]) -> Iterator[Publication]:
         """Publish what changed; an empty text where nothing is wanted any more."""
         gone = set(self._sent)
         for topic, mark, payload in wanted:

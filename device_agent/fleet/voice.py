@@ -15,7 +15,7 @@ from device_agent.agent import Agent
 from device_agent.clock import Timer, is_time
 from device_agent.fleet.agreement import Agreements
 from device_agent.fleet.results import as_json
-from device_agent.fleet.retained import Retained, Wanted
+from device_agent.fleet.retained import Content, Retained
 from device_agent.fleet.values import Values
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
@@ -107,13 +107,13 @@ class FleetVoice(Part):
         if self.speaks and self._timer.is_due(now_us):
             yield from self._retained.publications(self._wanted())
 
-    def _wanted(self) -> Iterator[Wanted]:
+    def _wanted(self) -> Iterator[Content]:
         """Yield what the fleet's topics are to hold."""
         topics, of_fleet = self._agent.topics, self._agent.plan.dynamic_folds
         for value in self.values.current():
             if value.name in of_fleet:
                 topic = topics.fleet_result(value.name, value.key)
-                yield Wanted(topic, value.mark, partial(as_json, value))
+                yield Content(topic, value.mark, partial(as_json, value))
 
     def report(self) -> dict[str, Any]:
         return {"speaks": self.speaks}

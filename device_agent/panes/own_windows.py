@@ -45,13 +45,13 @@ def own_windows(store: Store, window: Window, last: int) -> list[OwnWindow]:
         window: of its program.
         last: starts to go back from the one before the newest reading.
     """
-    newest_us = store.newest_pane_us(window.stream)
-    if newest_us is None:
+    newest = store.newest_panes(window.stream, last * window.slide_us)
+    if not newest:
         return []
-    last_us = newest_us // window.slide_us * window.slide_us
+    last_us = max(pane.pane_us for pane, _ in newest) // window.slide_us * window.slide_us
     first_us = last_us - (last - 1) * window.slide_us
     held: dict[tuple[int, str], Partial] = {}
-    for pane, row in store.panes_of(window.stream, first_us):
+    for pane, row in newest:
         start_us = pane.pane_us // window.slide_us * window.slide_us
         while start_us + window.size_us > pane.pane_us:
             if start_us >= first_us:

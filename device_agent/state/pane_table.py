@@ -97,16 +97,11 @@ class PaneTable:
         found = [self._db.execute(query, pane).fetchone() for pane in panes]
         return [pane_of(row) for row in found if row is not None]
 
-    def newest_us(self, stream: int) -> int | None:
-        """Return the start of a stream's newest pane; None where it has no entry."""
-        query = "SELECT pane_us FROM pane WHERE stream = ? ORDER BY pane_us DESC LIMIT 1"
-        row = self._db.execute(query, (stream,)).fetchone()
-        return None if row is None else int(row[0])
-
-    def of_stream(self, stream: int, least_us: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return all replicas' entries of a stream with least_us <= pane start."""
-        query = "SELECT * FROM pane WHERE pane_us >= ? AND stream = ?"
-        return [pane_of(row) for row in self._db.execute(query, (least_us, stream))]
+    def newest(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream that start within a span before its last one."""
+        last = "(SELECT max(pane_us) FROM pane WHERE stream = ?)"
+        query = f"SELECT * FROM pane WHERE stream = ? AND pane_us > {last} - ?"  # noqa: S608
+        return [pane_of(row) for row in self._db.execute(query, (stream, stream, span_us))]
 
     def dirty(
         self, after: EntryKey, limit: int, *, refused_too: bool

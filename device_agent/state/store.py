@@ -33,7 +33,6 @@ from device_agent.changes import (
 )
 from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
-from device_agent.state.look import Look
 from device_agent.state.opening import check_format, opened
 from device_agent.state.pane_table import PaneTable
 from device_agent.state.sealed import all_sealed, all_unsealed, unsealed
@@ -96,6 +95,8 @@ class Store:
         self.news = ""
         self._lock: TextIO | None = None
         if read_only:
+            from device_agent.state.look import Look  # noqa: PLC0415 - no agent copies files
+
             self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
             self._panes = PaneTable(self._db)
             return
@@ -185,21 +186,11 @@ class Store:
             self._db, "identity", [(*block, packed) for block, packed in changes.identities.items()]
         )
         self._panes.write(changes)
-        self._write_variables(changes)
+        _write_variables(self._db, changes)
         self._write_readings(changes)
         _put(self._db, "waiting", changes.waiting)
         if changes.placed:
             self._db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
-
-    def _write_variables(self, changes: Changes) -> None:
-        _put(self._db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
-        if changes.states:
-            self._db.executemany(
-                "DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys()
-            )
-        wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
-        deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
-        _put(self._db, "variable", [*wholes, *deltas])
 
     def _write_readings(self, changes: Changes) -> None:
         if not changes.readings:
@@ -235,14 +226,11 @@ class Store:
         return self._panes.named(panes)
 
     @_finding_damage
-    def newest_pane_us(self, stream: int) -> int | None:
-        """Return the start of a stream's newest pane; see `PaneTable.newest_us`."""
-        return self._panes.newest_us(stream)
+    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' newest entries of a stream; see `PaneTable.newest`."""
+        return self._panes.newest(stream, span_us)
 
-    def panes_of(self, stream: int, least_us: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return all replicas' panes of a stream; see `PaneTable.of_stream`."""
-        return self._panes.of_stream(stream, least_us)
-
+    @_finding_damage
     def dirty_panes(
         self, after: EntryKey, limit: int, *, refused_too: bool
     ) -> list[tuple[PaneId, PaneRow]]:
@@ -347,6 +335,15 @@ def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
         " coalesce(sum(length(batch)), 0) FROM waiting"
     ).fetchone()
     return WaitingTotals(*found)
+
+
+def _write_variables(db: sqlite3.Connection, changes: Changes) -> None:
+    _put(db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
+    if changes.states:
+        db.executemany("DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys())
+    wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
+    deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
+    _put(db, "variable", [*wholes, *deltas])
 
 
 def _put(db: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -184,7 +184,7 @@ class Topics:
         """Return what a topic of results says.
 
         Raises:
-            ValueError: it is none of this fleet.
+            ValueError: it is not a topic of this fleet's results.
         """
         kind, *levels = topic.removeprefix(f"{self.root}/").split("/")
         if not topic.startswith(f"{self.root}/") or not all(levels):

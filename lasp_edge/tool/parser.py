@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 _UNSAID = (None, False, "", argparse.SUPPRESS)
@@ -37,6 +36,8 @@ class CommandParser(argparse.ArgumentParser):
         known = list(self._option_string_actions)
         typed = [word.partition("=")[0] for word in self._words if word.startswith("--")]
         wrong = [word for word in typed if not any(name.startswith(word) for name in known)]
+        from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
+
         near = [(word, get_close_matches(word, known, 1)) for word in dict.fromkeys(wrong)]
         return [f"; did you mean {found[0]} by {word}?" for word, found in near if found]
 

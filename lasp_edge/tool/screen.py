@@ -1,7 +1,6 @@
 """What commands write for people: aligned tables, and in a terminal lines that stay up to date."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
@@ -104,6 +103,8 @@ class Screen:
 
 def _fitting(lines: Sequence[str]) -> list[str]:
     """Return what fits in the window: a line that wraps could not be taken back."""
+    import shutil  # noqa: PLC0415 - with bz2 and lzma, which no agent needs
+
     size = shutil.get_terminal_size()
     most = max(2, size.lines - 2)
     fitting = [line[: size.columns - 1] for line in lines[:most]]
