@@ -120,7 +120,7 @@ def tellings(plain: Any, device: str) -> tuple[Telling, ...]:
     """Return the tellings of a device that `Telling.plain` was called of.
 
     Raises:
-        FrameError, TypeError, ValueError: they are none.
+        FrameError, TypeError, ValueError: it never returns that.
     """
     if len(checks.array(plain)) > MOST_TELLINGS:
         raise FrameError("too many tellings")

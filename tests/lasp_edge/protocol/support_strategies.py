@@ -13,6 +13,7 @@ from lasp_edge.protocol.frames import (
     PaneFrame,
     PresenceFrame,
     VariableFrame,
+    VoiceFrame,
     VariableReport,
 )
 from lasp_edge.protocol.shards import key_shard
@@ -146,6 +147,7 @@ FRAMES = {
     ),
     SummaryFrame: st.builds(SummaryFrame, replicas, numbers, names, names, int64, st.binary()),
     RepairFrame: st.builds(RepairFrame, replicas, numbers, names, names, int64, st.binary()),
+    VoiceFrame: st.builds(VoiceFrame, replicas, numbers, st.booleans()),
 }
 any_frame = st.one_of(*FRAMES.values())
 ME = Replica(1, 7, "pi-1")
