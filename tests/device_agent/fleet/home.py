@@ -106,3 +106,37 @@ def _judge_reading(config: dict) -> None:
     if "unit_of_measurement" in config:
         assert config["unit_of_measurement"]
         assert "state_class" in config
+
+
+class Home:
+    """What the broker retains of some agents' publications, as Home Assistant sees it."""
+
+    def __init__(self):
+        self.retained = {}
+
+    def take(self, published):
+        for each in published:
+            if each.retain and each.payload:
+                self.retained[each.topic] = each.payload
+            elif each.retain:
+                self.retained.pop(each.topic, None)
+        return published
+
+    @property
+    def entities(self):
+        """Unique id -> configuration."""
+        found = {}
+        for topic, payload in self.retained.items():
+            if topic.endswith("/config"):
+                config = judged(topic, payload)
+                assert config["unique_id"] not in found
+                found[config["unique_id"]] = config
+        return found
+
+    def shown(self, unique_id):
+        """Return what a plain `value_json.parts["name"]` shows of a retained state."""
+        config = self.entities[unique_id]
+        state = json.loads(self.retained[config["state_topic"]])
+        path = config["value_template"].removeprefix("{{ value_json").removesuffix(" }}")
+        name, _, rest = path.removeprefix(".").partition("[")
+        return state[name][json.loads(rest.removesuffix("]"))] if rest else state[name]

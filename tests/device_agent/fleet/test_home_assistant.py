@@ -11,43 +11,9 @@ from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame, VoiceFrame
 from tests.device_agent.agents import Device, greenhouse, is_of_frames, rooms
-from tests.device_agent.fleet.home import judged
+from tests.device_agent.fleet.home import Home
 
 HOME = Settings(results_us=10 * SECOND_US, home_assistant="homeassistant")
-
-
-class Home:
-    """What the broker retains of some agents' publications, as Home Assistant sees it."""
-
-    def __init__(self):
-        self.retained = {}
-
-    def take(self, published):
-        for each in published:
-            if each.retain and each.payload:
-                self.retained[each.topic] = each.payload
-            elif each.retain:
-                self.retained.pop(each.topic, None)
-        return published
-
-    @property
-    def entities(self):
-        """Unique id -> configuration."""
-        found = {}
-        for topic, payload in self.retained.items():
-            if topic.endswith("/config"):
-                config = judged(topic, payload)
-                assert config["unique_id"] not in found
-                found[config["unique_id"]] = config
-        return found
-
-    def shown(self, unique_id):
-        """Return what a plain `value_json.parts["name"]` shows of a retained state."""
-        config = self.entities[unique_id]
-        state = json.loads(self.retained[config["state_topic"]])
-        path = config["value_template"].removeprefix("{{ value_json").removesuffix(" }}")
-        name, _, rest = path.removeprefix(".").partition("[")
-        return state[name][json.loads(rest.removesuffix("]"))] if rest else state[name]
 
 
 @pytest.fixture
