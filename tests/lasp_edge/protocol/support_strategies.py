@@ -13,8 +13,8 @@ from lasp_edge.protocol.frames import (
     PaneFrame,
     PresenceFrame,
     VariableFrame,
-    VoiceFrame,
     VariableReport,
+    VoiceFrame,
 )
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import SLOTS, RepairFrame, SharedFrame, SummaryFrame
