@@ -1,4 +1,4 @@
-"""The README's blocks, and how a test runs what they show."""
+"""The blocks of README and docs, and how a test runs what they show."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 CHECKOUT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
-README = (CHECKOUT / "README.md").read_text()
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 
 
 class Block(NamedTuple):
@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-BLOCKS = [Block(*found) for found in FENCED.findall(README)]
+BLOCKS = [Block(*found) for page in PAGES for found in FENCED.findall(page.read_text())]
 MARKS = {
     "greenhouse": ("python", 'program = Program("greenhouse")'),
     "make": ("sh", "make demo"),

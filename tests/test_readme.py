@@ -1,5 +1,6 @@
 """The README tells the truth: every block in it is run, and its programs give what it says."""
 
+import re
 import shlex
 import subprocess
 import tomllib
@@ -16,7 +17,7 @@ from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.tool.command_line import GROUP, run_command
 from simulations.fleet import Fleet
-from tests.support_readme import BLOCKS, CHECKOUT, MARKS, block, commands, here, succeeds
+from tests.support_readme import BLOCKS, CHECKOUT, MARKS, PAGES, block, commands, here, succeeds
 
 
 def test_every_block_is_run_by_a_test_here():
@@ -25,6 +26,25 @@ def test_every_block_is_run_by_a_test_here():
     readers = [*Path(__file__).parent.glob("*readme*.py")]
     source = "".join(path.read_text() for path in readers)
     assert all(f'block("{name}")' in source for name in MARKS)
+
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(page):
+    """Return what GitHub makes of a page's headings."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    for link in LINK.findall(page.read_text()):
+        if not link.startswith("https://"):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.is_file(), link
+            assert not anchor or anchor in anchors(target), link
 
 
 def test_greenhouse_is_the_example_module():
