@@ -15,10 +15,11 @@ is asked before anything is changed, and what it gave is then taken whole.
     True
 """
 
+import os
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from sysconfig import get_paths
 from typing import Any, ParamSpec, TypeVar
 
 from device_agent.state.counters import Counters
@@ -35,7 +36,11 @@ _PLACE = 60
 """Characters of a place, at most: the end of a long path tells more than its beginning."""
 _INSTALLED = str(Path(__file__).resolve().parent.parent)
 _OURS = tuple(f"{_INSTALLED}/{package}/" for package in ("crdts", "device_agent", "lasp_edge"))
-_LIBRARIES = tuple(get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PACKAGES = ("site-packages", "dist-packages")
+_LIBRARIES = (
+    str(Path(os.__file__).parent),
+    *(place for place in sys.path if place.endswith(_PACKAGES)),
+)
 
 
 class Guard:

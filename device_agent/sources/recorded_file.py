@@ -1,6 +1,5 @@
 """A recorded file, plain or compressed by gzip, read from a byte offset of its text."""
 
-import gzip
 import zlib
 from itertools import islice
 from pathlib import Path
@@ -30,8 +29,7 @@ class RecordedFile:
         self.ended = False
         self.damaged = False
         compressed = path.suffix == ".gz"
-        opened = gzip.open(path) if compressed else path.open("rb")  # noqa: SIM115 see `close`
-        self._file = cast("BinaryIO", opened)
+        self._file = _unpacked(path) if compressed else path.open("rb")
         reached = self._file.seek(offset)
         if reached < offset or (not compressed and path.stat().st_size < offset):
             raise ValueError(f"{path} is shorter than the {offset} bytes that were read of it")
@@ -63,3 +61,9 @@ class RecordedFile:
     def close(self) -> None:
         """Close it."""
         self._file.close()
+
+
+def _unpacked(path: Path) -> BinaryIO:
+    import gzip  # noqa: PLC0415 - an agent without such a file does without
+
+    return cast("BinaryIO", gzip.open(path))
