@@ -51,10 +51,14 @@ class Processes(ABC):
     def link(self, user: str | None, client_id: str = "", **options: object) -> Link:
         """Start a link as a user; None for somebody who does not log in."""
         options.setdefault("jitter", Random(1))
-        link = Link(self.url(user), client_id=client_id or f"test-{user}", **options)
+        link = Link(self.url(user), client_id=client_id or self._fresh_id(user), **options)
         link.start()
         self._links.append(link)
         return link
+
+    def _fresh_id(self, user: str | None) -> str:
+        """Return a client's name that no other link here has: the broker ends the older of two."""
+        return f"test-{user}-{len(self._links)}"
 
     def process(self, name: str, *words: object) -> subprocess.Popen[bytes]:
         """Start a `lasp-edge` command; its output goes into NAME.out, NAME.err."""

@@ -1,4 +1,4 @@
-"""One program that holds every program of the README and every fold, with and without keys.
+"""One program that holds every program of README and docs, and every fold, with and without keys.
 
 The folds stand side by side in one struct, for Spark plans each window and each value apart.
 Each README program is run as it is written, but that its names get its own name before them, so
@@ -15,9 +15,9 @@ from crdts import BoundedLWWSet
 from lasp_edge import EventType, Program, folds
 from lasp_edge.examples import talk
 from tests.lasp_edge.support_folds import ONE_EACH
+from tests.support_readme import BLOCKS
 
 SPEC = "tests.simulations.everything:program"
-README = Path(__file__).parents[2] / "README.md"
 
 program = Program("everything")
 
@@ -48,7 +48,7 @@ class Part:
 
 def _written_programs() -> list[str]:
     """Return the README's Python blocks that write a program or a fold, and the talk's listing."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = [block.text for block in BLOCKS if block.language == "python"]
     shown = [block for block in blocks if "Program(" in block or "(Fold)" in block]
     return [*shown, Path(talk.__file__).read_text()]
 

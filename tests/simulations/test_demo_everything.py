@@ -59,7 +59,7 @@ def test_everything_is_in_the_program():
     }
     assert built_in == FOLDS.keys() - {"range"}
     written = {names["program"]._prefix for names in WRITTEN if "program" in names}
-    assert written == {"greenhouse", "cold_chain", "rooms", "doors", "talk"}
+    assert written == {"greenhouse", "cold_chain", "rooms", "doors", "cellars", "talk"}
 
 
 @pytest.mark.slow
