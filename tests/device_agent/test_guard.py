@@ -239,8 +239,9 @@ def test_a_part_that_raises_in_any_method_is_counted_and_all_others_go_on(tmp_pa
     device = Device(tmp_path, settings=None)
     part = device.core.members
     setattr(part, method, failing)
-    device.core.ensemble._changing.append(part)
-    device.core.ensemble._remembering.append(part)
+    for asked in device.core.ensemble._with.values():
+        if part not in asked:
+            asked.append(part)
     device.core.handle_connected(device.now_us)
     device.core._succeed(device.core.replica._replace(incarnation=5))
     device.core.handle_unsent(next(iter(device.tick(20))))

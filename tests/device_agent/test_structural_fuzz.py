@@ -31,7 +31,7 @@ from lasp_edge.protocol.frames import AskFrame, MemberFrame, PaneFrame, Variable
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode, topic_of
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet import LANDER, SimulatedLander
-from tests.device_agent.agents import LAKE, NOW_US
+from tests.device_agent.agents import LAKE, NOW_US, is_of_frames
 from tests.lasp_edge.support_folds import ONE_EACH
 
 PEER, ME = "pi-2", "pi-1"
@@ -74,7 +74,7 @@ class Agent:
     """A core without a store: what it would commit counts as committed."""
 
     def __init__(self, name: str, nonce: int) -> None:
-        settings = Settings(results_us=SECOND_US)
+        settings = Settings(results_us=SECOND_US, home_assistant="homeassistant")
         self.core = Core(PLAN, name, nonce, Restored(), settings)
         self.core.intake.sources.cursor("test")
         self.now_us = NOW_US
@@ -113,7 +113,7 @@ def talk() -> list[tuple[str, bytes]]:
         peer.read(20.0 + step, 21.5, -3.0)
         for agent, other in ((peer, me), (me, peer)):
             for topic, payload, *_ in agent.tick():
-                if "/out/" in topic:
+                if not is_of_frames(topic):
                     continue
                 said.append((topic, payload))
                 other.hear(topic, payload)
@@ -307,7 +307,7 @@ def test_a_good_frame_works_after_any_number_of_bad_ones(corpus):
     entries = agent.core.samples.published[local.name].entries
     assert entries.version("pi-3") == Version(7, 77, 5)
     agent.read(30.0)
-    published = [decode(p.payload) for p in agent.tick(20) if "/out/" not in p.topic]
+    published = [decode(p.payload) for p in agent.tick(20) if is_of_frames(p.topic)]
     assert any(isinstance(frame, PaneFrame) for frame in published)
     assert agent.core.report()["accepted"] == 4
 
