@@ -21,16 +21,18 @@ settings.register_profile("ci", derandomize=True, database=None, deadline=None, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
-IN_SPARK = (
-    "tests/cloud_tier/job/",
-    "tests/cloud_tier/spark/",
-    "tests/end_to_end/test_every_fold.py",
-    "tests/end_to_end/test_lost_lake.py",
-    "tests/end_to_end/test_recorded_data.py",
-    "tests/end_to_end/test_strangers.py",
-    "tests/test_readme_lake.py",
-)
-"""Where the tests of the shared session are."""
+IN_SPARK = {
+    "the job": ("tests/cloud_tier/job/",),
+    "lakes": (
+        "tests/cloud_tier/spark/",
+        "tests/end_to_end/test_every_fold.py",
+        "tests/end_to_end/test_lost_lake.py",
+        "tests/end_to_end/test_recorded_data.py",
+        "tests/end_to_end/test_strangers.py",
+        "tests/test_readme_lake.py",
+    ),
+}
+"""Where the tests of shared sessions are; both groups take about equally long."""
 LONGEST = (
     "tests/simulations/test_demo_end_to_end.py",
     "tests/end_to_end/test_accidents.py",
@@ -70,16 +72,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Say which tests stay in one process: those of one file, and all of the job in Spark.
+    """Say which tests stay in one process: those of one file, and those of one Spark session.
 
-    So only one process pays for the shared session's start and for what it compiles.
+    So a group pays once for the session's start and for what it compiles.
     """
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where tests are divided
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, _ = nodeid.partition("::")
-            return "spark" if file.startswith(IN_SPARK) else file
+            return _in_spark(file) or file
 
     return ByFile(config, log)
 
@@ -91,11 +93,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def rank(item: pytest.Item) -> tuple[int, bool]:
         file, _, _ = item.nodeid.partition("::")
-        if file.startswith(IN_SPARK):
-            return -1, False
+        group = _in_spark(file)
+        if group is not None:
+            return list(IN_SPARK).index(group) - len(IN_SPARK), False
         return LONGEST.index(file) if file in LONGEST else len(LONGEST), item.path not in long
 
     items.sort(key=rank)
+
+
+def _in_spark(file: str) -> str | None:
+    """Return the group of a file whose tests share a Spark session."""
+    return next((group for group, files in IN_SPARK.items() if file.startswith(files)), None)
 
 
 @pytest.fixture(scope="session")
