@@ -53,7 +53,10 @@ def run(scenario: Scenario) -> RunOutcome:
         if not world.trouble:
             settled = _settle(world)
         late = settled - ROUNDS * ROUND_STEPS - scenario.faults.delay_steps
-        is_bound = reconnects(scenario) and not world.seen["retire"]  # what is refused waits longer
+        refuses = (
+            world.seen["retire"] or world.seen["former_lander"]
+        )  # what is refused waits longer
+        is_bound = reconnects(scenario) and not refuses
         if is_bound and late > 0 and not world.trouble:
             world.trouble.append(f"settled after {settled} steps, {late} too late")
         if not world.trouble:
