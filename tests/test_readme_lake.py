@@ -53,7 +53,7 @@ def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial,
     exec(block("spark").replace('"lake/', f'"{home}/lake/'), shown)  # Spark runs elsewhere
     assert "|" in capsys.readouterr().out
     assert shown["spark"].sparkContext is spark.sparkContext
-    merged = spark.sql(block("merged view")).collect()
+    merged = shown["spark"].sql(block("merged view")).collect()
     accepted = [json.loads(line) for line in block("recording").splitlines()]
     known = {(r["ts"], r["device"], r["data"]["temp"]) for r in accepted}
     assert sum(row["count"] for row in merged) == len([k for k in known if k[2] is not None])

@@ -33,7 +33,8 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
         )
         try:
             assert "global_average" in running.stdout.readline()
-            output = succeeds([*here(cloud, tmp_path, broker.url), "--until-idle", "5"], tmp_path)
+            words = [*here(cloud, tmp_path, broker.url), "--until-idle", "5"]
+            output = succeeds(words, tmp_path, timeout=300)
             assert "1 device heard" in output
             told = succeeds(here(block("status"), tmp_path, broker.url), tmp_path)
             assert "device kitchen" in told

@@ -33,6 +33,7 @@ from lasp_edge.protocol.topics import Topics
 
 HUGE_BYTES = 10_000_000
 NONCE = 0xBAD
+NOBODY = "nobody"
 _DECADE_US = 10 * 365 * 86_400_000_000
 _SHAPES: tuple[Any, ...] = (
     None,
@@ -85,6 +86,8 @@ def words(program: Plan, devices: Sequence[str], now_us: int, seed: int) -> Iter
             yield from (Word(topic, frame.encode()) for topic in places.values())
         for far in _far_frames(program, victim, now_us):
             yield Word(places[_place(far)], far.encode())
+        for wrong in _wrong_panes(program, NOBODY, now_us):
+            yield Word(topics.of("pane", NOBODY), wrong.encode())
         yield Word(f"{topics.root}/zz/pane/{victim}", b"no shard")
         yield Word(f"{topics.root}/00/pane/_zz", b"no name")
         yield Word(f"{topics.root}/00/beat", b"no device")
@@ -158,10 +161,19 @@ def _far_frames(program: Plan, device: str, now_us: int) -> Iterator[Any]:
         yield from list(_frames(program, replica, now_us))[:3]
         yield PresenceFrame(replica, 1, online=True)
     near = Replica(1, NONCE, device)
-    yield next(_frames(program, near, far_us))
     yield BeatFrame(near, 1, (SinkLow("lake", 0, far_us),), done=False, reports=())
-    stream = next(_frames(program, near, now_us)).blocks[0]._replace(stream=12_345)
-    yield PaneFrame(near, 1, (stream,))
+
+
+def _wrong_panes(program: Plan, device: str, now_us: int) -> Iterator[PaneFrame]:
+    """Yield panes that no window takes.
+
+    Args:
+        device: one that has not spoken; of one that has, no earlier life is taken at all.
+    """
+    replica = Replica(1, NONCE, device)
+    yield next(_frames(program, replica, now_us + _DECADE_US))
+    stream = next(_frames(program, replica, now_us)).blocks[0]._replace(stream=12_345)
+    yield PaneFrame(replica, 1, (stream,))
 
 
 class Stranger:
