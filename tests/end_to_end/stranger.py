@@ -165,11 +165,7 @@ def _far_frames(program: Plan, device: str, now_us: int) -> Iterator[Any]:
 
 
 def _wrong_panes(program: Plan, device: str, now_us: int) -> Iterator[PaneFrame]:
-    """Yield panes that no window takes.
-
-    Args:
-        device: one that has not spoken; of one that has, no earlier life is taken at all.
-    """
+    """Yield panes that no window takes, of a device that has not spoken."""
     replica = Replica(1, NONCE, device)
     yield next(_frames(program, replica, now_us + _DECADE_US))
     stream = next(_frames(program, replica, now_us)).blocks[0]._replace(stream=12_345)
