@@ -15,6 +15,7 @@ from typing import Any
 
 from crdts import Replica, Version
 from device_agent.panes.flights import IN_FLIGHT
+from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
@@ -105,7 +106,9 @@ class Checks:
         if device.clock.wrong or device.name in world.operator.membership.entries:
             return
         lines = device.recording[device.sure_from : device.acknowledged]
-        spoken = [line for line in lines if line.time_us < low_us]
+        # What is older than the retention has left the device once another store had it.
+        kept_us = device.core.intake.progress.pruned_us if sink.sink == ARCHIVE else NEVER_US
+        spoken = [line for line in lines if kept_us <= line.time_us < low_us]
         if not spoken:
             return
         landed: dict[tuple[int, str], int] = defaultdict(int)
