@@ -130,7 +130,7 @@ def _why_not_yet(fleet: Looking, arguments: argparse.Namespace) -> str:
 def _instead(given: str, there: list[str]) -> str:
     """Return what could have been meant."""
     if not there:
-        return "; there are none"
+        return "; nobody has told of any"
     close = get_close_matches(given, there, n=1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
     return f"{meant or ';'} there are: {named(there)}"

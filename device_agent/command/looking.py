@@ -93,7 +93,7 @@ class Looking:
         """Wait for a connection.
 
         Raises:
-            BrokerUnreachable: there is none after some seconds.
+            BrokerUnreachable: the broker takes no connection for some seconds.
         """
         ends_s = now_s() + CONNECT_S
         while not any(isinstance(event, Connected) for event in self.poll(0.1)):

@@ -30,7 +30,7 @@ class Sensor(NamedTuple):
     Attributes:
         event: what it measures.
         chip, sensor: its name; the kernel's.
-        read: returns its value; raises Refused with the reason why there is none.
+        read: returns its value; raises Refused with the reason where it has no value.
     """
 
     event: str

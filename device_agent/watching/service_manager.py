@@ -1,7 +1,7 @@
 """Telling systemd that the agent runs, and that it is well.
 
 A unit with `Type=notify` and `WatchdogSec=` restarts a service that says nothing in that time. The
-socket to say it on is in the environment; where there is none, nobody wants to know.
+socket to say it on is in the environment; without it, nothing is said.
 
 Source: systemd, sd_notify(3), https://www.freedesktop.org/software/systemd/man/sd_notify.html.
 """

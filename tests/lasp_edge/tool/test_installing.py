@@ -26,8 +26,8 @@ class Installed:
         ({"url": FOLDER, "dir_info": {"editable": True}}, "-e '/home/pi/my fleet[cloud]'"),
         ({"url": FOLDER, "dir_info": {}}, "'/home/pi/my fleet[cloud]'"),
         (
-            {"url": "file:///tmp/lasp_edge-0.1.0-py3-none-any.whl", "archive_info": {}},
-            "'lasp-edge[cloud] @ file:///tmp/lasp_edge-0.1.0-py3-none-any.whl'",
+            {"url": "https://example.org/lasp_edge-0.1.0-py3-none-any.whl", "archive_info": {}},
+            "'lasp-edge[cloud] @ https://example.org/lasp_edge-0.1.0-py3-none-any.whl'",
         ),
         (None, "'lasp-edge[cloud]'"),
     ],
