@@ -247,7 +247,7 @@ def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
         return
     from device_agent.watching.watching import Watching  # noqa: PLC0415 - most agents do without
 
-    runtime.watch(Watching(durable.core, runtime.link, os.environ, page))
+    runtime.watch(Watching(durable, runtime.link, os.environ, page))
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

@@ -1,6 +1,7 @@
 """Whether an agent still does its work: only then is a watchdog to leave it alone.
 
-No network is no illness: an agent goes on measuring without one. It is ill when something stands
+No network is no illness: an agent goes on measuring without one. Nor is a full disk: a new process
+would not find more room, and would lose the readings that wait in memory. It is ill when something stands
 still that must move: a commit that is overdue, a link that no longer tries to connect, a queue of
 messages of which the broker confirms none.
 """
@@ -23,6 +24,7 @@ class Vitals(NamedTuple):
 
     Attributes:
         held_since_us: since when readings wait for a commit; None while nothing waits.
+        waits_for_room: the last commit failed for want of room, and is tried again and again.
         connected: the broker has taken the agent.
         attempts: how often the link has tried to connect.
         in_flight: messages that were sent and not confirmed.
@@ -30,6 +32,7 @@ class Vitals(NamedTuple):
     """
 
     held_since_us: int | None
+    waits_for_room: bool
     connected: bool
     attempts: int
     in_flight: int
@@ -56,7 +59,7 @@ class Health:
             self._progress, self._since_us = progress, now_us
         found = []
         held_us = now_us - (vitals.held_since_us if vitals.held_since_us is not None else now_us)
-        if held_us > self._overdue_us:
+        if held_us > self._overdue_us and not vitals.waits_for_room:
             found.append(f"readings have waited {held_us // SECOND_US} s for a commit")
         still_us = now_us - self._since_us
         if still_us > STILL_US and vitals.connected:

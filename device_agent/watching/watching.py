@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 
-from device_agent.core import Core
+from device_agent.durable import Durable
 from device_agent.watching.health import Health, Vitals
 from device_agent.watching.metrics import LinkFigures, exposition, metrics
 from device_agent.watching.page import Page, Reply
@@ -19,7 +19,7 @@ class Watching:
     """The watchers of one agent.
 
     Args:
-        core: the agent.
+        durable: the agent, and its store.
         link: its link.
         environment: of the process; says whether systemd wants to know.
         address: `[HOST:]PORT` of the page; None for no page.
@@ -29,10 +29,10 @@ class Watching:
     """
 
     def __init__(
-        self, core: Core, link: Link, environment: Mapping[str, str], address: str | None
+        self, durable: Durable, link: Link, environment: Mapping[str, str], address: str | None
     ) -> None:
-        self._core, self._link = core, link
-        self._health = Health(core.agent.settings.commit_every_us)
+        self._durable, self._core, self._link = durable, durable.core, link
+        self._health = Health(durable.core.agent.settings.commit_every_us)
         self._manager = ServiceManager(environment)
         self._page = _page(address, link) if address is not None else None
         self._problems: list[str] = []
@@ -42,7 +42,8 @@ class Watching:
         link = self._link
         held_us = self._core.intake.held_since_us
         confirmed, tried = link.counts.confirmed, link.counts.attempts
-        vitals = Vitals(held_us, link.connected, tried, link.in_flight, confirmed)
+        stuck = self._durable.is_stuck
+        vitals = Vitals(held_us, stuck, link.connected, tried, link.in_flight, confirmed)
         self._problems = self._health.problems(vitals, now_us)
         self._manager.turn(self._problems, now_us)
         if self._page is not None:

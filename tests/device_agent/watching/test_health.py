@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from device_agent.settings import SECOND_US
 from device_agent.watching.health import STILL_US, Health, Vitals
 
-WELL = Vitals(held_since_us=None, connected=True, attempts=1, in_flight=0, confirmed=7)
+WELL = Vitals(
+    held_since_us=None, waits_for_room=False, connected=True, attempts=1, in_flight=0, confirmed=7
+)
 LATER_US = STILL_US + SECOND_US
 
 
@@ -65,6 +67,11 @@ def test_readings_that_wait_too_long_for_their_commit_are_an_illness():
     held = WELL._replace(held_since_us=0)
     assert health.problems(held, 180 * SECOND_US) == []
     assert health.problems(held, 181 * SECOND_US) == ["readings have waited 181 s for a commit"]
+
+
+def test_a_full_disk_is_no_illness_for_a_new_process_would_lose_what_waits():
+    full = WELL._replace(held_since_us=0, waits_for_room=True)
+    assert Watched(Health(SECOND_US)).after(5, full) == []
 
 
 def test_a_clock_that_was_set_back_is_no_illness():
