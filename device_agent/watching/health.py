@@ -1,9 +1,9 @@
 """Whether an agent still does its work: only then is a watchdog to leave it alone.
 
 No network is no illness: an agent goes on measuring without one. Nor is a full disk: a new process
-would not find more room, and would lose the readings that wait in memory. It is ill when something stands
-still that must move: a commit that is overdue, a link that no longer tries to connect, a queue of
-messages of which the broker confirms none.
+would not find more room, and would lose the readings that wait in memory. It is ill when something
+stands still that must move: a commit that is overdue, a link that no longer tries to connect, a
+queue of messages of which the broker confirms none.
 """
 
 from typing import NamedTuple
