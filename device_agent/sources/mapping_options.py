@@ -1,6 +1,5 @@
 """The options that say how records become readings, and the mapping that they make."""
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from device_agent.nearest import hint
@@ -10,8 +9,8 @@ from device_agent.sources.source import (
     Option,
     SourceContext,
     pair_option,
-    pairs_of_table,
-    texts_of_toml,
+    table_in_file,
+    texts_in_file,
 )
 from device_agent.sources.times import UNITS, Unit
 from device_agent.sources.values import EventRule, rule_of_table
@@ -71,22 +70,8 @@ ITEMS = Option[str | None]("items", None, str, "a JSON array of readings", in_fi
 VALUE = Option[str | None](
     "value", None, str, "the value, where {event} is in the topic", in_files_only=True
 )
-EXPECT = Option[Mapping[str, str]](
-    "expect",
-    {},
-    lambda text: text,
-    "fields that must say this where they are",
-    of_toml=lambda table: pairs_of_table("expect", table),
-    in_files_only=True,
-)
-ABSENT_WORDS = Option[Iterable[str]](
-    "absent",
-    (),
-    lambda text: text,
-    "words that stand for no value",
-    of_toml=texts_of_toml,
-    in_files_only=True,
-)
+EXPECT = table_in_file("expect", "fields that must say this where they are")
+ABSENT_WORDS = texts_in_file("absent", "words that stand for no value")
 MAPPING_OPTIONS: tuple[Option[Any], ...] = (
     *(TIME, TIME_UNIT, TIME_ZONE, DEVICE_FIELD, MAPPING, EVENT, TAG, WITH_TAG),
     *(ITEMS, VALUE, EXPECT, ABSENT_WORDS),

@@ -27,7 +27,7 @@ from device_agent.sources.jsonl_file import NOT_JSON
 from device_agent.sources.mapping import NO_ORIGIN, FieldMapping, Origin
 from device_agent.sources.mapping_options import MAPPING_OPTIONS, mapping_of, ready_context
 from device_agent.sources.retained import SeenContents
-from device_agent.sources.source import Option, Source, SourceContext, SourceKind, texts_of_toml
+from device_agent.sources.source import Option, Source, SourceContext, SourceKind, texts_in_file
 from device_agent.sources.topic_pattern import TopicPattern, matcher_of
 from lasp_edge.link import BrokerUrl, Event, Link, Message
 
@@ -49,14 +49,7 @@ _RETAINED_OPTION = Option[bool](
     help="what the broker retained is a reading, too: each content of a topic once",
     is_flag=True,
 )
-_IGNORE = Option[Sequence[str]](
-    "ignore",
-    (),
-    lambda filters: filters,
-    "topic filters of messages that are no readings",
-    of_toml=texts_of_toml,
-    in_files_only=True,
-)
+_IGNORE = texts_in_file("ignore", "topic filters of messages that are no readings")
 _LOOK_AGAIN_US = 100_000
 """Microseconds between two looks for messages, where nothing wakes the agent."""
 
@@ -222,7 +215,7 @@ def _make(name: str, place: str, context: SourceContext) -> MqttTopic:
         jitter=context.jitter,
         wake=context.wake,
         retained=context.get(_RETAINED_OPTION),
-        ignored=ready.get(_IGNORE),
+        ignored=tuple(ready.get(_IGNORE)),
     )
 
 

@@ -3,10 +3,8 @@
 Periods that were missed, asleep or stopped, are not made up for.
 """
 
-from collections.abc import Iterable, Mapping
-
 from device_agent.clock import is_time
-from device_agent.sources.source import Option, number_of_toml, pairs_of_table, texts_of_toml
+from device_agent.sources.source import Option, number_of_toml, table_in_file, texts_in_file
 
 SECOND_US = 1_000_000
 LEAST_PERIOD_S, LONGEST_PERIOD_S = 1e-6, 1e9
@@ -34,22 +32,8 @@ EVERY = Option[int | None](
 )
 
 
-ONLY = Option[Iterable[str]](
-    "only",
-    (),
-    lambda names: names,
-    "the chips or sensors to read (default: all)",
-    of_toml=texts_of_toml,
-    in_files_only=True,
-)
-NAMES = Option[Mapping[str, str]](
-    "names",
-    {},
-    lambda names: names,
-    "what the tag `sensor` says for a sensor, such as its room",
-    of_toml=lambda table: pairs_of_table("names", table),
-    in_files_only=True,
-)
+ONLY = texts_in_file("only", "the chips or sensors to read (default: all)")
+NAMES = table_in_file("names", "what the tag `sensor` says for a sensor, such as its room")
 
 
 class ReadingPeriod:

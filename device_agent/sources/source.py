@@ -4,7 +4,7 @@ A source is one file here: a class with the methods of `Source`, the command-lin
 has for itself, and a `SourceKind` that names all of it. `choice.KINDS` lists the kinds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from random import Random
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -212,3 +212,17 @@ def texts_of_toml(told: Any) -> Sequence[str]:
     if type(told) is not list or not all(type(text) is str for text in told):
         raise ValueError(f'a list of texts such as ["a", "b"] is needed, not {told!r}')
     return tuple(told)
+
+
+def texts_in_file(name: str, text: str) -> Option[Iterable[str]]:
+    """Return an option that is a list of texts, and stands in configuration files only."""
+    return Option(name, (), tuple, text, of_toml=texts_of_toml, in_files_only=True)
+
+
+def table_in_file(name: str, text: str) -> Option[Mapping[str, str]]:
+    """Return an option that is a table of texts, and stands in configuration files only."""
+
+    def of_toml(table: Any) -> Mapping[str, str]:
+        return pairs_of_table(name, table)
+
+    return Option(name, {}, dict, text, of_toml=of_toml, in_files_only=True)
