@@ -17,7 +17,7 @@ from crdts import Replica
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
-from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.kinds import Subscriber, is_left_to_operators, subscriptions
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
@@ -67,15 +67,17 @@ class LanderProcess:
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
             seal=seal,
+            expects_refusal=lambda topic: is_left_to_operators(topic, topics),
         )
         streams = (plan.windows.values(), plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())
+        store, is_signed = (sink, landing.lake_id), seal is not None
         pace = SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us)
         self._lander = Lander(
             link=self._link,
             log_=log_,
             landing=landing,
-            acceptance=Acceptance(*streams, topics, (sink, landing.lake_id), *known),
+            acceptance=Acceptance(*streams, topics, store, *known, is_signed=is_signed),
             columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             now_us=_now_us,
