@@ -239,7 +239,7 @@ class Fence(Part):
         """Learn how far other processes have come."""
         answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
         for teller, highs in answers.tellings(own):
-            tellings.learn(highs, Teller(teller.nonce, answers.knows(teller)), now_us)
+            tellings.learn(highs, Teller(teller.incarnation, answers.knows(teller)), now_us)
         if newest is not None and not answers.is_told_by(newest):
             tellings.learn_of_lost_life()
 

@@ -34,11 +34,11 @@ class Teller(NamedTuple):
     """A process of this device that told how far its sources had come.
 
     Attributes:
-        nonce: of the process.
+        incarnation: the last one of the process.
         is_known: the store knows that process: how far it had come, or some of that.
     """
 
-    nonce: int
+    incarnation: int
     is_known: bool
 
 
@@ -52,7 +52,7 @@ class Highs:
 
     Args:
         facts: what the store holds of them.
-        last: the nonce of the last process of the store; 0 for none.
+        last: the incarnation of the last process of the store; 0 for none.
 
     Attributes:
         is_alone: no lander has told this process what earlier lives have accepted.
@@ -77,7 +77,7 @@ class Highs:
         # How many, and the least own time; of the confirmed ones those of this process.
         self._unconfirmed: dict[int, tuple[int, int]] = {}
         self._confirmed: dict[int, tuple[int, int]] = {}
-        self._ends: dict[int, dict[int, int]] = {}  # nonce of an earlier process -> accepted
+        self._ends: dict[int, dict[int, int]] = {}  # incarnation -> accepted
         for source, (high_us, accepted, *rest) in (facts.highs or {}).items():
             at = int(source)
             self._highs[at] = SourceHigh(at, high_us, accepted)
@@ -141,31 +141,36 @@ class Highs:
         for high in told:
             at, high_us = high.source, min(high.high_us, most_us)
             known = self._highs.get(at)
-            if known is not None and teller.is_known and high.accepted <= self._sure(at, teller):
+            if (
+                known is not None
+                and teller.is_known
+                and high.accepted <= self._sure(at, teller.incarnation)
+            ):
                 continue
             before = 0 if known is None else known.accepted
             furthest = high_us if known is None else max(high_us, known.high_us)
             self._highs[at] = SourceHigh(at, furthest, max(before, high.accepted))
-            self._note_end(at, teller.nonce, high.accepted)
+            self._note_end(at, teller.incarnation, high.accepted)
             self._changed = True
             if high_us > self._doubts.get(at, high_us - 1):
                 self._doubts[at] = high_us
                 self._count_maybe_twice(at, high_us)
 
-    def _note_end(self, source: int, nonce: int, accepted: int) -> None:
+    def _note_end(self, source: int, incarnation: int, accepted: int) -> None:
         """Note how many readings of a source a process knew of in the end."""
         ends = self._ends.setdefault(source, {})
-        ends[nonce] = max(accepted, ends.pop(nonce, 0))  # it is the last one now
-        for oldest in list(ends)[:-_MOST_ENDS]:
-            del ends[oldest]
+        ends[incarnation] = max(accepted, ends.get(incarnation, 0))
+        if len(ends) > _MOST_ENDS:
+            del ends[min(ends)]
 
-    def _sure(self, source: int, teller: Teller) -> int:
+    def _sure(self, source: int, incarnation: int) -> int:
         """Return how many readings of a source a process can have told, if all of them are known.
 
-        That is what it had at its end. One that is forgotten ended before those that are not.
+        That is what it had at its end; where that is forgotten, what the next one had.
         """
         ends = self._ends.get(source, {})
-        return ends.get(teller.nonce, min(ends.values(), default=0))
+        later = [each for each in ends if each >= incarnation]
+        return ends[min(later)] if later else max(ends.values(), default=0)
 
     def _count_maybe_twice(self, source: int, most_us: int) -> None:
         """Count what was accepted of a source before it was told of a doubt up to this time."""

@@ -68,6 +68,14 @@ def test_a_process_that_stored_nothing_leaves_no_gap():
     assert highs.doubt_us("csv:a") == 80
 
 
+def test_a_process_after_which_one_stored_nothing_told_no_more_than_the_next_one_knew():
+    highs = Highs(stored(accepted=3), FIRST)
+    highs.advance("csv:a", 60, 7, 55)
+    after = Highs(highs.take_facts(), THIRD)  # the second process was killed before it read
+    tell(after, 10, 60, SECOND)
+    assert after.doubt_us("csv:a") is None
+
+
 def test_many_processes_without_trouble_raise_no_doubt():
     facts, accepted = stored(), 5
     for nonce in range(FIRST, FIRST + 30):
