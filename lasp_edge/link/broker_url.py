@@ -1,5 +1,6 @@
 """The address of a broker; its text never shows the password."""
 
+import sys
 from typing import NamedTuple, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -68,8 +69,9 @@ class BrokerUrl(NamedTuple):
         """The host as paho takes it.
 
         Looked up as bytes, a plain name spares a small device the tables of names in other scripts.
+        TLS and PySocks need text.
         """
-        plain = self.host.isascii() and not self.tls
+        plain = self.host.isascii() and not self.tls and sys.modules.get("socks") is None
         return cast("str", self.host.encode()) if plain else self.host
 
     def __str__(self) -> str:
