@@ -4,8 +4,8 @@ An agent whose broker is reached without TLS does not use them, but `hashlib` an
 So the command starts itself again, as this module and in the same process, and keeps them out while
 the agent's own modules are imported: `hashlib` takes the interpreter's own SHA-256; paho finds a
 module `ssl` with only the names of the errors that it looks for, and, unless the environment names
-a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all are
-let in again: a user's program that imports them gets them, and pays for them.
+a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all
+are let in again: a user's program that imports them gets them, and pays for them.
 """
 
 import os
