@@ -18,7 +18,7 @@ from simulations.demo.what_next import next_lines
 
 CLOUD_S = 240.0
 """Seconds in which Spark must say or commit something: to plan many windows takes it a minute."""
-ROWS = 3
+ROWS = 2
 _MOST_PARTS = 4
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -48,7 +48,8 @@ class Measure(NamedTuple):
         """Return the value of the part with its unit, or how many keys have one."""
         if self.keyed:
             return f"{len(value.keys):,}"
-        return f"{number(value.keys[''].parts.get(self.part), self.decimals)} {self.unit}".strip()
+        part = value.keys[""].parts.get(self.part)
+        return UNKNOWN if part is None else f"{number(part, self.decimals)} {self.unit}".strip()
 
 
 class LiveTable:

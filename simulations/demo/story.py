@@ -31,12 +31,11 @@ async def open_stage(stage: Stage) -> None:
     """Start everything and say what was started."""
     say = stage.say
     broker = stage.broker
-    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}, for this demo alone.")
+    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}. Spark is starting; that takes a while.")
     if broker.lacks:
         text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
         say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
     await stage.start_cloud()
-    say("Cloud: Spark is starting; that takes a while. The devices do not wait for it.")
     await stage.start_devices()
     await stage.until(stage.all_report, START_S, "all agents running")
 
@@ -56,7 +55,6 @@ async def live(stage: Stage) -> float:
     say(f"Devices: {', '.join(stage.devices)}. They measure, and talk.")
     await stage.pass_time(MEASURE_S)
     await stage.until(stage.cloud_is_ready, SPARK_S, "started Spark", moving=stage.cloud_progress)
-    say("Cloud: Spark runs and keeps the tables.")
     await _kill(stage, second)
     await stage.pass_time(BETWEEN_S)
     await _cut_off(stage, fourth)

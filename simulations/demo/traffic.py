@@ -74,12 +74,12 @@ def traffic_lines(traffic: Traffic) -> list[str]:
         return [*lines, f"{indent}no reading was accepted, so JSON would have sent nothing"]
     as_json = f"{traffic.json_bytes:,} of JSON over MQTT"
     lines.append(f"{indent}{_compared(traffic.ratio)} the {as_json}")
-    lines.append(f"{indent}({traffic.readings:,} readings, {how}).")
+    measured = f"{indent}({traffic.readings:,} readings, {how})"
     if rate is None:
+        lines.append(f"{measured}.")
         lines.append(f"{indent}At the recorded pace the agents would run longer and send more.")
     else:
-        even = f"{rate * traffic.ratio:.0f} a second"
-        lines[-1] += f" Below {even} JSON is smaller."
+        lines.append(f"{measured}; below {rate * traffic.ratio:.0f}, JSON is smaller.")
     return lines
 
 

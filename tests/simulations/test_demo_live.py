@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 
@@ -10,6 +11,9 @@ from lasp_edge.language.program import Program
 from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.devices import Condition, Report
 from simulations.demo.live import LiveTable, Measure
+from simulations.demo.program import program as demo
+from simulations.demo.rooms import ROOMS
+from tests.support_readme import block
 
 UP_TWO_AND_CLEAR = "\x1b[2A\x1b[J"
 
@@ -89,6 +93,15 @@ def test_a_program_without_a_fleet_wide_value_shows_what_is_still_to_send():
         ["device", "samples", "still", "to", "send"],
         ["a", "12,345", "3"],
     ]
+
+
+def test_the_readme_shows_the_table_as_it_is():
+    shown = [re.split(r"\s{2,}", line) for line in block("live table").splitlines()]
+    head, *rows = LiveTable(Measure.of(demo.plan()), lambda: 0.0).rows([])
+    assert (tuple(shown[0]), rows) == (head, [])
+    assert [row[0] for row in shown[1:]] == list(ROOMS)
+    kinds = {re.sub(r"\d+ s", "# s", row[-1]) for row in shown[1:]}
+    assert kinds == {"newest", "<# s behind", "cut off # s"}
 
 
 def test_a_terminal_redraws_the_table_below_what_stays():

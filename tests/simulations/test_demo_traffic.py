@@ -32,7 +32,7 @@ def test_more_bytes_than_json_are_told_as_such_with_the_rate_from_which_it_pays(
     lines = " ".join(traffic_lines(Traffic(60_000, 60_000, 40_000, 400, Pace.of(400, 10, 20.0))))
     assert "120,000 over the devices' sockets (60,000 sent, 60,000 received)" in lines
     assert "3.00 times as much as the 40,000 of JSON over MQTT" in lines
-    assert "(400 readings, 2.0 a second each). Below 6 a second JSON is smaller." in lines
+    assert "(400 readings, 2.0 a second each); below 6, JSON is smaller." in lines
 
 
 def test_a_recording_says_nothing_about_a_rate():
