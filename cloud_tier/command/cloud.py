@@ -22,7 +22,7 @@ from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
 from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
-    lake = Lake(arguments.lake)
+    lake = LakeTables(arguments.lake)
     conf = _conf(arguments)
     lake.create(plan.columns)
     lock = _locked(lake)
@@ -161,7 +161,7 @@ def _conf(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _lander_arguments(
-    arguments: argparse.Namespace, broker: BrokerUrl, lake: Lake
+    arguments: argparse.Namespace, broker: BrokerUrl, lake: LakeTables
 ) -> tuple[list[str], dict[str, str]]:
     """Return the lander's arguments, and the variables that are added to its environment."""
     wire, secrets = words_for_child(arguments, broker)
@@ -173,7 +173,7 @@ def _lander_arguments(
     return passed_on, secrets
 
 
-def _locked(lake: Lake) -> IO[str] | None:
+def _locked(lake: LakeTables) -> IO[str] | None:
     """Return the lock that keeps a second job off a local lake: F has one driver."""
     if "://" in lake.root:
         return None

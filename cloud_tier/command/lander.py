@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(format="%(asctime)s lander: %(message)s", stream=sys.stderr, level=level)
     plan = load_plan(arguments.program)
-    lake = Lake(arguments.lake)
+    lake = LakeTables(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
     broker = broker_of(arguments)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cloud_tier.lake.reading import Table
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import Exit
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ def show(arguments: argparse.Namespace, read: Callable[..., Table]) -> int:
         arguments: those of `add_arguments`, and `name`.
         read: takes the lake, the name and `all_revisions`; gives the table.
     """
-    lake = Lake(arguments.lake)
+    lake = LakeTables(arguments.lake)
     found = read(lake, arguments.name, all_revisions=arguments.all_revisions)
     _write(found.columns, found.rows, as_csv=arguments.csv)
     return Exit.FINE

@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from cloud_tier.lake.query import rows
-from cloud_tier.lake.tables import PROGRAMS, Lake, arrow_schema
+from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from lasp_edge import folds
 from lasp_edge.errors import UsageError
 from lasp_edge.folds.fold import Fold
@@ -52,7 +52,7 @@ class ResultDefinition(NamedTuple):
     slide_us: int
 
 
-def record(plan: Plan, lake: Lake) -> list[str]:
+def record(plan: Plan, lake: LakeTables) -> list[str]:
     """Write the program's definitions where they are new or differ from the newest.
 
     Returns:
@@ -84,7 +84,7 @@ def record(plan: Plan, lake: Lake) -> list[str]:
     return changed
 
 
-def definitions(lake: Lake, kind: str) -> dict[str, ResultDefinition]:
+def definitions(lake: LakeTables, kind: str) -> dict[str, ResultDefinition]:
     """Return the newest definitions of a kind by name.
 
     Raises:
@@ -97,7 +97,7 @@ def definitions(lake: Lake, kind: str) -> dict[str, ResultDefinition]:
     return found
 
 
-def _newest(lake: Lake) -> dict[tuple[str, str], tuple[int, str]]:
+def _newest(lake: LakeTables) -> dict[tuple[str, str], tuple[int, str]]:
     newest: dict[tuple[str, str], tuple[int, str]] = {}
     for row in rows(lake, lake.programs, "SELECT * FROM source"):
         entry = (row["revision"], row["description"])

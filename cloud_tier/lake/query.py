@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import QueryBuilder
 
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 
 
-def rows(lake: Lake, path: str, sql: str) -> list[dict[str, Any]]:
+def rows(lake: LakeTables, path: str, sql: str) -> list[dict[str, Any]]:
     """Return the rows of a query; the table is called `source` in it.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from cloud_tier.lake.definitions import FOLD, WINDOW, ResultDefinition, definitions
 from cloud_tier.lake.query import rows
 from cloud_tier.lake.sqltext import standard_identifier, standard_literal
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import NotFound
 from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
 
@@ -23,7 +23,7 @@ class Table(NamedTuple):
     rows: list[ResultRow]
 
 
-def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
+def windows(lake: LakeTables, name: str, *, all_revisions: bool = False) -> Table:
     """Return a window's rows, the current ones or all, sorted by (key, start_us, revision).
 
     Returns:
@@ -46,7 +46,9 @@ def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
     return Table([*identity, *_columns(meaning), *record], found)
 
 
-def fleet_values(lake: Lake, name: str | None = None, *, all_revisions: bool = False) -> Table:
+def fleet_values(
+    lake: LakeTables, name: str | None = None, *, all_revisions: bool = False
+) -> Table:
     """Return the values of a dynamic fold, or of all of them, sorted by (name, key, revision).
 
     Returns:
@@ -74,7 +76,7 @@ def fleet_values(lake: Lake, name: str | None = None, *, all_revisions: bool = F
     return Table(["name", "key", *columns, *record], found)
 
 
-def _meaning(lake: Lake, kind: str, name: str, what: str) -> ResultDefinition:
+def _meaning(lake: LakeTables, kind: str, name: str, what: str) -> ResultDefinition:
     known = definitions(lake, kind)
     if name not in known:
         there = ", ".join(known) or "none"

@@ -99,7 +99,7 @@ _PROPERTIES: Final = {"delta.checkpointInterval": "100"}
 """In commits: how many of them a reader of a table opens at most. A checkpoint costs 0.3 s."""
 
 
-class Lake:
+class LakeTables:
     """Where the tables of a lake are.
 
     Args:

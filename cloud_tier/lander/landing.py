@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from cloud_tier.lake.query import rows
-from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, Lake, arrow_schema
+from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
 from crdts import Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal
 
@@ -35,7 +35,7 @@ class Landing:
         lander: the id under which segments are known to have landed.
     """
 
-    def __init__(self, lake: Lake, lander: str) -> None:
+    def __init__(self, lake: LakeTables, lander: str) -> None:
         self._lake = lake
         self._landing = lake.table(lake.landing)
         self._rejects = lake.table(lake.rejects)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.lander import SECOND_US, Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
@@ -45,7 +45,7 @@ class LanderProcess:
         self,
         plan: Plan,
         broker: BrokerUrl,
-        lake: Lake,
+        lake: LakeTables,
         log_dir: Path,
         *,
         fleet: str = "",

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, Outcome, recalled, step
 from cloud_tier.job.streaming import CONF
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import ColumnValue, Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import NOTHING_HEARD
@@ -52,7 +52,7 @@ class LakeUnderTest:
         self.spark, self.program = spark, program
         for name, value in QUICK.items():
             spark.conf.set(name, value)
-        self.lake = Lake(root)
+        self.lake = LakeTables(root)
         self.lake.create(program.columns)
         self.job = Job(program, self.lake, **options)
         self.known = UNKNOWN

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.reading import fleet_values, windows
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Column, Op, Program, folds
 from lasp_edge.errors import Exit, NotFound, UsageError
 from lasp_edge.tool.command_line import main
@@ -48,7 +48,7 @@ SUMS = {name for name, column in PROGRAM.columns.items() if column.op is Op.SUM}
 
 @pytest.fixture
 def lake(tmp_path):
-    made = Lake(tmp_path / "lake")
+    made = LakeTables(tmp_path / "lake")
     made.create(PROGRAM.columns)
     record(PROGRAM, made)
     write(
@@ -138,7 +138,7 @@ def test_binary_columns_are_lowered_and_not_printed(tmp_path, capsys):
     fold = folds.struct(seen=folds.distinct(), p=folds.quantile(0.5))
     program.window("w", source=event, fold=fold, size_s=60)
     program = program.plan()
-    lake = Lake(tmp_path)
+    lake = LakeTables(tmp_path)
     lake.create(program.columns)
     record(program, lake)
     made = program.windows["w"].fold
@@ -164,7 +164,7 @@ def test_own_fold_leaves_its_values_empty_and_prints_its_integers(tmp_path):
     event = program.event("temperature", resolution="0.01")
     program.window("w", source=event, fold=Own(), size_s=60)
     program = program.plan()
-    lake = Lake(tmp_path)
+    lake = LakeTables(tmp_path)
     lake.create(program.columns)
     record(program, lake)
     stream = program.windows["w"].stream
@@ -209,7 +209,7 @@ def test_tables_are_plain_and_widen(lake):
 def test_lake_made_anew_has_another_id(tmp_path):
     ids = set()
     for name in ("a", "b"):
-        lake = Lake(tmp_path / name)
+        lake = LakeTables(tmp_path / name)
         lake.create({})
         ids.add(lake.lake_id())
     assert len(ids) == 2
@@ -218,9 +218,9 @@ def test_lake_made_anew_has_another_id(tmp_path):
 @pytest.mark.parametrize("name", ["seq", "Kind", "a b", "a.b", "`", "revision"])
 def test_column_that_no_table_can_hold_is_refused(tmp_path, name):
     with pytest.raises(UsageError, match="column"):
-        Lake(tmp_path).create(columns(**{name: Op.SUM}))
+        LakeTables(tmp_path).create(columns(**{name: Op.SUM}))
 
 
 def test_columns_that_differ_only_in_case_are_refused(tmp_path):
     with pytest.raises(UsageError, match="clashes"):
-        Lake(tmp_path).create(columns(warm_q=Op.MAX, Warm_q=Op.MAX))
+        LakeTables(tmp_path).create(columns(warm_q=Op.MAX, Warm_q=Op.MAX))
