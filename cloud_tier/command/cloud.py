@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import IO
 
 from cloud_tier.command.lander import add_lake_arguments, sink_of
+from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
-from cloud_tier.lake.definitions import record
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.session import MEANING, spark_session
@@ -39,13 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_lake_arguments(parser)
     add = parser.add_argument
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
-    add(
-        "--roster",
-        type=lambda text: tuple(name for name in text.split(",") if name),
-        metavar="A,B,..",
-        help="the devices that are waited for (default: whichever were heard)",
-    )
-    add("--dead-after", type=float, default=600.0, metavar="S", help="wait no longer for a device")
+    add_roster_argument(parser)
+    add_dead_after_argument(parser, "wait no longer for a device")
     add("--retain-days", type=float, default=7.0, metavar="D", help="recompute no older windows")
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
@@ -65,9 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     plan = load_plan(arguments.program)
     lake = LakeTables(arguments.lake)
     conf = _conf(arguments)
-    lake.create(plan.columns)
+    lake.make_place()
     lock = _locked(lake)
-    changed = record(plan, lake)
+    changed = prepare(plan, lake)
     job = Job(
         plan,
         lake,
@@ -175,9 +172,12 @@ def _lander_arguments(
 
 def _locked(lake: LakeTables) -> IO[str] | None:
     """Return the lock that keeps a second job off a local lake: F has one driver."""
-    if "://" in lake.root:
+    if not lake.is_local:
         return None
-    lock = Path(lake.root, "job.lock").open("w")  # noqa: SIM115 - held while the job runs
+    try:
+        lock = Path(lake.root, JOB_LOCK).open("w")  # noqa: SIM115 - held while the job runs
+    except OSError as error:
+        raise UsageError(f"--lake {lake.root} cannot be written: {error.strerror}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+from cloud_tier.command.waiting import add_dead_after_argument
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_lake_arguments(parser)
     add = parser.add_argument
-    add("--dead-after", type=float, default=600.0, metavar="S", help="as given to `cloud`")
+    add_dead_after_argument(parser, "as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
     add_broker_arguments(parser)
