@@ -16,7 +16,6 @@ import logging
 import os
 import signal
 import sqlite3
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -47,6 +46,7 @@ from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.log_options import add_log_arguments, is_json, set_up_logs, tell_as_json
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,8 @@ DEFAULTS: Mapping[str, Any] = {
     "trust_clock": False,
     "exit_when_done": False,
     "verbose": False,
+    "log_level": "",
+    "log_format": "",
 }
 """What an option is where neither the command line nor the file says it."""
 _DEFAULT = {name: f"(default: {value:g})" for name, value in DEFAULTS.items() if value}
@@ -127,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--report", type=float, metavar="S", help=every)
     _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
     add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
-    _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
+    add_log_arguments(parser)
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
@@ -146,11 +148,7 @@ def run(given: argparse.Namespace) -> int:
     arguments = wanted.arguments
     if not arguments.broker.startswith("mqtts"):
         become_lean()
-    logging.basicConfig(
-        format="%(asctime)s %(message)s",
-        stream=sys.stderr,
-        level=logging.INFO if arguments.verbose else logging.WARNING,
-    )
+    set_up_logs(arguments, device=arguments.device)
     try:
         stopped = _run(wanted, load_plan(arguments.program))
     except (sqlite3.Error, OSError) as error:
@@ -238,7 +236,7 @@ def _say(source: Source, guard: Guard) -> None:
     """Tell people what a source found, or lacks."""
     says = guard.run(f"source {source.name}", lambda: source.says())  # noqa: PLW0108 - may lack it
     if says:
-        log.warning("%s: %s", source.name, says)
+        log.warning("%s: %s", source.name, says, extra={"source": source.name})
 
 
 def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
@@ -363,4 +361,9 @@ def _on(
 def _reporter(arguments: argparse.Namespace) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write_plainly)
+    write = _log_report if is_json(arguments) else write_plainly
+    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write)
+
+
+def _log_report(report: dict[str, Any]) -> None:
+    tell_as_json("report", report=report)
