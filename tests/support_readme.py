@@ -50,7 +50,7 @@ MARKS = {
     "cold chain": ("python", "cold-chain"),
     "rooms": ("python", 'Program("rooms")'),
     "own fold": ("python", "class Range"),
-    "check": ("sh", "lasp-edge check"),
+    "check": ("sh", "lasp-edge check lasp_edge"),
     "simulate": ("sh", "lasp-edge simulate"),
     "doors": ("python", 'Program("doors")'),
     "acting": ("python", 'Program("cellars")'),

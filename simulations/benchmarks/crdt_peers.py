@@ -12,12 +12,11 @@ import subprocess
 from functools import partial
 from typing import Any
 
-from lasp_edge.tool.installing import install_line
 from simulations.benchmarks.measure import cpu_s, is_installed
 
 PYCRDT, REFERENCE = "pycrdt", "reference"
 BRING = {
-    PYCRDT: f"not installed: {install_line('bench')}",
+    PYCRDT: "not installed: pip install 'lasp-edge[bench]'",
     REFERENCE: "lasp-lang/types, compiled, and erl: name its directory in LASP_TYPES_EBIN",
 }
 REFERENCE_SIZE = 2_000

@@ -34,7 +34,6 @@ from device_agent.settings import SECOND_US
 from device_agent.state.store import Store
 from lasp_edge import Event, Plan, Program, Update, folds
 from lasp_edge.folds.columns import Partial
-from lasp_edge.tool.installing import install_line
 from simulations.benchmarks.measure import OURS, Line, cpu_s, is_installed, missing, rates
 from simulations.benchmarks.recordings import COPIES, Column, Fleet, recorded, tiled
 
@@ -45,7 +44,7 @@ NO_TAGS: Mapping[str, str] = {}
 UNIT = "readings/s"
 GOAL, GOAL_ONE, GOAL_RATIO = 750e3, 150e3, 5
 MAP, BATCHES, BARE = "bytewax", "bytewax batch", "bare loop"
-BRING = f"not installed: {install_line('bench')}"
+BRING = "not installed: pip install 'lasp-edge[bench]'"
 
 
 class Totals(NamedTuple):

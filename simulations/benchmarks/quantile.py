@@ -16,7 +16,6 @@ from lasp_edge import folds
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.tool.installing import install_line
 from simulations.benchmarks.measure import (
     OURS,
     Line,
@@ -30,7 +29,7 @@ from simulations.benchmarks.measure import (
 SAMPLES = 100_000
 ERROR = 0.01
 PEER = "ddsketch"
-BRING = f"not installed: {install_line('bench')}"
+BRING = "not installed: pip install 'lasp-edge[bench]'"
 STEP = Resolution("0.01")
 PERCENTILES = tuple(range(1, 100))
 
