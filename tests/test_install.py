@@ -45,13 +45,15 @@ def test_agent_imports_neither_spark_nor_pandas(device):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["cloud", "windows", "lander"])
-def test_missing_extra_gives_the_line_to_type(device, command):
+@pytest.mark.parametrize(
+    ("command", "extra"), [("cloud", "cloud"), ("windows", "lake"), ("lander", "lake")]
+)
+def test_missing_extra_gives_the_line_to_type(device, command, extra):
     words = [device / "bin" / "lasp-edge", command, "x", "--lake", "y", "--broker", "mqtt://z"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 4
     python = device / "bin" / "python"
-    assert done.stderr.endswith(f"type: {python} -m pip install '{CHECKOUT}[cloud]'\n")
+    assert done.stderr.endswith(f"type: {python} -m pip install '{CHECKOUT}[{extra}]'\n")
 
 
 @pytest.mark.slow
