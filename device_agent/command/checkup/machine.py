@@ -89,8 +89,8 @@ def worn(block: Path) -> CheckResult:
         used = max(int(word, 16) for word in told.split())
         says = f"eMMC {name}: of its life is used {_WORN[min(used, len(_WORN) - 1)]}"
         if used >= _EXCEEDED or text_of(disk / "device/pre_eol_info") == "0x03":
-            says += "; it may fail any day"
-            return CheckResult(Level.WRONG, says, f"sudo dd if=/dev/{name} of=copy.img bs=4M")
+            says += "; it may fail any day: copy what is on it elsewhere, and replace it"
+            return CheckResult(Level.WRONG, says)
         level = Level.WARNING if used >= _MANY else Level.OK
         more = "; replace it in time, or write less: --interval 300" if used >= _MANY else ""
         return CheckResult(level, says + more)
