@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Run the command."""
     wanted = asked(given, agent.add_arguments, agent.DEFAULTS)
+    wanted.arguments.log_level = wanted.arguments.log_level or "error"  # the lines say it
     set_up_logs(wanted.arguments)
     found = []
     for name, result in examined(Subject(wanted, given.unit)):
