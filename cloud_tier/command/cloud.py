@@ -8,6 +8,7 @@ any moment and started again: nothing is lost and nothing counts twice.
 
 import argparse
 import fcntl
+import logging
 import signal
 import sys
 import time
