@@ -45,7 +45,15 @@ def test_agent_imports_neither_spark_nor_pandas(device):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["cloud", "windows", "lander"])
+def test_base_install_has_the_page(device):
+    code = "from fleet_dashboard import server as s; print(*map(s.FOLDER.joinpath, s.NAMES))"
+    files = subprocess.check_output([device / "bin" / "python", "-c", code], text=True).split()
+    assert len(files) == 6
+    assert all(Path(file).is_relative_to(device) and Path(file).stat().st_size for file in files)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["cloud", "windows", "lander", "dashboard"])
 def test_missing_extra_gives_the_line_to_type(device, command):
     words = [device / "bin" / "lasp-edge", command, "x", "--lake", "y", "--broker", "mqtt://z"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

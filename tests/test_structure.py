@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parent.parent
-PACKAGES = ("crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations")
+PACKAGES = (
+    "crdts",
+    "lasp_edge",
+    "device_agent",
+    "cloud_tier",
+    "fleet_dashboard",
+    "simulations",
+)
 FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py"))
 TESTS = sorted((CHECKOUT / "tests").rglob("*.py"))
 MOST_LINES = 400

@@ -23,8 +23,16 @@ class Table(NamedTuple):
     rows: list[ResultRow]
 
 
-def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
+def windows(
+    lake: Lake, name: str, *, all_revisions: bool = False, starts: int | None = None
+) -> Table:
     """Return a window's rows, the current ones or all, sorted by (key, start_us, revision).
+
+    Args:
+        lake: the lake.
+        name: of the window.
+        all_revisions: not only the current rows.
+        starts: how many starts, the last ones; None for all.
 
     Returns:
         key, start_us, end_us, one value for each part of the fold and its integers, devices_in,
@@ -36,9 +44,13 @@ def windows(lake: Lake, name: str, *, all_revisions: bool = False) -> Table:
     meaning = _meaning(lake, WINDOW, name, "window")
     identity = [column for column in WINDOW_IDENTITY if column != "window"]
     record = [column for column in WINDOW_RECORD if column not in _NOT_PRINTED]
+    where = f'"window" = {standard_literal(name)} AND stream = {meaning.stream}'
+    if starts is not None:
+        newest = f"SELECT max(start_us) FROM source WHERE {where}"  # noqa: S608 - quoted
+        where += f" AND start_us > ({newest}) - {starts * meaning.slide_us}"
     query = _select(
         [*identity, *meaning.columns, *record],
-        f'"window" = {standard_literal(name)} AND stream = {meaning.stream}',
+        where,
         "key, start_us",
         all_revisions=all_revisions,
     )

@@ -22,6 +22,7 @@ ORDER = (
     "simulate",
     "agent",
     "watch",
+    "dashboard",
     "get",
     "service",
     "status",
@@ -38,7 +39,9 @@ ORDER = (
     "completion",
 )
 
-OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
+OURS = frozenset(
+    {"crdts", "lasp_edge", "device_agent", "cloud_tier", "fleet_dashboard", "simulations"}
+)
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
 
@@ -48,6 +51,7 @@ SUMMARY = {
     "simulate": "run a program in a virtual fleet, with faults, and compare it with the truth",
     "agent": "run a program on this device",
     "watch": "a live table of a fleet: what each device holds, and how far it is behind",
+    "dashboard": "a page for the browser: a fleet's values, devices and windows, live",
     "get": "print one value of a fleet",
     "service": "have systemd start an agent with the machine, and watch over it",
     "status": "what a device's agent has accepted, refused and still has to send",
