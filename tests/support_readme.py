@@ -39,6 +39,8 @@ MARKS = {
     "recording": ("json", "attic-pi"),
     "trial": ("sh", "--replay readings.jsonl"),
     "trial output": ("csv", "key,start_us"),
+    "analysts": ("python", "from cloud_tier import Lake"),
+    "looking into a lake": ("sh", "lake status"),
     "deltalake": ("python", "newest = 1"),
     "duckdb": ("python", "import duckdb"),
     "spark": ("python", "spark_session"),

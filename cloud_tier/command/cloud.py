@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import IO
 
 from cloud_tier.command.lander import add_lake_arguments, sink_of
+from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
-from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.status import JOB_LOCK
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
@@ -39,13 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_lake_arguments(parser)
     add = parser.add_argument
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
-    add(
-        "--roster",
-        type=lambda text: tuple(name for name in text.split(",") if name),
-        metavar="A,B,..",
-        help="the devices that are waited for (default: whichever were heard)",
-    )
-    add("--dead-after", type=float, default=600.0, metavar="S", help="wait no longer for a device")
+    add_roster_argument(parser)
+    add_dead_after_argument(parser, "wait no longer for a device")
     add("--retain-days", type=float, default=7.0, metavar="D", help="recompute no older windows")
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
@@ -63,11 +60,11 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
-    lake = Lake(arguments.lake)
+    lake = LakeTables(arguments.lake)
     conf = _conf(arguments)
-    lake.create(plan.columns)
+    lake.make_place()
     lock = _locked(lake)
-    changed = record(plan, lake)
+    changed = prepare(plan, lake)
     job = Job(
         plan,
         lake,
@@ -161,7 +158,7 @@ def _conf(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _lander_arguments(
-    arguments: argparse.Namespace, broker: BrokerUrl, lake: Lake
+    arguments: argparse.Namespace, broker: BrokerUrl, lake: LakeTables
 ) -> tuple[list[str], dict[str, str]]:
     """Return the lander's arguments, and the variables that are added to its environment."""
     wire, secrets = words_for_child(arguments, broker)
@@ -173,11 +170,14 @@ def _lander_arguments(
     return passed_on, secrets
 
 
-def _locked(lake: Lake) -> IO[str] | None:
+def _locked(lake: LakeTables) -> IO[str] | None:
     """Return the lock that keeps a second job off a local lake: F has one driver."""
-    if "://" in lake.root:
+    if not lake.is_local:
         return None
-    lock = Path(lake.root, "job.lock").open("w")  # noqa: SIM115 - held while the job runs
+    try:
+        lock = Path(lake.root, JOB_LOCK).open("w")  # noqa: SIM115 - held while the job runs
+    except OSError as error:
+        raise UsageError(f"--lake {lake.root} cannot be written: {error.strerror}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -10,7 +10,8 @@ import signal
 import sys
 from pathlib import Path
 
-from cloud_tier.lake.tables import Lake
+from cloud_tier.command.waiting import add_dead_after_argument
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_lake_arguments(parser)
     add = parser.add_argument
-    add("--dead-after", type=float, default=600.0, metavar="S", help="as given to `cloud`")
+    add_dead_after_argument(parser, "as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add("--verbose", action="store_true", help="log what goes on")
     add_broker_arguments(parser)
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(format="%(asctime)s lander: %(message)s", stream=sys.stderr, level=level)
     plan = load_plan(arguments.program)
-    lake = Lake(arguments.lake)
+    lake = LakeTables(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
     broker = broker_of(arguments)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import DynamicFold, Window
 from lasp_edge.language.plan import Plan
@@ -23,7 +23,7 @@ class Job:
     """
 
     plan: Plan
-    lake: Lake
+    lake: LakeTables
     roster: tuple[str, ...] | None = None
     dead_after_us: int = 60_000_000
     retain_us: int = 7 * _DAY_US

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.lander import SECOND_US, Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
@@ -45,7 +45,7 @@ class LanderProcess:
         self,
         plan: Plan,
         broker: BrokerUrl,
-        lake: Lake,
+        lake: LakeTables,
         log_dir: Path,
         *,
         fleet: str = "",
@@ -54,8 +54,7 @@ class LanderProcess:
         parent: int | None = None,
         seal: Seal | None = None,
     ) -> None:
-        lake.create(plan.columns)
-        record(plan, lake)
+        prepare(plan, lake)
         topics = Topics(fleet or plan.name)
         log_ = Log(log_dir, secrets.token_hex(8))
         landing = Landing(lake, log_.lander)

@@ -34,6 +34,7 @@ ORDER = (
     "readings",
     "cloud",
     "lander",
+    "lake",
     "windows",
     "globals",
     "completion",
@@ -44,6 +45,8 @@ OURS = frozenset(
 )
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
+WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals"})
+"""Commands for which the small extra `lake` is enough where others need `cloud`."""
 
 SUMMARY = {
     "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
@@ -63,6 +66,7 @@ SUMMARY = {
     "readings": "the readings that an agent kept, as JSON lines",
     "cloud": "merge a fleet into Delta tables and keep its windows, in Spark",
     "lander": "only take the fleet's messages into the lake, without Spark",
+    "lake": "how a lake is: its tables, how far results are final, who holds them",
     "windows": "print a window of the lake, without Spark",
     "globals": "print the fleet-wide values of the lake, without Spark",
     "completion": "print what lets bash or zsh complete these commands",
@@ -116,7 +120,7 @@ def _run(name: str, module: str, words: Sequence[str]) -> int:
         if missing in OURS:
             raise
         what = f"the Python package {missing!r} is not installed"
-        extra = EXTRAS.get(missing, "cloud")
+        extra = EXTRAS.get(missing, "lake" if name in WITHOUT_SPARK else "cloud")
         raise EnvironmentLacks(what, install_line(extra)) from None
     return code
 

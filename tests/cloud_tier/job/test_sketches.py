@@ -8,12 +8,12 @@ from deltalake import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from cloud_tier import Lake
 from cloud_tier.job import merge, windows
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
 from cloud_tier.job.step import read
 from cloud_tier.lake.definitions import record
-from cloud_tier.lake.reading import windows as read_windows
 from lasp_edge import Program, folds
 from lasp_edge.errors import Exit
 from lasp_edge.folds.columns import Op
@@ -154,7 +154,7 @@ def test_windows_are_bit_for_bit_those_of_the_edge(lake, readings):
 
 
 def test_lowered_windows_are_what_the_readings_say(lake, readings):
-    for found in read_windows(lake.lake, "all").rows:
+    for found in Lake(lake.lake.root).windows("all").current().to_pylist():
         inside = [
             r
             for r in readings

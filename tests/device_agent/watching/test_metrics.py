@@ -6,8 +6,9 @@ import socket
 import pytest
 
 from device_agent.settings import SECOND_US
-from device_agent.watching.metrics import LinkFigures, Metric, exposition, metrics
+from device_agent.watching.metrics import LinkFigures, metrics
 from device_agent.watching.service_manager import ServiceManager
+from lasp_edge.metrics.exposition import Metric, exposition
 
 LINE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (-?[0-9.e+-]+)')
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
