@@ -54,7 +54,8 @@ def test_base_install_has_the_page(device):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "extra"), [("cloud", "cloud"), *((name, "lake") for name in ("windows", "lander", "dashboard"))]
+    ("command", "extra"),
+    [("cloud", "cloud"), *((name, "lake") for name in ("windows", "lander", "dashboard"))],
 )
 def test_missing_extra_gives_the_line_to_type(device, command, extra):
     words = [device / "bin" / "lasp-edge", command, "x", "--lake", "y", "--broker", "mqtt://z"]

@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parent.parent
-PACKAGES = (
-    "crdts",
-    "lasp_edge",
-    "device_agent",
-    "cloud_tier",
-    "fleet_dashboard",
-    "simulations",
-)
+PACKAGES = ("crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations")
 FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py"))
 TESTS = sorted((CHECKOUT / "tests").rglob("*.py"))
 PLACES = {*PACKAGES, "tests", "docs"}

@@ -40,12 +40,10 @@ ORDER = (
     "completion",
 )
 
-OURS = frozenset(
-    {"crdts", "lasp_edge", "device_agent", "cloud_tier", "fleet_dashboard", "simulations"}
-)
+OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
-WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals"})
+WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals", "dashboard"})
 """Commands for which the small extra `lake` is enough where others need `cloud`."""
 
 SUMMARY = {

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from device_agent.watching.metrics import exposition, metrics
+from device_agent.watching.metrics import metrics
+from lasp_edge.metrics.exposition import exposition
 from tests.device_agent.watching.test_metrics import LINK, read
 from tests.support_readme import CHECKOUT
 

@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from fleet_dashboard import server as server_module
-from fleet_dashboard.board import Board
-from fleet_dashboard.server import PageServer
+from device_agent.dashboard import server as server_module
+from device_agent.dashboard.board import Board
+from device_agent.dashboard.server import PageServer
 from lasp_edge.errors import Exit, UsageError
 from tests.brokers import until_true
 

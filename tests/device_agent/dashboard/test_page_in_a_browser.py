@@ -9,17 +9,17 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from fleet_dashboard import command
-from fleet_dashboard.board import Board
-from fleet_dashboard.server import PageServer
+from device_agent.dashboard import command
+from device_agent.dashboard.board import Board
+from device_agent.dashboard.server import PageServer
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.topics import Topics
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program, until_connected, until_true
 from tests.device_agent.agents import greenhouse
+from tests.device_agent.dashboard.support_browser import chromium
 from tests.device_agent.fleet.test_home_assistant import HOME
 from tests.device_agent.support_linked import LinkedAgents
-from tests.fleet_dashboard.support_browser import chromium
 from tests.lasp_edge.link.support_link import publish_when_possible
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

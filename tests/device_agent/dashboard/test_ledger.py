@@ -1,6 +1,6 @@
 """What the fleet sent beside JSON: counts of the same moment, over restarts, or a reason."""
 
-from fleet_dashboard.ledger import NOBODY_TELLS, NOT_YET, Ledger
+from device_agent.dashboard.ledger import NOBODY_TELLS, NOT_YET, Ledger
 
 JSON_OF_A_READING = len(b"\x32\x00" + b"\x00\x00" + b"house/attic/temperature" + b"\x00\x00") + len(
     b'{"time":1700000000.123,"value":21.37}'

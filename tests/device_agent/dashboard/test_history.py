@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from fleet_dashboard.history import MOST_POINTS, MOST_SERIES, SPAN_S, History
+from device_agent.dashboard.history import MOST_POINTS, MOST_SERIES, SPAN_S, History
 
 MEAN = ("mean", "", "mean")
 

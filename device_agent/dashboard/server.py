@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from fleet_dashboard.board import Board
+from device_agent.dashboard.board import Board
 from lasp_edge.errors import UsageError
 
 log = logging.getLogger(__name__)
