@@ -113,7 +113,7 @@ def _merge(
     signals = _stopped_by_signals(merging)
     _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if repairs:
-        _say(f"{repair(spark, job, recalled(spark, job)):,} windows were recomputed otherwise")
+        _say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()
     spark.stop()
     return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE

@@ -20,6 +20,7 @@ Source: Almeida, Shoker and Baquero, "Delta State Replicated Data Types", JPDC 2
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
@@ -29,6 +30,12 @@ from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import PANE, VARIABLE
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
 from lasp_edge.protocol.limits import DAY_US
+
+PANE_IDENTITY: Final = ("stream", "key", "pane_us", "device", "incarnation", "nonce")
+"""What tells panes apart: the other columns of `KEPT_APART` hold the same in all of them."""
+
+ENTRY_IDENTITY: Final = ("stream", "shard", "key", "device", "incarnation", "nonce")
+"""The same of variables."""
 
 _OWNER = ("kind", "stream", "key", "device", "lander")
 _SHARD = ("stream", "device", "shard")
@@ -64,6 +71,28 @@ def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     )
     grouped = ordered.groupBy(*KEPT_APART, "_at_seq").agg(*newest)
     return grouped.select(*LANDED, *map(identifier, names))
+
+
+def newest(
+    rows: DataFrame, names: Sequence[str], identity: Sequence[str], kept: Sequence[str] = ()
+) -> DataFrame:
+    """Return what `joined` gives for rows of one kind, with fewer columns to group by.
+
+    Columns: `identity`, `kept`, and the fold columns.
+
+    Args:
+        rows: rows of `landing` or `lattice`; they may repeat.
+        names: the fold columns.
+        identity: what tells rows of this kind apart.
+        kept: columns among `seq` and those that are replaced.
+    """
+    payload = (*REPLACED, *names)
+    ordered = rows.selectExpr(
+        *identity, "seq", *map(identifier, payload), f"{_order(payload)} AS _order"
+    )
+    fields = [identifier(name) for name in (*kept, *names)]
+    greatest = (f"max_by({name}, _order) AS {name}" for name in fields)
+    return ordered.groupBy(*identity).agg(*aggregates(*greatest))
 
 
 def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:

@@ -65,7 +65,7 @@ class Batches:
         """Merge one batch."""
         spark = batch.sparkSession
         if self._known is None:
-            self._known = recalled(spark, self._job)
+            self._known = recalled(self._job)
         outcome = step(batch, batch_id, self._job, self._known)
         # Only now: a step that died before is done again with what was known before it.
         self._known = outcome.known

@@ -1,7 +1,7 @@
 """The lake: which Delta tables there are, what their columns mean, and how they are made.
 
     landing    what the lander took in, one commit a log segment; rows may repeat
-    lattice    the same rows, joined inside each batch; rows may repeat until compaction
+    lattice    the same rows, of large batches joined; rows may repeat until compaction
     windows    every revision of every window; the current one has the greatest `revision`
     globals    every value of every dynamic fold; the current one has the greatest `revision`
     rejects    frames that were not taken, with the reason

@@ -66,7 +66,7 @@ class LakeUnderTest:
 
     def restart(self) -> None:
         """Forget what the driver knows, as a new process does."""
-        self.known = recalled(self.spark, self.job)
+        self.known = recalled(self.job)
 
     def rows(self, path: str) -> list[Row]:
         """Return a table's rows, as an independent reader sees them."""

@@ -260,11 +260,13 @@ def test_globals_are_read_at_a_start_only(lake, monkeypatch):
     assert lake.known == known
     assert lake.known.current_rows.keys() == {("fleet", "attic"), ("fleet again", "attic")}
 
-    def read(spark, path):
-        assert path != lake.lake.globals
-        return spark.read.format("delta").load(path)
+    select = lake.job.tables.select
 
-    monkeypatch.setattr(steps, "read", read)
+    def checked(path, query):
+        assert path != lake.lake.globals
+        return select(path, query)
+
+    monkeypatch.setattr(lake.job.tables, "select", checked)
     assert lake.step(owner.says(LOCAL, "attic", 6)).globals == 2
     assert lake.globals_there() == truth([owner])
 

@@ -6,6 +6,7 @@ from pyspark.errors import PySparkException
 
 from cloud_tier.job import merge, windows
 from cloud_tier.job.combination import combined
+from cloud_tier.job.frames import frames
 from cloud_tier.job.step import read
 from cloud_tier.lake.sqltext import literal
 from lasp_edge.folds.columns import Column, Op
@@ -106,19 +107,20 @@ def test_total_of_many_devices_may_exceed_64_bits(spark):
     assert int(found["total"]) == 5 * (2**62 - 1)
 
 
-def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path):
+@pytest.mark.parametrize("few", [True, False])
+def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path, few):
     lake = LakeUnderTest(spark, PROGRAM, tmp_path)
     lake.step(Device(PROGRAM, "pi-0").accept([]))
     lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
     starts = {name: [Span(BEGIN_US, BEGIN_US + 60 * SECOND_US)] for name in PROGRAM.windows}
-    computed = windows.computed(lattice, lake.job.windows, lake.job.columns, starts)
-    current = windows.current(written, lake.job.columns, starts)
-    changed = windows.revisions(computed, current, lake.job.columns, Coverage(5, ("a",), ()))
-    for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
-        plan = frame._jdf.queryExecution().executedPlan().toString()
-        assert "HashAggregate" in plan
-        for slow in ("SortAggregate", "ObjectHashAggregate", "Python", "Window ", "Pandas"):
-            assert slow not in plan, slow
+    with frames(spark, few=few) as made:
+        coverage = Coverage(5, ("a",), ())
+        changed = windows.recomputed(made, lattice, written, PROGRAM, starts, coverage)
+        for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
+            plan = frame._jdf.queryExecution().executedPlan().toString()
+            assert "HashAggregate" in plan
+            for slow in ("SortAggregate", "ObjectHashAggregate", "Python", "Window ", "Pandas"):
+                assert slow not in plan, slow
 
 
 @pytest.mark.parametrize("text", ["", "it's", "a\\b", 'say "x"', "`", "ümläut", "a\nb", "%_"])

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from cloud_tier import Lake
 from cloud_tier.job import merge, windows
+from cloud_tier.job.frames import frames
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
 from cloud_tier.job.step import read
@@ -268,11 +269,10 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
         lake = LakeUnderTest(spark, program, root)
         lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
         starts = {name: [Span(BEGIN_US, BEGIN_US + MINUTE_US)] for name in program.windows}
-        parts = lake.job.columns
-        computed = windows.computed(lattice, lake.job.windows, parts, starts)
-        current = windows.current(written, parts, starts)
-        changed = windows.revisions(computed, current, parts, Coverage(5, ("a",), ()))
-        joined = merge.joined(lattice, [part.name for part in parts])
+        with frames(spark) as made:
+            coverage = Coverage(5, ("a",), ())
+            changed = windows.recomputed(made, lattice, written, program, starts, coverage)
+        joined = merge.joined(lattice, lake.job.names)
         return _slow_operators(changed) | _slow_operators(joined)
 
     integers = Program("integers")

@@ -45,7 +45,12 @@ def read(device, value, at_s, room="attic"):
     )
 
 
-def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(spark, tmp_path):
+@pytest.mark.parametrize("most", [steps.MOST_ROWS, 0])
+def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(
+    spark, tmp_path, monkeypatch, most
+):
+    """However few rows a step reads into the driver: the others go through Spark as they lie."""
+    monkeypatch.setattr(steps, "MOST_ROWS", most)
     seed = 0
     readings = readings_of(seed)
     rows = history(PROGRAM, readings, seed) + [tick(n, BEGIN_US + seconds(100 + n)) for n in (1, 2)]
@@ -182,7 +187,7 @@ def test_frontier_is_recorded_also_when_it_made_nothing_final(lake):
     early_us = START_US - MINUTE_US
     lake.step([*read(device, 20.0, 1), device.promise(early_us, BEGIN_US), tick(1, BEGIN_US)])
     assert {row["status"] for row in lake.rows(lake.lake.windows)} == {"tentative"}
-    assert steps.recorded_frontier(lake.spark, lake.job) == early_us
+    assert steps.recorded_frontier(lake.job) == early_us
 
 
 def test_frontier_survives_the_loss_of_the_tables_history(lake):
@@ -195,7 +200,7 @@ def test_frontier_survives_the_loss_of_the_tables_history(lake):
     table.create_checkpoint()
     for commit in sorted(Path(lake.lake.windows, "_delta_log").glob("*.json"))[:-1]:
         commit.unlink()
-    assert steps.recorded_frontier(lake.spark, lake.job) == START_US + MINUTE_US
+    assert steps.recorded_frontier(lake.job) == START_US + MINUTE_US
 
 
 def test_nothing_new_makes_no_commit_on_windows_and_globals(lake):
