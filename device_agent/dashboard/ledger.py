@@ -71,7 +71,7 @@ class Ledger:
         self._accounts[device] = account.told(counts, at_s)
 
     def plain(self) -> dict[str, Any]:
-        """Return the comparison, or under `why_not` why there is none."""
+        """Return the comparison, or under `why_not` why nothing is compared."""
         totals = {name: account.total for name, account in self._accounts.items()}
         counted = {name: total for name, total in totals.items() if min(total) > 0}
         if not counted:
