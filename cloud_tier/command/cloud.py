@@ -26,14 +26,19 @@ from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
+from cloud_tier.spark.driver import kill
+from cloud_tier.spark.master import check_master
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
 from lasp_edge.tool.loading import load_plan
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
+_LANDS_WITHIN_S = 1.5
+"""In seconds: how long a lander may take to land its segment where a person waits for the end."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,8 +67,25 @@ def run(arguments: argparse.Namespace) -> int:
     plan = load_plan(arguments.program)
     lake = LakeTables(arguments.lake)
     conf = _conf(arguments)
+    if arguments.master is not None:
+        check_master(arguments.master)
     lake.make_place()
     lock = _locked(lake)
+    try:
+        return _prepared(arguments, broker, plan, lake, conf)
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+def _prepared(
+    arguments: argparse.Namespace,
+    broker: BrokerUrl | None,
+    plan: Plan,
+    lake: LakeTables,
+    conf: dict[str, str],
+) -> int:
+    """Merge into a lake that no other job merges into."""
     changed = prepare(plan, lake)
     job = Job(
         plan,
@@ -75,11 +97,28 @@ def run(arguments: argparse.Namespace) -> int:
     feeder = broker and LanderChild(*_lander_arguments(arguments, broker, lake))
     try:
         return _merge(arguments, job, conf, feeder, repairs=arguments.repair or bool(changed))
+    except KeyboardInterrupt:
+        return _interrupted(feeder)
     finally:
         if feeder is not None:
             feeder.stop()
-        if lock is not None:
-            lock.close()
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """Leave whatever is under way, and have py4j say nothing of the call that is cut off."""
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
+
+
+def _interrupted(feeder: LanderChild | None) -> int:
+    """End at once, whatever is under way: it is done again at the next start."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    what = "interrupted; what is not merged yet is merged at the next start"
+    print(f"lasp-edge cloud: {what}", file=sys.stderr, flush=True)  # noqa: T201
+    kill()
+    if feeder is not None:
+        feeder.stop(_LANDS_WITHIN_S)
+    return Exit.INTERRUPTED
 
 
 def _merge(
@@ -110,26 +149,15 @@ def _merge(
         until_idle_s=arguments.until_idle,
         say=_say,
     )
-    signals = _stopped_by_signals(merging)
+    # Who types Ctrl-C waits for nothing; who sends SIGTERM lets the batch end.
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, lambda *_: merging.stop())
     _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if repairs:
         _say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()
     spark.stop()
-    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
-
-
-def _stopped_by_signals(merging: Run) -> list[int]:
-    """Have SIGTERM and SIGINT stop the run; return the list in which they are noted."""
-    signals: list[int] = []
-
-    def stop(number: int, _frame: object) -> None:
-        signals.append(number)
-        merging.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    return signals
+    return Exit.FINE
 
 
 def _broker(arguments: argparse.Namespace) -> BrokerUrl | None:
