@@ -58,6 +58,8 @@ MARKS = {
     "acting": ("python", 'Program("cellars")'),
     "alerting": ("sh", "--alert-command"),
     "values": ("sh", "lasp-edge get"),
+    "dashboard": ("sh", "lasp-edge dashboard"),
+    "tunnel": ("sh", "ssh -L"),
     "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
     "house": ("", "crdts/          CRDTs"),
