@@ -119,6 +119,7 @@ class Runtime:
         self._is_sealed = seal is not None
         self._caller = caller
         core.acting.alerts.calls_out = caller is not None
+        core.results.sent_bytes = lambda: self.link.traffic.sent
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False

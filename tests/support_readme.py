@@ -55,6 +55,8 @@ MARKS = {
     "acting": ("python", 'Program("cellars")'),
     "alerting": ("sh", "--alert-command"),
     "values": ("sh", "lasp-edge watch"),
+    "dashboard": ("sh", "lasp-edge dashboard"),
+    "tunnel": ("sh", "ssh -L"),
     "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
     "house": ("", "crdts/          CRDTs"),

@@ -208,3 +208,12 @@ def test_house_lists_every_package():
     listed = {line.split("/")[0] for line in block("house").splitlines() if line[0] != " "}
     found = {path.parent.name for path in CHECKOUT.glob("*/__init__.py")} | {"tests"}
     assert listed == found
+
+
+def test_dashboard_commands_parse():
+    (command,) = commands(block("dashboard"))
+    shown = parsed(command)
+    assert (shown.broker, shown.lake) == ("mqtt://192.168.1.10", "./lake")
+    (tunnel,) = commands(block("tunnel"))
+    assert f"{shown.port}:localhost:{shown.port}" in tunnel
+    assert f"http://127.0.0.1:{shown.port}/" in (CHECKOUT / "docs" / "home.md").read_text()

@@ -22,6 +22,7 @@ ORDER = (
     "simulate",
     "agent",
     "watch",
+    "dashboard",
     "get",
     "service",
     "status",
@@ -42,7 +43,7 @@ ORDER = (
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
-WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals"})
+WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals", "dashboard"})
 """Commands for which the small extra `lake` is enough where others need `cloud`."""
 
 SUMMARY = {
@@ -51,6 +52,7 @@ SUMMARY = {
     "simulate": "run a program in a virtual fleet, with faults, and compare it with the truth",
     "agent": "run a program on this device",
     "watch": "a live table of a fleet: what each device holds, and how far it is behind",
+    "dashboard": "a page for the browser: a fleet's values, devices and windows, live",
     "get": "print one value of a fleet",
     "service": "have systemd start an agent with the machine, and watch over it",
     "status": "what a device's agent has accepted, refused and still has to send",
