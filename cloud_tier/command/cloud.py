@@ -22,6 +22,7 @@ from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
@@ -53,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
     add("--no-lander", action="store_true", help="only merge; landers run elsewhere")
-    add_log_arguments(parser)
+    add_log_arguments(parser)  # on info, one line for each batch
+    listens = "answer Prometheus there at /metrics (HOST: 127.0.0.1)"
+    add("--metrics", metavar="[HOST:]PORT", help=listens)
     add_broker_arguments(parser, required=False)
     group = parser.add_argument_group("Spark")
     group.add_argument("--master", help="where Spark runs (default: this machine)")
@@ -96,12 +99,19 @@ def _prepared(
     )
     feeder = broker and LanderChild(*_lander_arguments(arguments, broker, lake))
     try:
-        return _merge(arguments, job, conf, feeder, repairs=arguments.repair or bool(changed))
+        watch = BatchWatch(job, arguments.metrics)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    try:
+        return _merge(
+            arguments, job, conf, feeder, watch, repairs=arguments.repair or bool(changed)
+        )
     except KeyboardInterrupt:
         return _interrupted(feeder)
     finally:
         if feeder is not None:
             feeder.stop()
+        watch.close()
 
 
 def _interrupt(_number: int, _frame: object) -> None:
@@ -126,6 +136,7 @@ def _merge(
     job: Job,
     conf: dict[str, str],
     feeder: LanderChild | None,
+    watch: BatchWatch,
     *,
     repairs: bool,
 ) -> int:
@@ -148,6 +159,7 @@ def _merge(
         trigger_s=arguments.trigger,
         until_idle_s=arguments.until_idle,
         say=say,
+        watch=watch if steps_run_here(spark) else None,
     )
     # Who types Ctrl-C waits for nothing; who sends SIGTERM lets the batch end.
     signal.signal(signal.SIGINT, _interrupt)
