@@ -63,7 +63,7 @@ def _plainly(found: dict[str, Any]) -> list[str]:
 
 def _running(runs: bool | None) -> str:  # noqa: FBT001 - None: unknown
     if runs is None:
-        return "not to be seen from this machine"
+        return "not to be seen in the lake's directory"
     return "runs" if runs else "does not run"
 
 

@@ -11,4 +11,5 @@ feed         what was appended after a version of a table
 coverage     the frontier, and which devices hold it
 times        times as people write them
 status       all of a lake in one report
+look         the newest windows, for a page that shows them
 """

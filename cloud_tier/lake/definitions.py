@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
-from cloud_tier.lake.query import selected
+from cloud_tier.lake.query import in_one_line, selected
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from lasp_edge import folds
 from lasp_edge.errors import UsageError
@@ -65,10 +66,14 @@ def prepare(plan: Plan, lake: LakeTables) -> list[str]:
         UsageError: the lake holds another program's results, has another format, or cannot be
             written; nothing was written then.
     """
-    if DeltaTable.is_deltatable(lake.programs):
-        _check_program(plan, lake, _newest(lake))
-    lake.create(plan.columns)
-    return record(plan, lake)
+    lake.make_place()
+    try:
+        if DeltaTable.is_deltatable(lake.programs):
+            _check_program(plan, lake, _newest(lake))
+        lake.create(plan.columns)
+        return record(plan, lake)
+    except (DeltaError, OSError) as error:
+        raise UsageError(f"--lake {lake.root} cannot be written: {in_one_line(error)}") from error
 
 
 def program_of(lake: LakeTables) -> str | None:

@@ -5,8 +5,13 @@ when it exits. Files that a condition rules out by their statistics are not open
 that nobody asks for are not read.
 """
 
+import re
+from typing import Final
+
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
+
+_DECORATION: Final = re.compile(r"\x1b\[[\d;]*m|↳")
 
 
 def selected(table: DeltaTable, query: str) -> pa.Table:
@@ -18,6 +23,11 @@ def selected(table: DeltaTable, query: str) -> pa.Table:
     """
     found = pa.table(QueryBuilder().register("source", table).execute(query))
     return found.cast(pa.schema([field.with_type(_plain(field.type)) for field in found.schema]))
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what `deltalake` says of an error, without its colours and arrows."""
+    return " ".join(_DECORATION.sub(" ", str(error)).split())
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

@@ -243,6 +243,20 @@ null before anything was |
         where = _where(key, since, until, as_of)
         return self._rows(where, columns, all_revisions=True)
 
+    def newest_start_us(self) -> int | None:
+        """Return when the last window starts, in microseconds; None where there is no row.
+
+        Raises:
+            NotFound: there is no such lake.
+        """
+        name = standard_literal(self._meaning.name)
+        where = f'"window" = {name} AND stream = {self._meaning.stream}'
+        query = f"SELECT max(start_us) AS newest FROM source WHERE {where}"  # noqa: S608 - quoted
+        found: list[int | None] = (
+            selected(self._tables.table(self._path), query).column("newest").to_pylist()
+        )
+        return found[0]
+
 
 class ValueRows(_Results):
     """The fleet-wide values of one dynamic fold: one row for each key, in revisions.

@@ -39,7 +39,7 @@ def status(
         it is, its lag behind the landers' clock, who holds it, and the state of every device;
         `rejects`: by reason the frames and when the last came; `merged`: whether a batch is begun
         and not finished, and how many commits of `landing` are not merged; `runs`: whether a job
-        and a lander run, None where nobody on this machine can know.
+        and a lander run, None where the lake's directory does not tell.
 
     Raises:
         NotFound: there is no such lake.
@@ -138,10 +138,8 @@ def _is_locked(tables: LakeTables, path: str) -> bool | None:
     try:
         with Path(path).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
     except BlockingIOError:
         return True
-    except OSError:  # another user's
+    except OSError:  # it is another user's, or elsewhere
         return None
     return False

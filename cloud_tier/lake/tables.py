@@ -207,19 +207,11 @@ class LakeTables:
             columns: the program's columns by name.
 
         Raises:
-            UsageError: a column's name cannot stand beside the lake's own, the lake is there
-                and has another format, or nothing can be written there.
+            UsageError: a column's name cannot stand beside the lake's own, or the lake is there
+                and has another format.
         """
         _check_names(columns)
-        self.make_place()
         self._check_format()
-        try:
-            self._ensure_all(columns)
-        except (DeltaError, OSError) as error:
-            why = str(error).partition("\n")[0]
-            raise UsageError(f"--lake {self.root} cannot be written: {why}") from error
-
-    def _ensure_all(self, columns: Mapping[str, Column]) -> None:
         parts = _part_types(columns)
         combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
         windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}

@@ -18,12 +18,15 @@ from lasp_edge.tool.parser import CommandParser
 GROUP = "lasp_edge.commands"
 ORDER = (
     "demo",
+    "new",
     "check",
     "simulate",
     "agent",
     "watch",
+    "dashboard",
     "get",
     "service",
+    "doctor",
     "status",
     "members",
     "retire",
@@ -42,17 +45,20 @@ ORDER = (
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
-WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals"})
+WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals", "dashboard"})
 """Commands for which the small extra `lake` is enough where others need `cloud`."""
 
 SUMMARY = {
     "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
     "check": "try the laws on a program's folds; warn of functions changed without a new version",
     "simulate": "run a program in a virtual fleet, with faults, and compare it with the truth",
+    "new": "make the files of a program of your own, ready to run",
     "agent": "run a program on this device",
     "watch": "a live table of a fleet: what each device holds, and how far it is behind",
+    "dashboard": "a page for the browser: a fleet's values, devices and windows, live",
     "get": "print one value of a fleet",
     "service": "have systemd start an agent with the machine, and watch over it",
+    "doctor": "look whether an agent can do its work here; say what to type where not",
     "status": "what a device's agent has accepted, refused and still has to send",
     "members": "the devices of a fleet: who is connected, and who was retired",
     "retire": "count a device no more: it is broken, sold or cloned",

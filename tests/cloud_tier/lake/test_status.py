@@ -108,7 +108,7 @@ def test_the_report_is_what_the_tables_hold(tables):
     assert found["frontier"]["recorded_us"] == 100
     assert found["frontier"]["held_by"] == ["slow"]
     assert found["rejects"] == [{"reason": "no frame", "frames": 6, "last_us": 9}]
-    assert found["runs"] == {"job": False, "lander": False}
+    assert found["runs"] == {"job": None, "lander": None}
     assert json.loads(json.dumps(found)) == found
 
 
