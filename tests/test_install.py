@@ -45,13 +45,24 @@ def test_agent_imports_neither_spark_nor_pandas(device):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["cloud", "windows", "lander"])
-def test_missing_extra_gives_the_line_to_type(device, command):
+def test_base_install_has_the_page(device):
+    code = "from device_agent.dashboard import server as s; print(*map(s.FOLDER.joinpath, s.NAMES))"
+    files = subprocess.check_output([device / "bin" / "python", "-c", code], text=True).split()
+    assert len(files) == 6
+    assert all(Path(file).is_relative_to(device) and Path(file).stat().st_size for file in files)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [("cloud", "cloud"), *((name, "lake") for name in ("windows", "lander", "dashboard"))],
+)
+def test_missing_extra_gives_the_line_to_type(device, command, extra):
     words = [device / "bin" / "lasp-edge", command, "x", "--lake", "y", "--broker", "mqtt://z"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 4
     python = device / "bin" / "python"
-    assert done.stderr.endswith(f"type: {python} -m pip install '{CHECKOUT}[cloud]'\n")
+    assert done.stderr.endswith(f"type: {python} -m pip install '{CHECKOUT}[{extra}]'\n")
 
 
 @pytest.mark.slow
