@@ -29,11 +29,11 @@ def next_lines(window: str, lake: Path | None) -> list[str]:
         lake: where the tables stay; None where they go with the demo.
     """
     typed = typed_here()
-    lines = [f"  {typed} simulate {EXAMPLE}", f"  {typed} demo {EXAMPLE}"]
+    lines = [f"  {typed} new {_free('house')}", f"  {typed} simulate {EXAMPLE}"]
     if lake is None:
         lines.append(f"  {typed} demo --lake {_free('tables')}")
     elif window:
-        lines.insert(0, f"  {typed} windows {window} --lake {shlex.quote(str(lake))}")
+        lines.append(f"  {typed} windows {window} --lake {shlex.quote(str(lake))}")
     return ["What to type next, in this folder (README.md goes on from there):", *lines]
 
 
