@@ -22,6 +22,7 @@ from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
+from cloud_tier.job.watching import BatchWatch, steps_run_here
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
@@ -34,6 +35,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, teller, words_of
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
@@ -52,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
     add("--no-lander", action="store_true", help="only merge; landers run elsewhere")
-    add("--verbose", action="store_true", help="log what goes on")
+    add_log_arguments(parser)  # on info, one line for each batch
+    listens = "answer Prometheus there at /metrics (HOST: 127.0.0.1)"
+    add("--metrics", metavar="[HOST:]PORT", help=listens)
     add_broker_arguments(parser, required=False)
     group = parser.add_argument_group("Spark")
     group.add_argument("--master", help="where Spark runs (default: this machine)")
@@ -61,8 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    level = logging.INFO if arguments.verbose else logging.WARNING
-    logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
+    set_up_logs(arguments, program="cloud")
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
     lake = LakeTables(arguments.lake)
@@ -96,12 +99,19 @@ def _prepared(
     )
     feeder = broker and LanderChild(*_lander_arguments(arguments, broker, lake))
     try:
-        return _merge(arguments, job, conf, feeder, repairs=arguments.repair or bool(changed))
+        watch = BatchWatch(job, arguments.metrics)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    try:
+        return _merge(
+            arguments, job, conf, feeder, watch, repairs=arguments.repair or bool(changed)
+        )
     except KeyboardInterrupt:
         return _interrupted(feeder)
     finally:
         if feeder is not None:
             feeder.stop()
+        watch.close()
 
 
 def _interrupt(_number: int, _frame: object) -> None:
@@ -126,20 +136,21 @@ def _merge(
     job: Job,
     conf: dict[str, str],
     feeder: LanderChild | None,
+    watch: BatchWatch,
     *,
     repairs: bool,
 ) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FINE))
     if feeder is not None:
         feeder.watch(_now_s())  # it listens while Spark starts
-    began_s = _now_s()
+    began_s, say = _now_s(), teller(arguments)
     short = arguments.until_idle is not None
     spark = spark_session(
         app_name=f"lasp-edge {job.lake.root}",
         master=arguments.master,
         conf=conf,
         short_run=short,
-        say=_say,
+        say=say,
     )
     merging = Run(
         spark,
@@ -147,14 +158,15 @@ def _merge(
         feeder,
         trigger_s=arguments.trigger,
         until_idle_s=arguments.until_idle,
-        say=_say,
+        say=say,
+        watch=watch if steps_run_here(spark) else None,
     )
     # Who types Ctrl-C waits for nothing; who sends SIGTERM lets the batch end.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, lambda *_: merging.stop())
-    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
+    say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if repairs:
-        _say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
+        say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()
     spark.stop()
     return Exit.FINE
@@ -194,7 +206,7 @@ def _lander_arguments(
     passed_on += ["--fleet", arguments.fleet, "--sink", sink_of(arguments)]
     passed_on += ["--dead-after", str(arguments.dead_after)]
     passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
-    passed_on += ["--verbose"] if arguments.verbose else []
+    passed_on += words_of(arguments)
     return passed_on, secrets
 
 
@@ -212,10 +224,6 @@ def _locked(lake: LakeTables) -> IO[str] | None:
         lock.close()
         raise UsageError(f"another `lasp-edge cloud` is merging into {lake.root}") from None
     return lock
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201
 
 
 def _now_s() -> float:

@@ -8,6 +8,7 @@ from deltalake import DeltaTable, write_deltalake
 from cloud_tier.job import streaming
 from cloud_tier.job.job import Job
 from cloud_tier.job.run import Progress, Run
+from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.definitions import record
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Program, folds
@@ -144,7 +145,13 @@ def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path)
         lake, [*rows, device.promise(BEGIN_US + SECOND_US, BEGIN_US), tick(1, BEGIN_US)]
     )
     said = []
-    Run(spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append).run()
+    watch = BatchWatch(lake.job, None)
+    run = Run(
+        spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append, watch=watch
+    )
+    run.run()
+    assert (watch.figures.rows, watch.figures.expected) == (len(rows) + 2, 1)
+    assert watch.figures.compiled > 0
     assert feeder.watched
     assert lake.current() == true_windows(PROGRAM, device.readings)
     panes = sum(row["kind"] == "pane" for row in rows)
