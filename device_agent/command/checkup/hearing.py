@@ -44,7 +44,7 @@ class Heard(NamedTuple):
     """What a short connection gave.
 
     Attributes:
-        trouble: why there was none, or what the broker refuses; empty where all is well.
+        trouble: why the broker does not take us, or what it refuses; empty where all is well.
         roster: who was heard; None where nobody could be.
     """
 
