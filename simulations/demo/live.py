@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Self
 
-from device_agent.fleet.onlooker import Order
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.plan import Plan
+from lasp_edge.tool.lagging import Order
 from lasp_edge.tool.screen import UNKNOWN, ago, in_words, lag, number
 from simulations.demo.devices import Condition, Device, Value
 
