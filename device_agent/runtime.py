@@ -262,7 +262,7 @@ class Runtime:
         durable = partial(source.acknowledge, batch.cursor)
         self._durable.read(batch, self._clock.now_us(), durable, is_pressing=source.is_full)
         if batch.done:
-            log.info("%s: finished", source.name)
+            log.info("%s: finished", source.name, extra={"source": source.name})
 
     def _count_dropped(self) -> None:
         """Let `status` show which messages the link dropped, and why."""
@@ -293,7 +293,7 @@ class Runtime:
             return
         for turn, trouble in caller.ended():
             if trouble:
-                log.warning("alert %s: %s", turn.alert, trouble)
+                log.warning("alert %s: %s", turn.alert, trouble, extra={"alert": turn.alert})
             alerts.called_out(turn, trouble)
         for turn in alerts.turns():
             if not caller.offer(turn):

@@ -10,12 +10,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import yaml
 
 from device_agent.acting.options import caller_of
 from device_agent.command import agent
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.tool.command_line import GROUP, run_command
+from lasp_edge.tool.loading import load_plan
 from simulations.fleet import Fleet
 from tests.support_readme import BLOCKS, CHECKOUT, MARKS, PAGES, block, commands, here, succeeds
 
@@ -90,6 +92,29 @@ def test_the_service_starts_the_agent():
     assert agent.program == "lasp_edge.examples.greenhouse:program"
     assert agent.source == ["host"]
     assert then == ["sudo systemctl daemon-reload", "sudo systemctl enable --now lasp-edge"]
+
+
+def test_a_new_program_is_checked_as_shown(tmp_path, monkeypatch, capsys):
+    new, change, check, agent = commands(block("new"))
+    monkeypatch.chdir(tmp_path)
+    assert run_command("new", COMMANDS["new"], shlex.split(new)[2:]) == 0
+    assert change == "cd house"
+    assert check in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path / "house")
+    assert parsed(agent).config.exists()
+    (doctor,) = commands(block("doctor"))
+    assert parsed(doctor).config.exists()
+
+
+def test_the_containers_that_are_shown_exist():
+    up, watch = commands(block("containers"))
+    services = yaml.safe_load((CHECKOUT / "compose.yaml").read_text())["services"]
+    assert up == "docker compose up --build"
+    *compose, service, _, _ = shlex.split(watch.partition(" lasp_edge.")[0])
+    assert (compose, service in services) == (["docker", "compose", "exec"], True)
+    looked = parsed(watch[watch.index("lasp-edge") :])
+    assert looked.broker == "mqtt://broker"
+    assert load_plan(looked.program).name == "machines"
 
 
 def test_cluster_commands_parse():

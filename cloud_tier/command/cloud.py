@@ -35,6 +35,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, teller, words_of
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
     add("--no-lander", action="store_true", help="only merge; landers run elsewhere")
-    add("--verbose", action="store_true", help="log what goes on, one line for each batch")
+    add_log_arguments(parser)  # on info, one line for each batch
     listens = "answer Prometheus there at /metrics (HOST: 127.0.0.1)"
     add("--metrics", metavar="[HOST:]PORT", help=listens)
     add_broker_arguments(parser, required=False)
@@ -64,8 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    level = logging.INFO if arguments.verbose else logging.WARNING
-    logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
+    set_up_logs(arguments, program="cloud")
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
     lake = LakeTables(arguments.lake)
@@ -143,14 +143,14 @@ def _merge(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FINE))
     if feeder is not None:
         feeder.watch(_now_s())  # it listens while Spark starts
-    began_s = _now_s()
+    began_s, say = _now_s(), teller(arguments)
     short = arguments.until_idle is not None
     spark = spark_session(
         app_name=f"lasp-edge {job.lake.root}",
         master=arguments.master,
         conf=conf,
         short_run=short,
-        say=_say,
+        say=say,
     )
     merging = Run(
         spark,
@@ -158,15 +158,15 @@ def _merge(
         feeder,
         trigger_s=arguments.trigger,
         until_idle_s=arguments.until_idle,
-        say=_say,
+        say=say,
         watch=watch if steps_run_here(spark) else None,
     )
     # Who types Ctrl-C waits for nothing; who sends SIGTERM lets the batch end.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, lambda *_: merging.stop())
-    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
+    say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if repairs:
-        _say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
+        say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()
     spark.stop()
     return Exit.FINE
@@ -206,7 +206,7 @@ def _lander_arguments(
     passed_on += ["--fleet", arguments.fleet, "--sink", sink_of(arguments)]
     passed_on += ["--dead-after", str(arguments.dead_after)]
     passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
-    passed_on += ["--verbose"] if arguments.verbose else []
+    passed_on += words_of(arguments)
     return passed_on, secrets
 
 
@@ -224,10 +224,6 @@ def _locked(lake: LakeTables) -> IO[str] | None:
         lock.close()
         raise UsageError(f"another `lasp-edge cloud` is merging into {lake.root}") from None
     return lock
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201
 
 
 def _now_s() -> float:

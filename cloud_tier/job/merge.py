@@ -28,6 +28,7 @@ from pyspark.sql import functions as sql
 from cloud_tier.job.combination import aggregates
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import PANE, VARIABLE
+from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
 from lasp_edge.protocol.limits import DAY_US
 
@@ -37,6 +38,10 @@ PANE_IDENTITY: Final = ("stream", "key", "pane_us", "device", "incarnation", "no
 ENTRY_IDENTITY: Final = ("stream", "shard", "key", "device", "incarnation", "nonce")
 """The same of variables."""
 
+PARTITION_PANES: Final = 1_024
+"""Panes that a partition of `lattice` holds at least; it always holds whole days. So twenty
+years of hours are 171 partitions, and each is soon written anew where a pane of it has changed."""
+
 _OWNER = ("kind", "stream", "key", "device", "lander")
 _SHARD = ("stream", "device", "shard")
 _LIFE = "shiftleft(incarnation, 32) | nonce"
@@ -44,7 +49,7 @@ _HASH_BITS = 23
 """Bits of a payload's hash below its seq: with a seq below 2**40 they fill a signed 64-bit long."""
 
 
-def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+def joined(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) -> DataFrame:
     """Return one row for each (entry, replica): its greatest.
 
     A promise keeps a row for each version, so that `received_us` stays the time at which that
@@ -54,10 +59,12 @@ def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     Args:
         rows: rows of `landing` or `lattice`; they may repeat.
         names: the fold columns.
+        beside: further columns, in which rows are kept apart too.
     """
     payload = (*REPLACED, *names)
     ordered = rows.selectExpr(
         *KEPT_APART,
+        *beside,
         "seq",
         "received_us",
         *map(identifier, payload),
@@ -69,8 +76,8 @@ def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
         "min(received_us) AS received_us",
         *(f"max_by({name}, _order) AS {name}" for name in map(identifier, payload)),
     )
-    grouped = ordered.groupBy(*KEPT_APART, "_at_seq").agg(*newest)
-    return grouped.select(*LANDED, *map(identifier, names))
+    grouped = ordered.groupBy(*KEPT_APART, *beside, "_at_seq").agg(*newest)
+    return grouped.select(*LANDED, *beside, *map(identifier, names))
 
 
 def newest(
@@ -131,10 +138,23 @@ def standing(rows: DataFrame) -> DataFrame:
     return rows.alias("row").join(newest.alias("newest"), at, "leftsemi")
 
 
-def with_date(rows: DataFrame) -> DataFrame:
-    """Return the rows with `pane_date`, by which `lattice` is partitioned."""
-    days = f"CAST((pane_us - pmod(pane_us, {DAY_US})) / {DAY_US} AS INT)"
+def with_date(rows: DataFrame, windows: Iterable[Window]) -> DataFrame:
+    """Return the rows with `pane_date`, by which `lattice` is partitioned: a partition's first day.
+
+    Args:
+        rows: rows of `landing`.
+        windows: the program's.
+    """
+    several = {window.stream: _days(window) for window in windows if _days(window) > 1}
+    cases = " ".join(f"WHEN {stream} THEN {days * DAY_US}" for stream, days in several.items())
+    length_us = f"(CASE stream {cases} ELSE {DAY_US} END)" if cases else str(DAY_US)
+    days = f"CAST((pane_us - pmod(pane_us, {length_us})) div {DAY_US} AS INT)"
     return rows.withColumn(PANE_DATE, sql.expr(f"date_add({day(0)}, {days})"))
+
+
+def _days(window: Window) -> int:
+    """Return how many days of a window's panes are in one partition."""
+    return -(-PARTITION_PANES * window.span_us // DAY_US)
 
 
 def _order(payload: Iterable[str]) -> str:

@@ -9,12 +9,13 @@ import json
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import LakeTables
 
-_RECENT_COMMITS = 50
-"""Commits among which the newest frontier is looked for first: nearly each step records one."""
+_PACKED_BYTES = 4 << 20
+"""Up to this size files are put together: some 200,000 rows, which are written in 0.1 s."""
 
 
 class OpenTables:
@@ -47,9 +48,7 @@ class OpenTables:
             path: of a table.
             query: a SELECT in DataFusion's dialect, from `source`.
         """
-        builder = QueryBuilder().register("source", self.table(path))
-        found = pa.table(builder.execute(query))
-        return found.cast(pa.schema([_plain(field) for field in found.schema]))
+        return selected(self.table(path), query)
 
     def append(self, path: str, rows: pa.Table, frontier: int | None = None) -> None:
         """Append rows in one commit, if there are any.
@@ -67,18 +66,10 @@ class OpenTables:
             self.table(path), rows, mode="append", schema_mode="merge", commit_properties=properties
         )
 
-    def recorded_frontier(self, path: str) -> int | None:
-        """Return the frontier in the newest commit that records one."""
-        table = self.table(path)
-        for limit in (_RECENT_COMMITS, None):
-            for commit in table.history(limit):
-                told = json.loads(commit.get("userMetadata") or "{}")
-                if "frontier" in told:
-                    return None if told["frontier"] is None else int(told["frontier"])
-        return None
+    def files(self, path: str) -> pa.Table:
+        """Return the table's data files: `path`, `num_records`, its partition and statistics."""
+        return pa.table(self.table(path).get_add_actions(flatten=True))
 
-
-def _plain(field: pa.Field) -> pa.Field:
-    """Return a column as Spark takes it: DataFusion gives texts and bytes as views."""
-    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    return field.with_type(plain.get(field.type, field.type))
+    def pack(self, path: str) -> None:
+        """Put small files together: a step opens each file that may hold rows which it needs."""
+        self.table(path).optimize.compact(target_size=_PACKED_BYTES)

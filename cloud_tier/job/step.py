@@ -28,20 +28,12 @@ from pyspark.sql import functions as sql
 from cloud_tier.job import dynamic, merge, windows
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
+from cloud_tier.lake.coverage import liveness_of, recorded_frontier
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
-from crdts import Frontier, Member, Membership, Version
-from crdts.frontier import Promise
-from lasp_edge.protocol.frontier import (
-    NOTHING_HEARD,
-    Coverage,
-    Listening,
-    Liveness,
-    Tick,
-    advance,
-)
+from crdts import Membership
+from lasp_edge.protocol.frontier import Coverage, Liveness, advance
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
-from lasp_edge.protocol.status import TENTATIVE
 
 _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
@@ -136,7 +128,7 @@ def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
     """
     landed = batch.select(*LANDED, *job.names)
     with frames(batch.sparkSession):
-        rows = at_most(merge.with_date(landed), MOST_ROWS)
+        rows = at_most(merge.with_date(landed, job.windows), MOST_ROWS)
     if rows is not None:
         job.tables.append(job.lake.lattice, rows)
         counts = rows.group_by(_COUNTED).aggregate([([], "count_all")])
@@ -146,7 +138,7 @@ def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
     try:
         counts = joined.groupBy(*_COUNTED).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
         told = joined.where(one_of("kind", _TELLING)).toArrow()
-        _append(merge.with_date(joined), job.lake.lattice)
+        _append(merge.with_date(joined, job.windows), job.lake.lattice)
     finally:
         joined.unpersist()
     return _summary(counts, told)
@@ -210,24 +202,13 @@ def append_globals(
 
 def recalled(job: Job) -> MergedState:
     """Return what the tables know: what a query starts with."""
-    liveness = _liveness(_select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING)))
+    telling = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING))
     rows: dynamic.CurrentRows = {}
     if job.folds:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
-    return MergedState(recorded_frontier(job), liveness, rows)
-
-
-def recorded_frontier(job: Job) -> int | None:
-    """Return the frontier that the windows table records; None is bottom.
-
-    It is the greater of that in the newest commit that carries one and that in the rows which it
-    made final.
-    """
-    path = job.lake.windows
-    query = f"SELECT max(frontier) AS f FROM source WHERE status <> '{TENTATIVE}'"  # noqa: S608
-    found = [job.tables.recorded_frontier(path), *job.tables.select(path, query)["f"].to_pylist()]
-    return max((frontier for frontier in found if frontier is not None), default=None)
+    liveness = liveness_of(telling.to_pylist())
+    return MergedState(recorded_frontier(job.lake), liveness, rows)
 
 
 def read(spark: SparkSession, path: str) -> DataFrame:
@@ -274,26 +255,7 @@ def _summary(counts: pa.Table, telling: pa.Table) -> BatchSummary:
             panes_us.setdefault(stream, set()).add(pane_us)
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
-    return BatchSummary(panes_us, shards, rows, _liveness(telling) if telling else NOTHING_HEARD)
-
-
-def _liveness(telling: pa.Table) -> Liveness:
-    """Return the promises, ticks and member commands among rows that are one of these."""
-    promises = Frontier()
-    ticks: dict[str, Tick] = {}
-    membership = Membership()
-    for row in telling.to_pylist():
-        version = Version(row["incarnation"], row["nonce"], row["seq"])
-        if row["kind"] == TICK:
-            tick = Tick(row["seq"], Listening(row["now_us"], row["since_us"]))
-            ticks[row["lander"]] = max(tick, ticks.get(row["lander"], tick))
-        elif row["kind"] == MEMBER:
-            member = Member(row["control"], row["retired"], version)
-            membership |= Membership({row["device"]: member})
-        else:
-            promise = Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
-            promises |= Frontier({row["device"]: promise})
-    return Liveness(promises, ticks, membership)
+    return BatchSummary(panes_us, shards, rows, liveness_of(telling.to_pylist()))
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

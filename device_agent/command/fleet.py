@@ -5,8 +5,9 @@ devices' beats within some seconds. What it publishes is retained and confirmed 
 """
 
 import argparse
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Self
 
@@ -78,12 +79,19 @@ class BrokerSession:
         arguments: of `add_fleet_arguments`.
         roster: is given all messages.
         filters: of the topics to listen to.
+        role: as which it signs, where it signs.
+        environment: where user and password may stand.
     """
 
     def __init__(
-        self, arguments: argparse.Namespace, roster: Roster, filters: Sequence[str]
+        self,
+        arguments: argparse.Namespace,
+        roster: Roster,
+        filters: Sequence[str],
+        role: Role = Role.OPERATOR,
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
-        broker = broker_of(arguments)
+        broker = broker_of(arguments, environment)
         if not 0 <= arguments.listen < 1e6:  # noqa: PLR2004 - eleven days
             raise UsageError(f"--listen: seconds from 0, not {arguments.listen}")
         self._broker, self._roster = broker, roster
@@ -92,7 +100,7 @@ class BrokerSession:
         nonce = fresh_nonce()
         self._sender = Replica.checked(1, nonce, OPERATOR)
         client_id = f"{roster.topics.root}/operator-{nonce:08x}"
-        seal = seal_of(arguments, roster.topics, Role.OPERATOR)
+        seal = seal_of(arguments, roster.topics, role)
         self._link = Link(
             broker,
             client_id=client_id,
@@ -113,6 +121,11 @@ class BrokerSession:
 
     def __exit__(self, *_: object) -> None:
         self._link.stop()
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps messages from passing; None if nothing does."""
+        return self._link.trouble
 
     def ask(self, device: str) -> None:
         """Ask a device for a beat; it sends few on its own."""

@@ -144,8 +144,8 @@ def _others() -> dict[str, str]:
 
 
 def _broken(name: str, error: BaseException) -> BrokenSourceError:
-    from device_agent.guard import reason_of  # noqa: PLC0415 - only after a mistake
     from lasp_edge.errors import pass_interrupt  # noqa: PLC0415
+    from lasp_edge.reasons import reason_of  # noqa: PLC0415 - only after a mistake
 
     pass_interrupt(error)
     return BrokenSourceError(f"the kind {name!r} of source is broken: {reason_of(error)}")

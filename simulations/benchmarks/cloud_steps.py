@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job.job import Job
-from cloud_tier.job.maintenance import maintain
+from cloud_tier.job.maintenance import maintain, pack
 from cloud_tier.job.step import MergedState, step
 from cloud_tier.job.streaming import CONF, LOCAL_CONF, USUAL
 from cloud_tier.lake.tables import ABSENT, LakeTables, landed_schema
@@ -292,7 +292,9 @@ class Steps:
             self._known = step(batch, number, self._job, self._known).known
         self.costs.append(Cost(figures[0], figures[1], self._machine.compiled() - compiled))
         if len(self.costs) % USUAL.maintain_every == 0:
-            maintain(self._spark, self._job, self._known.frontier)
+            maintain(self._spark, self._job)
+        elif len(self.costs) % USUAL.pack_every == 0:
+            pack(self._job)
 
     def median(self, part: slice) -> Cost:
         """Return the medians over some steps, and all classes that they compiled."""

@@ -284,7 +284,7 @@ def test_compaction_drops_what_newer_entries_replace_and_keeps_the_view(lake):
     for batch in batches(rows, 3, count=4):
         lake.step([*batch, *words])
     assert lake.globals_there() == truth(owners, membership)
-    compact(lake.spark, lake.job, "1970-01-01")
+    compact(lake.spark, lake.job, ["1970-01-01"])
     stored = lake.rows(lake.lake.lattice)
     kept = [r for r in stored if r["kind"] == "variable"]
     standing = {

@@ -225,8 +225,8 @@ def test_compaction_and_repair_keep_windows_with_binary_columns(spark, tmp_path)
     rows = rows_of(readings)
     for batch in batches(rows, 2, count=2):
         lake.step([*batch, tick(len(batch), BEGIN_US)])
-    for date in sorted({str(each["pane_date"]) for each in lake.rows(lake.lake.lattice)}):
-        compact(lake.spark, lake.job, date)
+    dates = sorted({str(each["pane_date"]) for each in lake.rows(lake.lake.lattice)})
+    compact(lake.spark, lake.job, dates)
     lake.restart()
     assert repair(lake.spark, lake.job, lake.known) == 0
     assert lake.step(rows).windows == 0
