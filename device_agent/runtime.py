@@ -118,7 +118,9 @@ class Runtime:
         self._clock_says = ""
         self._is_sealed = seal is not None
         self._caller = caller
-        core.acting.alerts.calls_out = caller is not None
+        if core.acting.alerts is not None:
+            core.acting.alerts.calls_out = caller is not None
+        core.results.sent_bytes = lambda: self.link.traffic.sent
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
         self._stop_sources = False
@@ -261,7 +263,7 @@ class Runtime:
         durable = partial(source.acknowledge, batch.cursor)
         self._durable.read(batch, self._clock.now_us(), durable, is_pressing=source.is_full)
         if batch.done:
-            log.info("%s: finished", source.name)
+            log.info("%s: finished", source.name, extra={"source": source.name})
 
     def _count_dropped(self) -> None:
         """Let `status` show which messages the link dropped, and why."""
@@ -288,11 +290,11 @@ class Runtime:
     def _call_out(self) -> None:
         """Have the turns of alerts called out that are durable."""
         caller, alerts = self._caller, self._core.acting.alerts
-        if caller is None or self._core.fence.closed:
+        if caller is None or alerts is None or self._core.fence.closed:
             return
         for turn, trouble in caller.ended():
             if trouble:
-                log.warning("alert %s: %s", turn.alert, trouble)
+                log.warning("alert %s: %s", turn.alert, trouble, extra={"alert": turn.alert})
             alerts.called_out(turn, trouble)
         for turn in alerts.turns():
             if not caller.offer(turn):

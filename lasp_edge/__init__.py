@@ -7,6 +7,7 @@
 - `dataflow`: sets that follow from others, and threshold reads; also all of Lasp, as `Dataflow`
 - `protocol`: frames, topics, digests, and what every tier must agree on; `link`: MQTT
 - `checking`, `testing`: the laws, tried on a program's folds
+- `metrics`: figures for Prometheus, and their page
 - `tool`, `errors`: the `lasp-edge` command
 """
 

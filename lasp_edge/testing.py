@@ -12,6 +12,7 @@ from typing import Any
 
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.trial import tried
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.program import Program
@@ -36,18 +37,20 @@ def check_fold(
 
 
 def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) -> None:
-    """Check every fold of a program, and that its functions take what agents give them.
+    """Check every fold of a program, and run its functions on made-up readings.
 
     `examples` cases are drawn by `seed` for each law and fold.
 
     Raises:
         AssertionError: a law is broken; the text shows the smallest counter-example. Or a function
-            cannot be called.
+            cannot be called, or fails whatever it is given.
         ValueError: the program cannot be run as it stands.
     """
     __tracebackhide__ = True
     plan = program.plan()
     complaints = uncallable(plan)
+    if not complaints:
+        complaints = [found.text for found in tried(plan).findings if found.always]
     for named in folds_of(plan):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
     _complain(complaints)

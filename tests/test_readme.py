@@ -10,12 +10,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import yaml
 
 from device_agent.acting.options import caller_of
 from device_agent.command import agent
 from lasp_edge.examples import greenhouse
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.tool.command_line import GROUP, run_command
+from lasp_edge.tool.loading import load_plan
 from simulations.fleet import Fleet
 from tests.support_readme import BLOCKS, CHECKOUT, MARKS, PAGES, block, commands, here, succeeds
 
@@ -23,7 +25,8 @@ from tests.support_readme import BLOCKS, CHECKOUT, MARKS, PAGES, block, commands
 def test_every_block_is_run_by_a_test_here():
     marked = [block(name) for name in MARKS]
     assert sorted(marked) == sorted(b.text for b in BLOCKS)
-    readers = [*Path(__file__).parent.glob("*readme*.py")]
+    tests = Path(__file__).parent
+    readers = [*tests.glob("*readme*.py"), tests / "simulations" / "test_demo_live.py"]
     source = "".join(path.read_text() for path in readers)
     assert all(f'block("{name}")' in source for name in MARKS)
 
@@ -90,6 +93,29 @@ def test_the_service_starts_the_agent():
     assert agent.program == "lasp_edge.examples.greenhouse:program"
     assert agent.source == ["host"]
     assert then == ["sudo systemctl daemon-reload", "sudo systemctl enable --now lasp-edge"]
+
+
+def test_a_new_program_is_checked_as_shown(tmp_path, monkeypatch, capsys):
+    new, change, check, agent = commands(block("new"))
+    monkeypatch.chdir(tmp_path)
+    assert run_command("new", COMMANDS["new"], shlex.split(new)[2:]) == 0
+    assert change == "cd house"
+    assert check in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path / "house")
+    assert parsed(agent).config.exists()
+    (doctor,) = commands(block("doctor"))
+    assert parsed(doctor).config.exists()
+
+
+def test_the_containers_that_are_shown_exist():
+    up, watch = commands(block("containers"))
+    services = yaml.safe_load((CHECKOUT / "compose.yaml").read_text())["services"]
+    assert up == "docker compose up --build"
+    *compose, service, _, _ = shlex.split(watch.partition(" lasp_edge.")[0])
+    assert (compose, service in services) == (["docker", "compose", "exec"], True)
+    looked = parsed(watch[watch.index("lasp-edge") :])
+    assert looked.broker == "mqtt://broker"
+    assert load_plan(looked.program).name == "machines"
 
 
 def test_cluster_commands_parse():
@@ -208,3 +234,12 @@ def test_house_lists_every_package():
     listed = {line.split("/")[0] for line in block("house").splitlines() if line[0] != " "}
     found = {path.parent.name for path in CHECKOUT.glob("*/__init__.py")} | {"tests"}
     assert listed == found
+
+
+def test_dashboard_commands_parse():
+    (command,) = commands(block("dashboard"))
+    shown = parsed(command)
+    assert (shown.broker, shown.lake) == ("mqtt://192.168.1.10", "./lake")
+    (tunnel,) = commands(block("tunnel"))
+    assert f"{shown.port}:localhost:{shown.port}" in tunnel
+    assert f"http://127.0.0.1:{shown.port}/" in (CHECKOUT / "docs" / "home.md").read_text()

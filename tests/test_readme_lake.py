@@ -47,6 +47,26 @@ def test_lake_opens_in_deltalake_and_duckdb(trial):
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.broker
+def test_analysts_read_the_lake_in_python_and_on_the_command_line(trial):
+    home, _ = trial
+    told = succeeds([sys.executable, "-c", block("analysts")], home).splitlines()
+    assert "'mean': 21.37, 'status': 'final'" in told[0]
+    assert "'name': 'global_average', 'key': '', 'mean': 17.14" in told[1]
+    assert "{'device': 'attic-pi', 'state': 'done', 'holds': False}" in told[2]
+    assert told[3] == "20 windows were known when results were final up to 00:05"
+    assert re.fullmatch(r"\d+ rows up to version \d+, 0 since", told[4])
+    windows, status = (
+        succeeds(here(command, home, ""), home)
+        for command in commands(block("looking into a lake"))
+    )
+    assert windows.count("attic") == len(windows.splitlines()) - 1 > 0
+    assert "program greenhouse" in status
+    assert "all that landed is merged" in status
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
 def test_lake_opens_in_spark_and_its_merged_view_holds_every_reading_once(trial, spark, capsys):
     home, _ = trial
     shown = {}

@@ -78,7 +78,7 @@ def test_a_device_signs_as_shown(tmp_path):
     if importlib.util.find_spec("cryptography") is None:
         lacks("the extra `signed` is not installed")
     install, *keys, agent = commands(block("signed"))
-    assert install == "pip install '.[signed]'"
+    assert install == "~/lasp/bin/pip install '.[signed]'"
     for line in keys:
         succeeds(["sh", "-c", f"PATH={BIN}:$PATH; {line}"], tmp_path)
     with PrivateBroker(tmp_path / "broker") as broker:

@@ -11,11 +11,11 @@ CHECKOUT = Path(__file__).parent.parent
 PACKAGES = ("crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations")
 FILES = sorted(path for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py"))
 TESTS = sorted((CHECKOUT / "tests").rglob("*.py"))
+PLACES = {*PACKAGES, "tests", "docs"}
+"""The folders of a checkout; a new part is a room in one of them."""
 MOST_LINES = 400
 MOST_METHODS = 20
-UNCLEAR = re.compile(
-    r"(?<!there )\b(?:is|are|was) none\b|\bNone\b.*\bnone\b|\bso (?:many|long|often)\b"
-)
+UNCLEAR = re.compile(r"\b(?:is|are|was) none\b|\bNone\b.*\bnone\b|\bso (?:many|long|often)\b")
 """Words that a reader must decode: "is none" reads as "is None", "so many" points elsewhere."""
 
 
@@ -33,6 +33,10 @@ def test_there_are_files_to_look_at():
     assert len(FILES) > 150
     assert len(TESTS) > 150
     assert sum(len(classes(path)) for path in FILES) > 150
+
+
+def test_a_checkout_has_few_folders():
+    assert {path.parent.name for path in CHECKOUT.glob("*/*.py")} <= PLACES
 
 
 @pytest.mark.parametrize("path", [*FILES, *TESTS], ids=name)

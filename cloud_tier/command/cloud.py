@@ -16,22 +16,31 @@ from pathlib import Path
 from typing import IO
 
 from cloud_tier.command.lander import add_lake_arguments, sink_of
+from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
-from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from cloud_tier.job.watching import BatchWatch, steps_run_here
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.status import JOB_LOCK
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
+from cloud_tier.spark.driver import kill
+from cloud_tier.spark.master import check_master
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
+from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, teller, words_of
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
+_LANDS_WITHIN_S = 1.5
+"""In seconds: how long a lander may take to land its segment where a person waits for the end."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,18 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_lake_arguments(parser)
     add = parser.add_argument
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
-    add(
-        "--roster",
-        type=lambda text: tuple(name for name in text.split(",") if name),
-        metavar="A,B,..",
-        help="the devices that are waited for (default: whichever were heard)",
-    )
-    add("--dead-after", type=float, default=600.0, metavar="S", help="wait no longer for a device")
+    add_roster_argument(parser)
+    add_dead_after_argument(parser, "wait no longer for a device")
     add("--retain-days", type=float, default=7.0, metavar="D", help="recompute no older windows")
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
     add("--no-lander", action="store_true", help="only merge; landers run elsewhere")
-    add("--verbose", action="store_true", help="log what goes on")
+    add_log_arguments(parser)  # on info, one line for each batch
+    listens = "answer Prometheus there at /metrics (HOST: 127.0.0.1)"
+    add("--metrics", metavar="[HOST:]PORT", help=listens)
     add_broker_arguments(parser, required=False)
     group = parser.add_argument_group("Spark")
     group.add_argument("--master", help="where Spark runs (default: this machine)")
@@ -59,15 +65,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    level = logging.INFO if arguments.verbose else logging.WARNING
-    logging.basicConfig(format="%(asctime)s %(message)s", stream=sys.stderr, level=level)
+    set_up_logs(arguments, program="cloud")
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
-    lake = Lake(arguments.lake)
+    lake = LakeTables(arguments.lake)
     conf = _conf(arguments)
-    lake.create(plan.columns)
+    if arguments.master is not None:
+        check_master(arguments.master)
+    lake.make_place()
     lock = _locked(lake)
-    changed = record(plan, lake)
+    try:
+        return _prepared(arguments, broker, plan, lake, conf)
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+def _prepared(
+    arguments: argparse.Namespace,
+    broker: BrokerUrl | None,
+    plan: Plan,
+    lake: LakeTables,
+    conf: dict[str, str],
+) -> int:
+    """Merge into a lake that no other job merges into."""
+    changed = prepare(plan, lake)
     job = Job(
         plan,
         lake,
@@ -77,12 +99,36 @@ def run(arguments: argparse.Namespace) -> int:
     )
     feeder = broker and LanderChild(*_lander_arguments(arguments, broker, lake))
     try:
-        return _merge(arguments, job, conf, feeder, repairs=arguments.repair or bool(changed))
+        watch = BatchWatch(job, arguments.metrics)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    try:
+        return _merge(
+            arguments, job, conf, feeder, watch, repairs=arguments.repair or bool(changed)
+        )
+    except KeyboardInterrupt:
+        return _interrupted(feeder)
     finally:
         if feeder is not None:
             feeder.stop()
-        if lock is not None:
-            lock.close()
+        watch.close()
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """Leave whatever is under way, and have py4j say nothing of the call that is cut off."""
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
+
+
+def _interrupted(feeder: LanderChild | None) -> int:
+    """End at once, whatever is under way: it is done again at the next start."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    what = "interrupted; what is not merged yet is merged at the next start"
+    print(f"lasp-edge cloud: {what}", file=sys.stderr, flush=True)  # noqa: T201
+    kill()
+    if feeder is not None:
+        feeder.stop(_LANDS_WITHIN_S)
+    return Exit.INTERRUPTED
 
 
 def _merge(
@@ -90,20 +136,21 @@ def _merge(
     job: Job,
     conf: dict[str, str],
     feeder: LanderChild | None,
+    watch: BatchWatch,
     *,
     repairs: bool,
 ) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FINE))
     if feeder is not None:
         feeder.watch(_now_s())  # it listens while Spark starts
-    began_s = _now_s()
+    began_s, say = _now_s(), teller(arguments)
     short = arguments.until_idle is not None
     spark = spark_session(
         app_name=f"lasp-edge {job.lake.root}",
         master=arguments.master,
         conf=conf,
         short_run=short,
-        say=_say,
+        say=say,
     )
     merging = Run(
         spark,
@@ -111,28 +158,18 @@ def _merge(
         feeder,
         trigger_s=arguments.trigger,
         until_idle_s=arguments.until_idle,
-        say=_say,
+        say=say,
+        watch=watch if steps_run_here(spark) else None,
     )
-    signals = _stopped_by_signals(merging)
-    _say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
+    # Who types Ctrl-C waits for nothing; who sends SIGTERM lets the batch end.
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, lambda *_: merging.stop())
+    say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
     if repairs:
-        _say(f"{repair(spark, job, recalled(spark, job)):,} windows were recomputed otherwise")
+        say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()
     spark.stop()
-    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
-
-
-def _stopped_by_signals(merging: Run) -> list[int]:
-    """Have SIGTERM and SIGINT stop the run; return the list in which they are noted."""
-    signals: list[int] = []
-
-    def stop(number: int, _frame: object) -> None:
-        signals.append(number)
-        merging.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    return signals
+    return Exit.FINE
 
 
 def _broker(arguments: argparse.Namespace) -> BrokerUrl | None:
@@ -161,7 +198,7 @@ def _conf(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _lander_arguments(
-    arguments: argparse.Namespace, broker: BrokerUrl, lake: Lake
+    arguments: argparse.Namespace, broker: BrokerUrl, lake: LakeTables
 ) -> tuple[list[str], dict[str, str]]:
     """Return the lander's arguments, and the variables that are added to its environment."""
     wire, secrets = words_for_child(arguments, broker)
@@ -169,25 +206,24 @@ def _lander_arguments(
     passed_on += ["--fleet", arguments.fleet, "--sink", sink_of(arguments)]
     passed_on += ["--dead-after", str(arguments.dead_after)]
     passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
-    passed_on += ["--verbose"] if arguments.verbose else []
+    passed_on += words_of(arguments)
     return passed_on, secrets
 
 
-def _locked(lake: Lake) -> IO[str] | None:
+def _locked(lake: LakeTables) -> IO[str] | None:
     """Return the lock that keeps a second job off a local lake: F has one driver."""
-    if "://" in lake.root:
+    if not lake.is_local:
         return None
-    lock = Path(lake.root, "job.lock").open("w")  # noqa: SIM115 - held while the job runs
+    try:
+        lock = Path(lake.root, JOB_LOCK).open("w")  # noqa: SIM115 - held while the job runs
+    except OSError as error:
+        raise UsageError(f"--lake {lake.root} cannot be written: {error.strerror}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.close()
         raise UsageError(f"another `lasp-edge cloud` is merging into {lake.root}") from None
     return lock
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201
 
 
 def _now_s() -> float:

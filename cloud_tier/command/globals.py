@@ -8,8 +8,13 @@ are not printed; any Delta reader finds them in the table.
 
 import argparse
 
+import pyarrow as pa
+
 from cloud_tier.command import table
-from cloud_tier.lake.reading import fleet_values
+from cloud_tier.lake.lake import Lake
+from lasp_edge.errors import Exit
+
+_LAST = ("devices_in", "inputs", "revision")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,4 +25,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    return table.show(arguments, fleet_values)
+    lake = Lake(arguments.lake)
+    names = [arguments.name] if arguments.name is not None else lake.value_names()
+    found = [_read(lake, name, all_revisions=arguments.all_revisions) for name in names]
+    if found:
+        table.show(_together(found), as_csv=arguments.csv)
+    return Exit.FINE
+
+
+def _read(lake: Lake, name: str, *, all_revisions: bool) -> pa.Table:
+    values = lake.values(name)
+    return values.revisions() if all_revisions else values.current()
+
+
+def _together(tables: list[pa.Table]) -> pa.Table:
+    """Return one table of folds whose parts differ; a column that a fold lacks is null there."""
+    together = pa.concat_tables(tables, promote_options="permissive")
+    values = [name for name in together.column_names if name not in _LAST]
+    return together.select([*values, *_LAST])

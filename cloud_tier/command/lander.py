@@ -5,12 +5,12 @@ has acknowledged to the broker is in its log on disk, so it may be killed at any
 """
 
 import argparse
-import logging
 import signal
 import sys
 from pathlib import Path
 
-from cloud_tier.lake.tables import Lake
+from cloud_tier.command.waiting import add_dead_after_argument
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
 from lasp_edge.errors import CommandError, Exit, UsageError
@@ -19,6 +19,7 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.log_options import add_log_arguments, set_up_logs
 
 LONGEST_TICK_S = 15.0
 """Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""
@@ -28,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_lake_arguments(parser)
     add = parser.add_argument
-    add("--dead-after", type=float, default=600.0, metavar="S", help="as given to `cloud`")
+    add_dead_after_argument(parser, "as given to `cloud`")
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
-    add("--verbose", action="store_true", help="log what goes on")
+    add_log_arguments(parser)
     add_broker_arguments(parser)
 
 
@@ -63,10 +64,9 @@ def sink_of(arguments: argparse.Namespace) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    level = logging.INFO if arguments.verbose else logging.WARNING
-    logging.basicConfig(format="%(asctime)s lander: %(message)s", stream=sys.stderr, level=level)
+    set_up_logs(arguments, "%(asctime)s lander: %(message)s", program="lander")
     plan = load_plan(arguments.program)
-    lake = Lake(arguments.lake)
+    lake = LakeTables(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
     broker = broker_of(arguments)

@@ -1,52 +1,49 @@
-"""Printing rows: CSV for programs, aligned columns for people."""
+"""Printing Arrow tables: CSV for programs, aligned columns for people."""
 
 import argparse
 import csv
 import sys
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cloud_tier.lake.reading import Table
-from cloud_tier.lake.tables import Lake
-from lasp_edge.errors import Exit
+import pyarrow as pa
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from cloud_tier.lake.times import shown_time
+
+_NOT_PRINTED = frozenset({"excluded", "frontier"})
+"""What a window row records for whoever looks into the table itself."""
+
+
+def add_lake_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare which lake a command reads."""
+    parser.add_argument("--lake", required=True, metavar="DIR", help="the lake")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments that every reading command has."""
-    parser.add_argument("--lake", required=True, metavar="DIR", help="the lake")
+    """Declare the arguments that commands have that print results."""
+    add_lake_argument(parser)
     parser.add_argument("--csv", action="store_true", help="print comma-separated values")
     parser.add_argument(
         "--all-revisions", action="store_true", help="every revision, not only the current ones"
     )
 
 
-def show(arguments: argparse.Namespace, read: Callable[..., Table]) -> int:
-    """Print what the lake holds under the name that was asked for; return the exit code.
-
-    Args:
-        arguments: those of `add_arguments`, and `name`.
-        read: takes the lake, the name and `all_revisions`; gives the table.
-    """
-    lake = Lake(arguments.lake)
-    found = read(lake, arguments.name, all_revisions=arguments.all_revisions)
-    _write(found.columns, found.rows, as_csv=arguments.csv)
-    return Exit.FINE
-
-
-def _write(columns: Sequence[str], rows: Sequence[dict[str, Any]], *, as_csv: bool) -> None:
-    """Print rows to stdout; floats in full, nothing for a missing value."""
+def show(table: pa.Table, *, as_csv: bool) -> None:
+    """Print a table to stdout; floats in full, nothing for a missing value, no bytes."""
+    columns = [
+        field.name
+        for field in table.schema
+        if field.name not in _NOT_PRINTED and not pa.types.is_binary(field.type)
+    ]
+    rows = list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
     if as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([[_text(row.get(column)) for column in columns] for row in rows])
+        writer.writerows([list(map(_text, row)) for row in rows])
         return
-    shown = [[_shown(column, row.get(column)) for column in columns] for row in rows]
-    table = [[column.removesuffix("_us") for column in columns], *shown]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
+    shown = [[_shown(*pair) for pair in zip(columns, row, strict=True)] for row in rows]
+    lines = [[column.removesuffix("_us") for column in columns], *shown]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         print("  ".join(cells).rstrip())  # noqa: T201
 
@@ -59,6 +56,5 @@ def _text(value: Any) -> str:
 
 def _shown(column: str, value: Any) -> str:
     if column.endswith("_us") and value is not None:
-        moment = _EPOCH + timedelta(microseconds=value)
-        return moment.isoformat(sep=" ").removesuffix("+00:00")
+        return shown_time(value)
     return f"{value:.10g}" if isinstance(value, float) else _text(value)

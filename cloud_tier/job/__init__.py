@@ -3,9 +3,13 @@
 In order of execution:
 
 run          the job until it is stopped or idle, with its lander
+watching     a line of the log and metrics for each batch
+figures      what the batches have done, for both
 streaming    one streaming query, a step for each batch
 job          what is merged: a program's plan into a lake
 step         one micro-batch: join, frontier, windows, globals
+opened       the lake's tables, read and appended without Spark
+frames       how few rows and many come into Spark
 merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates
 windows      sliding windows from panes, and their revisions

@@ -22,15 +22,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates, combined
-from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of
+from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, standard_literal
+from cloud_tier.lake.tables import VARIABLE
 from crdts import Membership
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
+from lasp_edge.protocol.shards import key_shard
 
 _IDENTITY = ("name", "key")
 _SCHEMA = pa.schema(
@@ -135,34 +137,88 @@ def _version(names: Sequence[str], columns: Sequence[str]) -> str:
     return f"named_struct({', '.join(f'{literal(n)}, CAST({c} AS BIGINT)' for n, c in pairs)})"
 
 
-def current(rows: DataFrame, folds: Iterable[DynamicFold]) -> CurrentRows:
-    """Return what the newest rows of these folds say.
-
-    Args:
-        rows: rows of `globals`.
-        folds: the program's dynamic folds.
-    """
-    wanted = one_of("name", (fold.name for fold in folds))
-    fields = [field for field in CurrentRow._fields if field != "revision"]
-    newest = aggregates(
-        "max(revision) AS revision",
-        *(f"max_by({field}, revision) AS {field}" for field in fields),
+def current(folds: Iterable[DynamicFold]) -> str:
+    """Return the query, in DataFusion's dialect, for the newest rows of these folds."""
+    names = ", ".join(standard_literal(fold.name) for fold in folds)
+    fields = ", ".join((*_IDENTITY, *CurrentRow._fields))
+    newest = "row_number() OVER (PARTITION BY name, key ORDER BY revision DESC) AS newest"
+    return (
+        f"SELECT {fields} FROM (SELECT {fields}, {newest} FROM source "  # noqa: S608 - quoted
+        f"WHERE name IN ({names})) WHERE newest = 1"
     )
-    return current_rows(rows.where(wanted).groupBy(*_IDENTITY).agg(*newest))
 
 
-def current_rows(rows: DataFrame) -> CurrentRows:
+def current_rows(rows: pa.Table) -> CurrentRows:
     """Return rows of `globals` by name and key, of which each has one."""
-    found = rows.select(*_IDENTITY, *CurrentRow._fields).collect()
+    columns = [rows.column(name).to_pylist() for name in (*_IDENTITY, *CurrentRow._fields)]
+    found = zip(*columns, strict=True)
     return {(name, key): CurrentRow(*record) for name, key, *record in found}
 
 
-def frame_of(spark: SparkSession, current: CurrentRows) -> DataFrame:
-    """Return the current rows as a DataFrame."""
+class Touched(NamedTuple):
+    """Which entries of variables a step looks at.
+
+    Attributes:
+        shards: by stream of a variable, the shards; None for all of them.
+    """
+
+    shards: Mapping[int, frozenset[int] | None]
+
+    def where(self) -> str:
+        """Return which rows of `lattice` these are, in Spark's dialect or the standard."""
+        found = []
+        for stream, shards in sorted(self.shards.items()):
+            numbers = "" if shards is None else ", ".join(map(str, sorted(shards)))
+            found.append(f"(stream = {stream}{f' AND shard IN ({numbers})' if numbers else ''})")
+        return f"{one_of('kind', [VARIABLE])} AND {any_of(found)}"
+
+    def rows(self, folds: Iterable[DynamicFold], rows: CurrentRows) -> CurrentRows:
+        """Return which of the current rows are made from these entries."""
+        keyed = {fold.name: fold.keyed for fold in folds}
+        shards = {
+            fold.name: self.shards[fold.source.stream]
+            for fold in folds
+            if fold.source.stream in self.shards
+        }
+        return {
+            (name, key): row
+            for (name, key), row in rows.items()
+            if name in shards
+            and ((only := shards[name]) is None or (key_shard(key) if keyed[name] else 0) in only)
+        }
+
+
+def touched(
+    folds: Iterable[DynamicFold], shards: Mapping[int, set[int]], *, everything: bool = False
+) -> Touched:
+    """Return which entries decide about values that a batch may have changed.
+
+    A key is in one shard, whichever device has it. But a device that was silent is left out of a
+    fold by what it wrote in any shard, and by notes that are another variable's.
+
+    Args:
+        folds: the program's dynamic folds.
+        shards: of the batch's rows of variables, by stream.
+        everything: whether the membership may have changed too.
+    """
+    found: dict[int, frozenset[int] | None] = {}
+    for fold in folds:
+        stream = fold.source.stream
+        notes = fold.absence
+        if notes is not None and (everything or {stream, notes.stream} & shards.keys()):
+            found[stream] = found[notes.stream] = None
+        elif everything:
+            found[stream] = None
+        elif stream in shards:
+            found.setdefault(stream, frozenset(shards[stream]))
+    return Touched(found)
+
+
+def table_of(current: CurrentRows) -> pa.Table:
+    """Return current rows as a table."""
     columns = zip(*((*at, *record) for at, record in current.items()), strict=True)
     arrays = [list(column) for column in columns] or [[]] * len(_SCHEMA)
-    table = pa.table(dict(zip(_SCHEMA.names, arrays, strict=True)), schema=_SCHEMA)
-    return spark.createDataFrame(table)
+    return pa.table(dict(zip(_SCHEMA.names, arrays, strict=True)), schema=_SCHEMA)
 
 
 def revisions(
@@ -172,7 +228,7 @@ def revisions(
 
     Args:
         values: what `values` gives.
-        current: what `frame_of` gives for the same folds.
+        current: the rows of `table_of` of the same folds, with a hint how they are joined.
         folds: the program's dynamic folds.
         membership: who was retired.
     """

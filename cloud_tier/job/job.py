@@ -1,8 +1,10 @@
 """What a job merges: a program's plan into a lake, and for which devices it waits."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from cloud_tier.lake.tables import Lake
+from cloud_tier.job.opened import OpenTables
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import DynamicFold, Window
 from lasp_edge.language.plan import Plan
@@ -23,7 +25,7 @@ class Job:
     """
 
     plan: Plan
-    lake: Lake
+    lake: LakeTables
     roster: tuple[str, ...] | None = None
     dead_after_us: int = 60_000_000
     retain_us: int = 7 * _DAY_US
@@ -47,3 +49,8 @@ class Job:
     def folds(self) -> tuple[DynamicFold, ...]:
         """The program's dynamic folds."""
         return tuple(self.plan.dynamic_folds.values())
+
+    @cached_property
+    def tables(self) -> OpenTables:
+        """The lake's tables, held open."""
+        return OpenTables(self.lake)

@@ -3,41 +3,51 @@
 Runs in the thread of the steps, between two of them. `OPTIMIZE` conflicts with an append whose plan
 reads the table, and a step's appends do; the lander's appends read nothing and pass beside it.
 
-A partition of `lattice` is rewritten as its own join, `dataChange=false`: readers see the same
-merged view before and after. A pane's partition is rewritten once it is closed, that is, once F
-has passed its day; the entries that are no panes are rewritten each time, without those that newer
-ones replace.
+    pack        often     the small files that steps read are put together, as they are
+    maintain    seldom    each partition of `lattice` that has several files is rewritten as its own
+                          join, and the small files of the other tables are put together
+    vacuum      rarely    files that no version within the retention needs are deleted
+
+A partition is rewritten with `dataChange=false`: readers see the same merged view before and after.
+The entries that are no panes lose those that newer ones replace.
 
 `VACUUM` deletes what is older than the table's `delta.deletedFileRetentionDuration` (7 days unless
 set): that is how far back `versionAsOf` can look.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import merge
+from cloud_tier.job.frames import MOST_ROWS, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import read
-from cloud_tier.lake.sqltext import day, identifier, one_of
+from cloud_tier.lake.sqltext import identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from lasp_edge.protocol.lake_columns import PANE_DATE
-from lasp_edge.protocol.limits import DAY_US
+
+_AT_ONCE: Final = 16
+"""Partitions that one commit rewrites: some million rows, which one machine holds."""
 
 
-def maintain(spark: SparkSession, job: Job, frontier: int | None) -> None:
-    """Compact closed partitions and join small files.
+def pack(job: Job) -> None:
+    """Put the small files together that steps read."""
+    for path in (job.lake.lattice, job.lake.windows):
+        job.tables.pack(path)
 
-    Args:
-        spark: a session.
-        job: the program over the lake.
-        frontier: F; days before it are closed.
-    """
-    closed = [] if frontier is None else _closed(spark, job, frontier // DAY_US)
-    for date in ["1970-01-01", *closed]:
-        compact(spark, job, date)
+
+def maintain(spark: SparkSession, job: Job) -> None:
+    """Rewrite the partitions that have several files as their join; join small files."""
+    dates = sorted(date for date, rows in _partitions(job).items() if len(rows) > 1)
+    for start in range(0, len(dates), _AT_ONCE):
+        compact(spark, job, dates[start : start + _AT_ONCE])
     for path in job.lake.grown:
-        spark.sql(f"OPTIMIZE delta.{identifier(path)}").collect()
+        if path != job.lake.lattice:
+            spark.sql(f"OPTIMIZE delta.{identifier(path)}").collect()
 
 
 def vacuum(spark: SparkSession, job: Job) -> None:
@@ -46,30 +56,42 @@ def vacuum(spark: SparkSession, job: Job) -> None:
         spark.sql(f"VACUUM delta.{identifier(path)}").collect()
 
 
-def compact(spark: SparkSession, job: Job, date: str) -> None:
-    """Rewrite one partition of `lattice` as its join.
+def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
+    """Rewrite partitions of `lattice` as their join, in one commit.
 
     Args:
         spark: a session.
         job: the program over the lake.
-        date: the partition, as ISO text.
+        dates: the partitions, as ISO text.
     """
-    names = [column.name for column in job.columns]
-    where = f"{PANE_DATE} = '{date}'"
-    joined = merge.joined(read(spark, job.lake.lattice).where(where), names)
-    kept = [
-        joined.where(one_of("kind", (PANE, MEMBER))),
-        merge.latest(joined.where(one_of("kind", (PROMISE, TICK))), names),
-        merge.standing(joined.where(one_of("kind", [VARIABLE]))),
-    ]
-    writer = merge.with_date(reduce(DataFrame.unionByName, kept)).coalesce(1).write
-    writer = writer.format("delta").mode("overwrite")
-    writer.option("replaceWhere", where).option("dataChange", "false").save(job.lake.lattice)
+    partitions = _partitions(job)
+    rows = sum(sum(partitions[date]) for date in dates)
+    where = f"{PANE_DATE} IN ({', '.join(map(_date, dates))})"
+    with frames(spark, few=rows <= MOST_ROWS):
+        stored = read(spark, job.lake.lattice).where(where)
+        # A pane keeps its partition, also where a job of another version had put it.
+        panes = merge.joined(stored.where(one_of("kind", [PANE])), job.names, [PANE_DATE])
+        others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.names)
+        kept = [
+            others.where(one_of("kind", [MEMBER])),
+            merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.names),
+            merge.standing(others.where(one_of("kind", [VARIABLE]))),
+        ]
+        dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)
+        placed = panes.unionByName(dated)
+        writer = placed.repartition(PANE_DATE).write.format("delta").mode("overwrite")
+        writer.option("replaceWhere", where).option("dataChange", "false").save(job.lake.lattice)
 
 
-def _closed(spark: SparkSession, job: Job, today: int) -> list[str]:
-    """Return the closed partitions, as ISO text, that hold more than one file."""
-    stored = read(spark, job.lake.lattice).where(f"{PANE_DATE} < {day(today)}")
-    files = stored.selectExpr(PANE_DATE, "_metadata.file_path AS path").distinct()
-    counted = files.where(f"{PANE_DATE} > {day(0)}").groupBy(PANE_DATE).count()
-    return [str(row[0]) for row in counted.where("count > 1").orderBy(PANE_DATE).collect()]
+def _partitions(job: Job) -> dict[str, list[int]]:
+    """Return the rows of each file by partition of `lattice`, as ISO text."""
+    files = job.tables.files(job.lake.lattice)
+    found: dict[str, list[int]] = defaultdict(list)
+    dates: Iterable[object] = files[f"partition.{PANE_DATE}"].to_pylist()
+    for date, rows in zip(dates, files["num_records"].to_pylist(), strict=True):
+        found[str(date)].append(rows)
+    return found
+
+
+def _date(date: str) -> str:
+    return f"DATE'{date}'"

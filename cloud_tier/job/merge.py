@@ -20,6 +20,7 @@ Source: Almeida, Shoker and Baquero, "Delta State Replicated Data Types", JPDC 2
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
@@ -27,8 +28,19 @@ from pyspark.sql import functions as sql
 from cloud_tier.job.combination import aggregates
 from cloud_tier.lake.sqltext import day, identifier, one_of
 from cloud_tier.lake.tables import PANE, VARIABLE
+from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
 from lasp_edge.protocol.limits import DAY_US
+
+PANE_IDENTITY: Final = ("stream", "key", "pane_us", "device", "incarnation", "nonce")
+"""What tells panes apart: the other columns of `KEPT_APART` hold the same in all of them."""
+
+ENTRY_IDENTITY: Final = ("stream", "shard", "key", "device", "incarnation", "nonce")
+"""The same of variables."""
+
+PARTITION_PANES: Final = 1_024
+"""Panes that a partition of `lattice` holds at least; it always holds whole days. So twenty
+years of hours are 171 partitions, and each is soon written anew where a pane of it has changed."""
 
 _OWNER = ("kind", "stream", "key", "device", "lander")
 _SHARD = ("stream", "device", "shard")
@@ -37,7 +49,7 @@ _HASH_BITS = 23
 """Bits of a payload's hash below its seq: with a seq below 2**40 they fill a signed 64-bit long."""
 
 
-def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+def joined(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) -> DataFrame:
     """Return one row for each (entry, replica): its greatest.
 
     A promise keeps a row for each version, so that `received_us` stays the time at which that
@@ -47,10 +59,12 @@ def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     Args:
         rows: rows of `landing` or `lattice`; they may repeat.
         names: the fold columns.
+        beside: further columns, in which rows are kept apart too.
     """
     payload = (*REPLACED, *names)
     ordered = rows.selectExpr(
         *KEPT_APART,
+        *beside,
         "seq",
         "received_us",
         *map(identifier, payload),
@@ -62,8 +76,30 @@ def joined(rows: DataFrame, names: Sequence[str]) -> DataFrame:
         "min(received_us) AS received_us",
         *(f"max_by({name}, _order) AS {name}" for name in map(identifier, payload)),
     )
-    grouped = ordered.groupBy(*KEPT_APART, "_at_seq").agg(*newest)
-    return grouped.select(*LANDED, *map(identifier, names))
+    grouped = ordered.groupBy(*KEPT_APART, *beside, "_at_seq").agg(*newest)
+    return grouped.select(*LANDED, *beside, *map(identifier, names))
+
+
+def newest(
+    rows: DataFrame, names: Sequence[str], identity: Sequence[str], kept: Sequence[str] = ()
+) -> DataFrame:
+    """Return what `joined` gives for rows of one kind, with fewer columns to group by.
+
+    Columns: `identity`, `kept`, and the fold columns.
+
+    Args:
+        rows: rows of `landing` or `lattice`; they may repeat.
+        names: the fold columns.
+        identity: what tells rows of this kind apart.
+        kept: columns among `seq` and those that are replaced.
+    """
+    payload = (*REPLACED, *names)
+    ordered = rows.selectExpr(
+        *identity, "seq", *map(identifier, payload), f"{_order(payload)} AS _order"
+    )
+    fields = [identifier(name) for name in (*kept, *names)]
+    greatest = (f"max_by({name}, _order) AS {name}" for name in fields)
+    return ordered.groupBy(*identity).agg(*aggregates(*greatest))
 
 
 def latest(rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -102,10 +138,23 @@ def standing(rows: DataFrame) -> DataFrame:
     return rows.alias("row").join(newest.alias("newest"), at, "leftsemi")
 
 
-def with_date(rows: DataFrame) -> DataFrame:
-    """Return the rows with `pane_date`, by which `lattice` is partitioned."""
-    days = f"CAST((pane_us - pmod(pane_us, {DAY_US})) / {DAY_US} AS INT)"
+def with_date(rows: DataFrame, windows: Iterable[Window]) -> DataFrame:
+    """Return the rows with `pane_date`, by which `lattice` is partitioned: a partition's first day.
+
+    Args:
+        rows: rows of `landing`.
+        windows: the program's.
+    """
+    several = {window.stream: _days(window) for window in windows if _days(window) > 1}
+    cases = " ".join(f"WHEN {stream} THEN {days * DAY_US}" for stream, days in several.items())
+    length_us = f"(CASE stream {cases} ELSE {DAY_US} END)" if cases else str(DAY_US)
+    days = f"CAST((pane_us - pmod(pane_us, {length_us})) div {DAY_US} AS INT)"
     return rows.withColumn(PANE_DATE, sql.expr(f"date_add({day(0)}, {days})"))
+
+
+def _days(window: Window) -> int:
+    """Return how many days of a window's panes are in one partition."""
+    return -(-PARTITION_PANES * window.span_us // DAY_US)
 
 
 def _order(payload: Iterable[str]) -> str:

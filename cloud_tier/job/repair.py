@@ -7,6 +7,7 @@ sure. What comes out the same is not appended.
 
 from pyspark.sql import SparkSession
 
+from cloud_tier.job.dynamic import touched
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, append_globals, append_windows
 from lasp_edge.protocol.frontier import advance
@@ -25,5 +26,6 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
     starts = {window.name: above([EVERYTHING], floor_us) for window in job.plan.windows.values()}
     coverage = advance(known.frontier, known.liveness, job.roster, job.dead_after_us)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
-    append_globals(spark, job, known.liveness.membership, known.current_rows)
+    everything = touched(job.folds, {}, everything=True)
+    append_globals(spark, job, known.liveness.membership, known.current_rows, everything)
     return append_windows(spark, job, starts, coverage._replace(frontier=known.frontier))

@@ -102,6 +102,7 @@ class Run:
         trigger_s: the least time between the beginnings of two batches.
         until_idle_s: end when nothing new came for this long; None for never.
         say: prints a line.
+        watch: is given what each step did, in the query's thread.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Run:
         trigger_s: float = 2.0,
         until_idle_s: float | None = None,
         say: Callable[[str], None] = print,
+        watch: Callable[[Outcome, SparkSession], None] | None = None,
     ) -> None:
         self._spark = spark
         self._job = job
@@ -121,6 +123,7 @@ class Run:
         self._until_idle_s = until_idle_s
         self._say = say
         self._progress = Progress(_now_s)
+        self._watch = watch
         self._stopping = False
         self._failures = 0
         self._batches_before = 0
@@ -160,7 +163,13 @@ class Run:
         return query
 
     def _start(self) -> StreamingQuery:
-        return streaming.start(self._spark, self._job, self._progress, trigger_s=self._trigger_s)
+        report = self._progress if self._watch is None else self._report
+        return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
+
+    def _report(self, outcome: Outcome) -> None:
+        self._progress(outcome)
+        if self._watch is not None:
+            self._watch(outcome, self._spark)
 
     def _start_again(self, query: StreamingQuery) -> StreamingQuery:
         why = streaming.reason(query)

@@ -1,6 +1,6 @@
 """One micro-batch: join, frontier, windows, globals. Each part is a join or appends what differs.
 
-    1 join the batch in itself and append it to `lattice`           one commit
+    1 append the batch to `lattice`                                  one commit
     2 the frontier, from all promises, ticks and member commands
       that were merged
     3 windows: touched ones and those that F has passed; what
@@ -16,28 +16,31 @@ query.
 """
 
 import json
+from collections.abc import Iterable
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import dynamic, merge, windows
+from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
-from cloud_tier.lake.sqltext import day, identifier, one_of
+from cloud_tier.lake.coverage import liveness_of, recorded_frontier
+from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
-from crdts import Frontier, Member, Membership, Version
-from crdts.frontier import Promise
-from lasp_edge.protocol.frontier import (
-    NOTHING_HEARD,
-    Coverage,
-    Listening,
-    Liveness,
-    Tick,
-    advance,
-)
-from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
-from lasp_edge.protocol.status import TENTATIVE
+from crdts import Membership
+from lasp_edge.protocol.frontier import Coverage, Liveness, advance
+from lasp_edge.protocol.lake_columns import LANDED, REPLACED
+
+_TELLING: Final = (PROMISE, TICK, MEMBER)
+"""The kinds of row that tell which devices there are and how far they have come."""
+_COUNTED: Final = ("kind", "stream", "pane_us", "shard")
+_ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
+_MOST_PLACED: Final = 500_000
+"""Panes times windows that hold one, up to which one task without generated code computes them."""
 
 
 class MergedState(NamedTuple):
@@ -77,9 +80,10 @@ class Outcome(NamedTuple):
 
 
 class BatchSummary(NamedTuple):
-    """What a batch holds: its panes by stream, its rows by kind, and what it tells of devices."""
+    """What a batch holds: panes and shards by stream, rows by kind; and what it says of devices."""
 
     panes_us: dict[int, set[int]]
+    shards: dict[int, set[int]]
     rows: dict[str, int]
     liveness: Liveness
 
@@ -102,29 +106,42 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     )
     spark, rows = batch.sparkSession, known.current_rows
     appended = append_windows(spark, job, starts, coverage)
-    variables = summary.rows.get(VARIABLE, 0) + summary.rows.get(MEMBER, 0)
-    news = append_globals(spark, job, liveness.membership, rows) if variables else {}
+    members = summary.rows.get(MEMBER, 0)
+    touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
+    news = append_globals(spark, job, liveness.membership, rows, touched)
     return Outcome(
         MergedState(coverage.frontier, liveness, {**rows, **news} if news else rows),
         coverage,
         sum(summary.rows.values()),
         summary.rows.get(PANE, 0),
-        variables,
+        summary.rows.get(VARIABLE, 0) + members,
         appended,
         len(news),
     )
 
 
 def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
-    """Join a batch in itself, append it to `lattice`, and return what it holds."""
-    joined = merge.joined(batch, job.names).persist()
+    """Append a batch to `lattice`, joined in itself if it is large, and return what it holds.
+
+    The join of a small batch would cost as much as a query over it, and save rows which the next
+    compaction joins anyhow.
+    """
+    landed = batch.select(*LANDED, *job.names)
+    with frames(batch.sparkSession):
+        rows = at_most(merge.with_date(landed, job.windows), MOST_ROWS)
+    if rows is not None:
+        job.tables.append(job.lake.lattice, rows)
+        counts = rows.group_by(_COUNTED).aggregate([([], "count_all")])
+        telling = pc.is_in(rows["kind"], value_set=pa.array(_TELLING))
+        return _summary(counts, rows.filter(telling))
+    joined = merge.joined(landed, job.names).persist()
     try:
-        summary = _summary(joined)
-        if summary.rows:
-            _append(merge.with_date(joined), job.lake.lattice)
+        counts = joined.groupBy(*_COUNTED).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
+        told = joined.where(one_of("kind", _TELLING)).toArrow()
+        _append(merge.with_date(joined, job.windows), job.lake.lattice)
     finally:
         joined.unpersist()
-    return summary
+    return _summary(counts, told)
 
 
 def append_windows(
@@ -133,15 +150,29 @@ def append_windows(
     """Recompute the windows with these starts, append what differs, and return how many did."""
     if not starts:
         return 0
-    lattice, written = read(spark, job.lake.lattice), read(spark, job.lake.windows)
-    computed = windows.computed(lattice, job.windows, job.columns, starts)
-    current = windows.current(written, job.columns, starts)
-    rows = windows.revisions(computed, current, job.columns, coverage)
-    return _append(rows, job.lake.windows, json.dumps({"frontier": coverage.frontier}))
+    panes, written = _read_windows(job, starts)
+    slides = max(window.size_us // window.slide_us for window in job.windows)
+    few = panes is not None and written is not None and panes.num_rows * slides <= _MOST_PLACED
+    with frames(spark, few=few) as made:
+        if few:
+            stored, before = made.rows(panes), made.rows(written)
+        else:
+            stored = read(spark, job.lake.lattice).where(windows.needed(job.windows, starts))
+            before = read(spark, job.lake.windows).where(windows.written(starts, standard=False))
+        rows = windows.recomputed(made, stored, before, job.plan, starts, coverage)
+        if not few:
+            return _append(rows, job.lake.windows, json.dumps({"frontier": coverage.frontier}))
+        revised = rows.toArrow()
+    job.tables.append(job.lake.windows, revised, coverage.frontier)
+    return int(revised.num_rows)
 
 
 def append_globals(
-    spark: SparkSession, job: Job, membership: Membership, before: dynamic.CurrentRows
+    spark: SparkSession,
+    job: Job,
+    membership: Membership,
+    before: dynamic.CurrentRows,
+    touched: dynamic.Touched,
 ) -> dynamic.CurrentRows:
     """Recompute the dynamic folds, append what differs, and return what was appended.
 
@@ -150,43 +181,34 @@ def append_globals(
         job: the program over the lake.
         membership: who was retired.
         before: the newest rows of `globals` so far.
+        touched: the entries that are looked at.
     """
-    if not job.folds:
+    if not touched.shards:
         return {}
-    standing = merge.standing(_stored(spark, job, VARIABLE))
-    entries = merge.joined(standing, job.names)
-    values = dynamic.values(entries, job.folds, membership)
-    current = dynamic.frame_of(spark, before)
-    rows = dynamic.revisions(values, current, job.folds, membership).persist()
-    try:
-        return dynamic.current_rows(rows) if _append(rows, job.lake.globals) else {}
-    finally:
-        rows.unpersist()
+    entries = _read(job, job.lake.lattice, [*_ENTRY, *job.names], touched.where())
+    with frames(spark, few=entries is not None) as made:
+        if entries is not None:
+            stored = made.rows(entries)
+        else:
+            stored = read(spark, job.lake.lattice).where(touched.where())
+        standing = merge.standing(stored.select(*_ENTRY, *map(identifier, job.names)))
+        newest = merge.newest(standing, job.names, merge.ENTRY_IDENTITY, ("seq", "changed"))
+        values = dynamic.values(newest, job.folds, membership)
+        current = made.rows(dynamic.table_of(touched.rows(job.folds, before)))
+        revised = dynamic.revisions(values, current, job.folds, membership).toArrow()
+    job.tables.append(job.lake.globals, revised)
+    return dynamic.current_rows(revised)
 
 
-def recalled(spark: SparkSession, job: Job) -> MergedState:
+def recalled(job: Job) -> MergedState:
     """Return what the tables know: what a query starts with."""
-    clocks = merge.joined(_stored(spark, job, PROMISE, TICK), job.names)
-    newest = _liveness(merge.latest(clocks, job.names))
-    liveness = newest.joined(_liveness(_stored(spark, job, MEMBER)))
-    rows = dynamic.current(read(spark, job.lake.globals), job.folds) if job.folds else {}
-    return MergedState(recorded_frontier(spark, job), liveness, rows)
-
-
-def recorded_frontier(spark: SparkSession, job: Job) -> int | None:
-    """Return the frontier that the windows table records; None is bottom.
-
-    It is the greater of that in the newest commit that carries one and that in the rows which it
-    made final.
-    """
-    history = spark.sql(f"DESCRIBE HISTORY delta.{identifier(job.lake.windows)}")
-    told = history.where("userMetadata LIKE '{\"frontier\"%'").orderBy(sql.desc("version"))
-    newest = told.select("userMetadata").first()
-    final = read(spark, job.lake.windows).where(f"NOT ({one_of('status', [TENTATIVE])})")
-    greatest = final.agg(sql.max("frontier")).first()
-    found = [json.loads(newest[0])["frontier"]] if newest else []
-    found += [greatest[0]] if greatest else []
-    return max((frontier for frontier in found if frontier is not None), default=None)
+    telling = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING))
+    rows: dynamic.CurrentRows = {}
+    if job.folds:
+        newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
+        rows = dynamic.current_rows(newest)
+    liveness = liveness_of(telling.to_pylist())
+    return MergedState(recorded_frontier(job.lake), liveness, rows)
 
 
 def read(spark: SparkSession, path: str) -> DataFrame:
@@ -194,42 +216,46 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
 
 
-def _summary(joined: DataFrame) -> BatchSummary:
+def _read_windows(job: Job, starts: windows.Starts) -> tuple[pa.Table | None, pa.Table | None]:
+    """Return the panes of windows and the rows that they have, None where there are many."""
+    columns = [*merge.PANE_IDENTITY, "seq", *REPLACED, *job.names]
+    panes = _read(job, job.lake.lattice, columns, windows.needed(job.windows, starts))
+    if panes is None:
+        return None, None
+    columns = windows.read_columns(job.columns)
+    where = windows.written(starts, standard=True)
+    return panes, _read(job, job.lake.windows, columns, where)
+
+
+def _read(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table | None:
+    """Return rows of a table, None if there are many."""
+    found = _select(job, path, columns, f"{where} LIMIT {MOST_ROWS + 1}")
+    return None if found.num_rows > MOST_ROWS else found
+
+
+def _select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:
+    named = ", ".join(map(standard_identifier, columns))
+    return job.tables.select(path, f"SELECT {named} FROM source WHERE {where}")  # noqa: S608
+
+
+def _summary(counts: pa.Table, telling: pa.Table) -> BatchSummary:
+    """Return what a batch holds.
+
+    Args:
+        counts: how many rows it has of each kind, stream, pane and shard.
+        telling: its rows that tell of devices.
+    """
     panes_us: dict[int, set[int]] = {}
+    shards: dict[int, set[int]] = {}
     rows: dict[str, int] = {}
-    counted = joined.groupBy("kind", "stream", "pane_us").count()
-    for kind, stream, pane_us, count in counted.collect():
+    columns = (counts[name].to_pylist() for name in (*_COUNTED, "count_all"))
+    for kind, stream, pane_us, shard, count in zip(*columns, strict=True):
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
             panes_us.setdefault(stream, set()).add(pane_us)
-    tells = rows.keys() & {PROMISE, TICK, MEMBER}
-    return BatchSummary(panes_us, rows, _liveness(joined) if tells else NOTHING_HEARD)
-
-
-def _liveness(rows: DataFrame) -> Liveness:
-    """Return the promises, ticks and member commands among rows."""
-    promises = Frontier()
-    ticks: dict[str, Tick] = {}
-    membership = Membership()
-    telling = rows.where(one_of("kind", (PROMISE, TICK, MEMBER)))
-    for row in telling.select(*LANDED).collect():
-        version = Version(row.incarnation, row.nonce, row.seq)
-        if row.kind == TICK:
-            tick = Tick(row.seq, Listening(row.now_us, row.since_us))
-            ticks[row.lander] = max(tick, ticks.get(row.lander, tick))
-        elif row.kind == MEMBER:
-            membership |= Membership({row.device: Member(row.control, row.retired, version)})
-        else:
-            promise = Promise(version, row.low_us, bool(row.done), row.received_us)
-            promises |= Frontier({row.device: promise})
-    return Liveness(promises, ticks, membership)
-
-
-def _stored(spark: SparkSession, job: Job, *kinds: str) -> DataFrame:
-    """Return the rows of kinds that are not panes: they are in one partition of `lattice`."""
-    stored = read(spark, job.lake.lattice).where(f"{PANE_DATE} = {day(0)}")
-    # Everything that follows groups by the device and more, so the rows move once.
-    return stored.where(one_of("kind", kinds)).repartition("device")
+        elif kind == VARIABLE:
+            shards.setdefault(stream, set()).add(shard)
+    return BatchSummary(panes_us, shards, rows, liveness_of(telling.to_pylist()))
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

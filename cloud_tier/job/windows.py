@@ -11,19 +11,30 @@ Differs means: the status, a column of the partial, or how many devices are in. 
 implied: a further device may leave a minimum as it was.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge
 from cloud_tier.job.combination import aggregates, combined, pooled
-from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, within, within_days
+from cloud_tier.job.frames import Frames
+from cloud_tier.lake.sqltext import (
+    any_of,
+    identifier,
+    literal,
+    one_of,
+    standard_identifier,
+    standard_literal,
+    within,
+)
 from cloud_tier.lake.tables import PANE
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import Window
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage
-from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.spans import Span
 from lasp_edge.protocol.status import STATUSES, TRANSITIONS, Transition
 
@@ -31,6 +42,19 @@ Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""
 
 _IDENTITY = ("window", "key", "start_us")
+_SPANS = pa.schema(
+    [(f"_{name}", pa.int64()) for name in ("stream", "first_us", "last_us", "slide_us", "reach_us")]
+)
+_SHAPES = pa.schema(
+    {
+        "_stream": pa.int64(),
+        "_window": pa.string(),
+        "_size_us": pa.int64(),
+        "_frontier": pa.int64(),
+        "_expected": pa.int32(),
+        "_excluded": pa.string(),
+    }
+)
 
 
 def affected(
@@ -61,83 +85,182 @@ def affected(
     return {name: wanted for name, wanted in starts.items() if wanted}
 
 
+def needed(windows: Iterable[Window], starts: Starts) -> str:
+    """Return which rows of `lattice` these windows are made of, in Spark's dialect or the standard.
+
+    Delta and DataFusion leave unread the files that hold none of them.
+    """
+    streams = any_of(
+        f"(stream = {window.stream} AND "
+        f"{within('pane_us', spans.panes_of(window, starts[window.name]))})"
+        for window in windows
+        if window.name in starts
+    )
+    return f"{one_of('kind', [PANE])} AND {streams}"
+
+
+def written(starts: Starts, *, standard: bool) -> str:
+    """Return which rows of `windows` have these starts, in Spark's dialect or the standard."""
+    name = standard_identifier("window") if standard else "window"
+    quoted = standard_literal if standard else literal
+    return any_of(
+        f"({name} = {quoted(window)} AND {within('start_us', spans_)})"
+        for window, spans_ in starts.items()
+    )
+
+
+def spans_of(windows: Iterable[Window], starts: Starts) -> pa.Table:
+    """Return one row for each span of starts: which panes make which windows."""
+    rows = [
+        (
+            window.stream,
+            span.first,
+            span.last,
+            window.slide_us,
+            window.size_us - window.span_us,
+        )
+        for window in windows
+        for span in starts.get(window.name, ())
+    ]
+    return _table(_SPANS, rows)
+
+
+def shapes_of(windows: Iterable[Window], coverage: Coverage) -> pa.Table:
+    """Return one row for each window: its shape, and what all its rows of this step record."""
+    record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
+    rows = [(window.stream, window.name, window.size_us, *record) for window in windows]
+    return _table(_SHAPES, rows)
+
+
+def recomputed(
+    made: Frames,
+    panes: DataFrame,
+    rows: DataFrame,
+    plan: Plan,
+    starts: Starts,
+    coverage: Coverage,
+) -> DataFrame:
+    """Return the rows to append: the windows with these starts that differ from their newest row.
+
+    Args:
+        made: makes frames.
+        panes: rows of `lattice`, at least those that are needed.
+        rows: those of `windows` that have these starts.
+        plan: the program's.
+        starts: which windows.
+        coverage: the frontier and the devices to record.
+    """
+    columns = tuple(plan.columns.values())
+    spans_ = made.rows(spans_of(plan.windows.values(), starts))
+    shapes = made.rows(shapes_of(plan.windows.values(), coverage))
+    return revisions(computed(panes, columns, spans_, shapes), current(rows, columns), columns)
+
+
 def computed(
-    lattice: DataFrame, windows: Iterable[Window], columns: Sequence[Column], starts: Starts
+    panes: DataFrame, columns: Sequence[Column], spans_: DataFrame, shapes: DataFrame
 ) -> DataFrame:
     """Return the windows with these starts as their panes give them now.
 
-    Columns: window, key, start_us, end_us, one for each part, devices_in, stream.
+    Columns: window, key, start_us, end_us, one for each part, devices_in, stream, and what
+    `shapes_of` records.
+
+    Args:
+        panes: rows of `lattice`, at least those that are needed.
+        columns: the program's.
+        spans_: what `spans_of` gives.
+        shapes: what `shapes_of` gives.
     """
-    looked_at = [window for window in windows if window.name in starts]
     names = [identifier(column.name) for column in columns]
-    panes = merge.joined(
-        lattice.where(_panes(looked_at, starts)), [column.name for column in columns]
+    entries = merge.newest(panes, [column.name for column in columns], merge.PANE_IDENTITY)
+    near = entries.alias("pane").join(
+        spans_.alias("span"),
+        sql.expr(
+            "pane.stream = span._stream AND pane.pane_us >= span._first_us "
+            "AND pane.pane_us <= span._last_us + span._reach_us"
+        ),
     )
-    slide_us = _by_stream(looked_at, lambda window: window.slide_us)
-    least_us = f"pane_us - {_by_stream(looked_at, lambda window: window.size_us - window.span_us)}"
-    first_us = f"({least_us}) + pmod(-({least_us}), {slide_us})"
-    last_us = f"pane_us - pmod(pane_us, {slide_us})"
-    every_start = f"explode(sequence({first_us}, {last_us}, {slide_us})) AS start_us"
-    wanted = _by_stream(looked_at, lambda window: within("start_us", starts[window.name]))
-    placed = panes.selectExpr("stream", "key", "device", every_start, *names).where(wanted)
+    least_us = "greatest(pane_us - _reach_us, _first_us)"
+    first_us = f"{least_us} + pmod(-({least_us}), _slide_us)"
+    greatest_us = "least(pane_us, _last_us)"
+    last_us = f"{greatest_us} - pmod({greatest_us}, _slide_us)"
+    bounds = (f"{first_us} AS _from_us", f"{last_us} AS _to_us", "_slide_us")
+    placed = near.selectExpr("stream", "key", "device", *bounds, *names)
+    placed = placed.where("_from_us <= _to_us").selectExpr(
+        "stream",
+        "key",
+        "device",
+        "explode(sequence(_from_us, _to_us, _slide_us)) AS start_us",
+        *names,
+    )
     keys = ("stream", "key", "start_us")
     devices = placed.groupBy(*keys, "device").agg(*pooled(columns))
     devices_in = aggregates("CAST(count(1) AS INT) AS devices_in")
     fleet = devices.groupBy(*keys).agg(*combined(columns), *devices_in)
-    return fleet.selectExpr(
-        f"{_by_stream(looked_at, lambda window: literal(window.name))} AS window",
-        "key",
-        "start_us",
-        f"start_us + {_by_stream(looked_at, lambda window: window.size_us)} AS end_us",
-        *names,
-        "devices_in",
-        "stream",
+    at = sql.expr("fleet.stream = shape._stream")
+    return (
+        fleet.alias("fleet")
+        .join(shapes.alias("shape"), at)
+        .selectExpr(
+            "_window AS window",
+            "key",
+            "start_us",
+            "start_us + _size_us AS end_us",
+            *names,
+            "devices_in",
+            "stream",
+            "_frontier",
+            "_expected",
+            "_excluded",
+        )
     )
 
 
-def current(windows: DataFrame, columns: Sequence[Column], starts: Starts) -> DataFrame:
-    """Return the newest revision of the windows with these starts, `status` as a number."""
-    wanted = any_of(
-        f"(window = {literal(name)} AND {within('start_us', spans_)})"
-        for name, spans_ in starts.items()
-    )
+def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Return the newest revision of each window, `status` as a number.
+
+    Args:
+        rows: rows of `windows`.
+        columns: the program's.
+    """
     number = " ".join(f"WHEN {literal(status)} THEN {n}" for n, status in enumerate(STATUSES))
     newest = aggregates(
         "max(revision) AS revision",
         f"max_by(CASE status {number} END, revision) AS status",
         *(f"max_by({name}, revision) AS {name}" for name in _compared(columns)),
     )
-    return windows.where(wanted).groupBy(*_IDENTITY).agg(*newest)
+    return rows.groupBy(*_IDENTITY).agg(*newest)
 
 
-def revisions(
-    computed: DataFrame, current: DataFrame, columns: Sequence[Column], coverage: Coverage
-) -> DataFrame:
+def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]) -> DataFrame:
     """Return the rows to append: the computed windows that differ from the current ones.
 
     Args:
         computed: what `computed` gives.
         current: what `current` gives for the same starts.
         columns: the program's.
-        coverage: the frontier and the devices to record.
     """
     both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
     differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(columns))
-    frontier = "CAST(NULL AS BIGINT)" if coverage.frontier is None else f"{coverage.frontier}L"
-    after = status_after(passed=f"coalesce(new.end_us <= {frontier}, false)", differs=differs)
+    after = status_after(passed="coalesce(new.end_us <= new._frontier, false)", differs=differs)
     statuses = ", ".join(map(literal, STATUSES))
     return both.where(f"{differs} OR NOT ({after} <=> old.status)").selectExpr(
         *_IDENTITY,
         "new.end_us",
         *(f"new.{identifier(column.name)}" for column in columns),
         "new.devices_in",
-        f"{len(coverage.expected)} AS devices_expected",
-        f"{literal(','.join(coverage.excluded))} AS excluded",
+        "new._expected AS devices_expected",
+        "new._excluded AS excluded",
         f"element_at(array({statuses}), {after} + 1) AS status",
         "coalesce(old.revision + 1, 0) AS revision",
-        f"{frontier} AS frontier",
+        "new._frontier AS frontier",
         "new.stream",
     )
+
+
+def read_columns(columns: Iterable[Column]) -> list[str]:
+    """Return the columns of `windows` that `current` reads."""
+    named = (column.name for column in columns)
+    return [*_IDENTITY, "revision", "status", "end_us", "devices_in", "stream", *named]
 
 
 def status_after(*, passed: str, differs: str) -> str:
@@ -170,17 +293,7 @@ def _compared(columns: Iterable[Column]) -> list[str]:
     return ["end_us", "devices_in", "stream", *(identifier(column.name) for column in columns)]
 
 
-def _by_stream(windows: Iterable[Window], value: Callable[[Window], object]) -> str:
-    """Return each stream's value, for rows of these streams only."""
-    cases = " ".join(f"WHEN {window.stream}L THEN {value(window)}" for window in windows)
-    return f"(CASE stream {cases} END)"
-
-
-def _panes(windows: Iterable[Window], starts: Starts) -> str:
-    """Return which lattice rows the windows need, as conditions by which Delta skips files."""
-    needed = [(window.stream, spans.panes_of(window, starts[window.name])) for window in windows]
-    streams = any_of(
-        f"(stream = {stream}L AND {within('pane_us', ranges)})" for stream, ranges in needed
-    )
-    dated = within_days(PANE_DATE, spans.days(span for _, ranges in needed for span in ranges))
-    return f"{one_of('kind', [PANE])} AND {dated} AND {streams}"
+def _table(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -4,5 +4,12 @@ tables       which tables there are and what their columns mean
 definitions  what results mean, kept in the lake
 sqltext      names and values in SQL text, for the job too
 query        SQL over one table
-reading      the rows of windows and fleet-wide values
+lake         `Lake`, from which analysts start
+results      the rows of windows and fleet-wide values, as Arrow tables
+lowering     readable values beside stored integers
+feed         what was appended after a version of a table
+coverage     the frontier, and which devices hold it
+times        times as people write them
+status       all of a lake in one report
+look         the newest windows, for a page that shows them
 """

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
-from cloud_tier.lake.query import rows
-from cloud_tier.lake.tables import PROGRAMS, Lake, arrow_schema
+from cloud_tier.lake.query import in_one_line, selected
+from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from lasp_edge import folds
 from lasp_edge.errors import UsageError
 from lasp_edge.folds.fold import Fold
@@ -24,6 +25,9 @@ from lasp_edge.language.plan import Plan
 
 WINDOW = "window"
 FOLD = "fold"
+
+Known = dict[tuple[str, str], tuple[int, str]]
+"""(kind, name) -> (revision, description) of the newest definitions."""
 
 
 class ResultDefinition(NamedTuple):
@@ -52,7 +56,33 @@ class ResultDefinition(NamedTuple):
     slide_us: int
 
 
-def record(plan: Plan, lake: Lake) -> list[str]:
+def prepare(plan: Plan, lake: LakeTables) -> list[str]:
+    """Make a lake ready for a program: its tables, and what the results in them mean.
+
+    Returns:
+        The windows that were defined otherwise before.
+
+    Raises:
+        UsageError: the lake holds another program's results, has another format, or cannot be
+            written; nothing was written then.
+    """
+    lake.make_place()
+    try:
+        if DeltaTable.is_deltatable(lake.programs):
+            _check_program(plan, lake, _newest(lake))
+        lake.create(plan.columns)
+        return record(plan, lake)
+    except (DeltaError, OSError) as error:
+        raise UsageError(f"--lake {lake.root} cannot be written: {in_one_line(error)}") from error
+
+
+def program_of(lake: LakeTables) -> str | None:
+    """Return the name of the program whose results the lake holds; None before there are any."""
+    programs = {json.loads(text)["program"] for _, text in _newest(lake).values()}
+    return min(programs, default=None)
+
+
+def record(plan: Plan, lake: LakeTables) -> list[str]:
     """Write the program's definitions where they are new or differ from the newest.
 
     Returns:
@@ -62,12 +92,7 @@ def record(plan: Plan, lake: Lake) -> list[str]:
         UsageError: the lake holds another program's results.
     """
     known = _newest(lake)
-    others = {json.loads(text)["program"] for _, text in known.values()} - {plan.name}
-    if others:
-        raise UsageError(
-            f"{lake.root} holds results of the program {min(others)!r}; give {plan.name!r} "
-            "a --lake of its own"
-        )
+    _check_program(plan, lake, known)
     fresh, changed = [], []
     for kind, name, description in _described(plan):
         revision, before = known.get((kind, name), (-1, ""))
@@ -84,7 +109,7 @@ def record(plan: Plan, lake: Lake) -> list[str]:
     return changed
 
 
-def definitions(lake: Lake, kind: str) -> dict[str, ResultDefinition]:
+def definitions(lake: LakeTables, kind: str) -> dict[str, ResultDefinition]:
     """Return the newest definitions of a kind by name.
 
     Raises:
@@ -97,9 +122,18 @@ def definitions(lake: Lake, kind: str) -> dict[str, ResultDefinition]:
     return found
 
 
-def _newest(lake: Lake) -> dict[tuple[str, str], tuple[int, str]]:
-    newest: dict[tuple[str, str], tuple[int, str]] = {}
-    for row in rows(lake, lake.programs, "SELECT * FROM source"):
+def _check_program(plan: Plan, lake: LakeTables, known: Known) -> None:
+    others = {json.loads(text)["program"] for _, text in known.values()} - {plan.name}
+    if others:
+        raise UsageError(
+            f"{lake.root} holds results of the program {min(others)!r}; give {plan.name!r} "
+            "a --lake of its own"
+        )
+
+
+def _newest(lake: LakeTables) -> Known:
+    newest: Known = {}
+    for row in selected(lake.table(lake.programs), "SELECT * FROM source").to_pylist():
         entry = (row["revision"], row["description"])
         at = (row["kind"], row["name"])
         newest[at] = max(entry, newest.get(at, entry))

@@ -1,28 +1,37 @@
 """SQL over one table of the lake, without Spark: DataFusion, inside the `deltalake` package.
 
 Not `DeltaTable.to_pyarrow_table`: it leaves threads behind that now and then abort the process
-when it exits.
+when it exits. Files that a condition rules out by their statistics are not opened, and columns
+that nobody asks for are not read.
 """
 
-from typing import Any
+import re
+from typing import Final
 
 import pyarrow as pa
-from deltalake import QueryBuilder
+from deltalake import DeltaTable, QueryBuilder
 
-from cloud_tier.lake.tables import Lake
+_DECORATION: Final = re.compile(r"\x1b\[[\d;]*m|↳")
 
 
-def rows(lake: Lake, path: str, sql: str) -> list[dict[str, Any]]:
-    """Return the rows of a query; the table is called `source` in it.
+def selected(table: DeltaTable, query: str) -> pa.Table:
+    """Return what a query selects.
 
     Args:
-        lake: the lake.
-        path: one of its tables.
-        sql: a SELECT in DataFusion's dialect.
-
-    Raises:
-        NotFound: there is no such table.
+        table: it is called `source` in the query.
+        query: a SELECT in DataFusion's dialect.
     """
-    result = QueryBuilder().register("source", lake.table(path)).execute(sql)
-    found: list[dict[str, Any]] = pa.table(result).to_pylist()
-    return found
+    found = pa.table(QueryBuilder().register("source", table).execute(query))
+    return found.cast(pa.schema([field.with_type(_plain(field.type)) for field in found.schema]))
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what `deltalake` says of an error, without its colours and arrows."""
+    return " ".join(_DECORATION.sub(" ", str(error)).split())
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """Return the type that every tool knows, for DataFusion's views of texts and bytes."""
+    if pa.types.is_string_view(type_):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(type_) else type_

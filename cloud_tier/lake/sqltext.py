@@ -65,3 +65,24 @@ def within(column: str, spans: Iterable[tuple[int, int]]) -> str:
 def within_days(column: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return whether the date lies in one of the spans of days counted from the epoch."""
     return any_of(f"{column} BETWEEN {day(first)} AND {day(last)}" for first, last in spans)
+
+
+def newest_of(
+    source: str, listed: str, where: str, entry: str, *, all_revisions: bool = False
+) -> str:
+    """Return a query for the row of the greatest `revision` of each entry, or for all its rows.
+
+    Args:
+        source: the table, in the dialect of who runs the query, as all that follows.
+        listed: the columns that are wanted.
+        where: which rows count.
+        entry: the columns by which rows are one entry.
+        all_revisions: every row, not only the newest.
+    """
+    if all_revisions:
+        return f"SELECT {listed} FROM {source} WHERE {where}"  # noqa: S608 - made of quoted parts
+    newest = f"row_number() OVER (PARTITION BY {entry} ORDER BY revision DESC)"
+    return (
+        f"SELECT {listed} FROM (SELECT *, {newest} AS newest FROM {source} "  # noqa: S608
+        f"WHERE {where}) WHERE newest = 1"
+    )

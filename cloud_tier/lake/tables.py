@@ -1,7 +1,7 @@
 """The lake: which Delta tables there are, what their columns mean, and how they are made.
 
     landing    what the lander took in, one commit a log segment; rows may repeat
-    lattice    the same rows, joined inside each batch; rows may repeat until compaction
+    lattice    the same rows, of large batches joined; rows may repeat until compaction
     windows    every revision of every window; the current one has the greatest `revision`
     globals    every value of every dynamic fold; the current one has the greatest `revision`
     rejects    frames that were not taken, with the reason
@@ -31,6 +31,7 @@ add one takes a line there, its meaning here, and the code that fills it.
 Tables are plain (reader version 1, writer version 2): any Delta reader opens them.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -99,7 +100,7 @@ _PROPERTIES: Final = {"delta.checkpointInterval": "100"}
 """In commits: how many of them a reader of a table opens at most. A checkpoint costs 0.3 s."""
 
 
-class Lake:
+class LakeTables:
     """Where the tables of a lake are.
 
     Args:
@@ -141,6 +142,16 @@ class Lake:
         return f"{self.root}/programs"
 
     @property
+    def all(self) -> tuple[str, ...]:
+        """Every table."""
+        return (*self.grown, self.programs)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a directory of this machine."""
+        return "://" not in self.root
+
+    @property
     def grown(self) -> tuple[str, ...]:
         """The tables that get a file with every commit."""
         return (self.landing, self.lattice, self.windows, self.globals, self.rejects)
@@ -171,6 +182,24 @@ class Lake:
         """Return the id that tells this lake from any other, also from one made anew here."""
         return str(self.table(self.landing).metadata().id)
 
+    def make_place(self) -> None:
+        """Make the directory, unless it is there or is no place of this machine.
+
+        Raises:
+            UsageError: nothing can be written there.
+        """
+        if not self.is_local:
+            return
+        place = Path(self.root)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(f"--lake {self.root}: a directory is needed, not a file") from None
+        except OSError as error:
+            raise UsageError(f"--lake {self.root} cannot be made: {error.strerror}") from None
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise UsageError(f"--lake {self.root}: this user cannot write there")
+
     def create(self, columns: Mapping[str, Column]) -> None:
         """Make the tables that are missing, and widen those that lack one of the columns.
 
@@ -194,12 +223,17 @@ class Lake:
         _ensure(self.rejects, REJECTS, _APPENDED_ONLY)
         _ensure(self.programs, PROGRAMS, _APPENDED_ONLY)
 
+    @staticmethod
+    def format_of(landing: DeltaTable) -> str:
+        """Return the format of the lake that has this table `landing`."""
+        described = landing.metadata().description or ""
+        return described.removeprefix(_DESCRIPTION) if described else "1"
+
     def _check_format(self) -> None:
         """Check that the lake is new or has this format; `landing` is its oldest table."""
         if not DeltaTable.is_deltatable(self.landing):
             return
-        described = DeltaTable(self.landing).metadata().description or ""
-        number = described.removeprefix(_DESCRIPTION) if described else "1"
+        number = self.format_of(DeltaTable(self.landing))
         if number != str(FORMAT):
             raise UsageError(
                 f"{self.root} has the lake format {number}, and this lasp-edge writes {FORMAT}: "

@@ -57,13 +57,17 @@ class LanderChild:
             )
             self._started_s = now_s
 
-    def stop(self) -> None:
-        """Have the lander land its segment, and wait until it has ended."""
+    def stop(self, within_s: float = _STOPS_WITHIN_S) -> None:
+        """Have the lander land its segment, and wait until it has ended.
+
+        Args:
+            within_s: in seconds; then it is killed, and lands its segment at the next start.
+        """
         if self._process is None or self._process.poll() is not None:
             return
         self._process.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(_STOPS_WITHIN_S)
+            self._process.wait(within_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -15,8 +15,8 @@ from typing import Final
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from cloud_tier.lake.query import rows
-from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, Lake, arrow_schema
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
 from crdts import Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal
 
@@ -35,8 +35,7 @@ class Landing:
         lander: the id under which segments are known to have landed.
     """
 
-    def __init__(self, lake: Lake, lander: str) -> None:
-        self._lake = lake
+    def __init__(self, lake: LakeTables, lander: str) -> None:
         self._landing = lake.table(lake.landing)
         self._rejects = lake.table(lake.rejects)
         self._lander = lander
@@ -60,7 +59,7 @@ class Landing:
             "SELECT device, max(incarnation) AS incarnation FROM source "  # noqa: S608 - our own constant
             f"WHERE kind = '{PROMISE}' GROUP BY device"
         )
-        found = rows(self._lake, self._lake.landing, query)
+        found = selected(self._landing, query).to_pylist()
         return {row["device"]: row["incarnation"] for row in found}
 
     def membership(self) -> Membership:
@@ -70,7 +69,7 @@ class Landing:
             f"WHERE kind = '{MEMBER}'"
         )
         found = Membership()
-        for row in rows(self._lake, self._lake.landing, query):
+        for row in selected(self._landing, query).to_pylist():
             version = Version(row["incarnation"], row["nonce"], row["seq"])
             found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found

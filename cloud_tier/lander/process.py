@@ -1,19 +1,25 @@
 """The lander as a process: over a real broker and the clock of the machine, until it is stopped."""
 
+import logging
 import os
 import random
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from deltalake.exceptions import DeltaError
+
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.query import in_one_line
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.lander import SECOND_US, Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
+from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
@@ -21,6 +27,17 @@ from lasp_edge.protocol.kinds import Subscriber, is_left_to_operators, subscript
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
+log = logging.getLogger(__name__)
+
+_SHORTEST_WAIT_S: Final = 0.5
+"""In seconds: half of the first wait before it starts over. It doubles with each failure in a
+row."""
+_LONGEST_WAIT_S: Final = 30.0
+"""In seconds: where the doubling ends, so that room on the disk is found within half a minute."""
+_STEADY_US: Final = 60 * SECOND_US
+"""What worked for this long failed of something new; the waits start over."""
+_LOOK_EVERY_S: Final = 0.25
+"""In seconds: how often a waiting lander looks whether it is to stop."""
 _SESSION_KEPT_S: Final = 3600
 """In seconds: for how long the broker keeps messages for a lander that is away. An hour covers a
 restart of the machine; what devices sent before that they send again."""
@@ -28,6 +45,10 @@ restart of the machine; what devices sent before that they send again."""
 
 class LanderProcess:
     """A lander over a real broker and clock, until it is told to stop.
+
+    Where its log or the lake cannot be written (the disk is full), it acknowledges nothing, lets go
+    of all it holds, waits, and starts over as a new process would: what was logged is landed from
+    the log, and what was not, the broker sends again.
 
     Args:
         plan: of the program.
@@ -39,13 +60,18 @@ class LanderProcess:
         tick_us: how often the lake is told that time passes while nothing comes.
         parent: end when this process is no longer the parent; None for never.
         seal: signs what is published, and checks what comes in; None for neither.
+        wait: waits for some seconds before it starts over; returns sooner when it is to stop.
+
+    Raises:
+        UsageError: the lake or the log cannot be written, or the lake holds another program's
+            results.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of the command
         self,
         plan: Plan,
         broker: BrokerUrl,
-        lake: Lake,
+        lake: LakeTables,
         log_dir: Path,
         *,
         fleet: str = "",
@@ -53,54 +79,98 @@ class LanderProcess:
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
         seal: Seal | None = None,
+        wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        lake.create(plan.columns)
-        record(plan, lake)
-        topics = Topics(fleet or plan.name)
-        log_ = Log(log_dir, secrets.token_hex(8))
-        landing = Landing(lake, log_.lander)
-        self._link = Link(
-            broker,
-            client_id=f"lander-{log_.lander}",
-            subscriptions=subscriptions(topics, Subscriber.LANDER),
-            manual_acknowledgement=True,
-            keep_session_s=_SESSION_KEPT_S,
-            jitter=random.Random(secrets.randbits(64)),
-            seal=seal,
-            expects_refusal=lambda topic: is_left_to_operators(topic, topics),
-        )
-        streams = (plan.windows.values(), plan.published_folds.values())
-        known = (landing.incarnations(), landing.membership())
-        store, is_signed = (sink, landing.lake_id), seal is not None
-        pace = SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us)
-        self._lander = Lander(
-            link=self._link,
-            log_=log_,
-            landing=landing,
-            acceptance=Acceptance(*streams, topics, store, *known, is_signed=is_signed),
-            columns=LandedColumns(plan),
-            sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
-            now_us=_now_us,
-            pace=pace,
-        )
-        self._parent = parent
+        prepare(plan, lake)
+        try:
+            log_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--log-dir {log_dir} cannot be made: {error.strerror}") from None
+        self._plan, self._broker, self._lake, self._log_dir = plan, broker, lake, log_dir
+        self._topics, self._sink = Topics(fleet or plan.name), sink
+        self._tick_us, self._parent, self._seal, self._wait = tick_us, parent, seal, wait
+        self._link: Link | None = None
         self._stopping = False
 
     def run(self) -> None:
-        """Land segments until `stop` is called, then the last one."""
-        self._lander.recover()
-        self._link.start()
-        try:
-            while not self._stopping and self._parent in {None, os.getppid()}:
-                self._lander.turn(timeout_s=0.5)
-        finally:
-            self._lander.stop()
-            self._link.stop()
+        """Land segments until `stop` is called, then the last one.
+
+        Raises:
+            UsageError: another lander writes to the log.
+        """
+        wait_s = _SHORTEST_WAIT_S
+        while not self._ends:
+            began_us = _now_us()
+            try:
+                self._run_once()
+            except (OSError, DeltaError) as error:
+                why = in_one_line(error)
+                log.warning("cannot write: %s; nothing is acknowledged until that works", why)
+                steady = _now_us() - began_us > _STEADY_US
+                wait_s = _SHORTEST_WAIT_S if steady else min(2 * wait_s, _LONGEST_WAIT_S)
+                self._pause(wait_s)
 
     def stop(self) -> None:
         """Make `run` return; allowed in a signal handler."""
         self._stopping = True
-        self._link.wake()
+        if self._link is not None:
+            self._link.wake()
+
+    @property
+    def _ends(self) -> bool:
+        return self._stopping or self._parent not in {None, os.getppid()}
+
+    def _pause(self, wait_s: float) -> None:
+        for _ in range(round(wait_s / _LOOK_EVERY_S)):
+            if self._ends:
+                return
+            self._wait(_LOOK_EVERY_S)
+
+    def _run_once(self) -> None:
+        """Take messages in until it is to stop, or cannot write."""
+        log_ = Log(self._log_dir, secrets.token_hex(8))
+        try:
+            link = self._link = self._linked(log_.lander)
+            lander = self._lander(log_, link)
+            lander.recover()
+            link.start()
+            try:
+                while not self._ends:
+                    lander.turn(timeout_s=0.5)
+                lander.stop()
+            finally:
+                link.stop()
+        finally:
+            log_.release()
+
+    def _linked(self, lander: str) -> Link:
+        return Link(
+            self._broker,
+            client_id=f"lander-{lander}",
+            subscriptions=subscriptions(self._topics, Subscriber.LANDER),
+            manual_acknowledgement=True,
+            keep_session_s=_SESSION_KEPT_S,
+            jitter=random.Random(secrets.randbits(64)),
+            seal=self._seal,
+            expects_refusal=lambda topic: is_left_to_operators(topic, self._topics),
+        )
+
+    def _lander(self, log_: Log, link: Link) -> Lander:
+        plan, landing = self._plan, Landing(self._lake, log_.lander)
+        streams = (plan.windows.values(), plan.published_folds.values())
+        known = (landing.incarnations(), landing.membership())
+        store, is_signed = (self._sink, landing.lake_id), self._seal is not None
+        tick_us = self._tick_us
+        return Lander(
+            link=link,
+            log_=log_,
+            landing=landing,
+            acceptance=Acceptance(*streams, self._topics, store, *known, is_signed=is_signed),
+            columns=LandedColumns(plan),
+            sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
+            now_us=_now_us,
+            pace=SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us),
+        )
 
 
 def _now_us() -> int:

@@ -16,6 +16,7 @@ Every process start goes on with a new segment. The numbers go up for ever; they
 of the lander's app transaction.
 """
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -70,7 +71,11 @@ class Log:
         except BlockingIOError:
             self._lock.close()
             raise UsageError(f"another lander is writing to {folder}") from None
-        self.lander = _durable_text(folder / "lander", new_id)
+        try:
+            self.lander = _durable_text(folder / "lander", new_id)
+        except OSError:
+            self._lock.close()
+            raise
         self._file: BufferedWriter | None = None
         self._number = max(self.closed(), default=0)
 
@@ -133,9 +138,10 @@ class Log:
         self._path(number).unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Let another process write to this log."""
+        """Let another process write to this log; what is not synced need not be written."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # the disk is full
+                self._file.close()
             self._file = None
         self._lock.close()
 

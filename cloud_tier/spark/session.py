@@ -20,7 +20,7 @@ from cloud_tier.spark.cache import cache_folder
 from cloud_tier.spark.driver import LOG_CONFIGURATION, Driver, spark_class_path, started
 from cloud_tier.spark.jars import delta_jars, spark_home
 from cloud_tier.spark.java import Java, find_java, launcher_home
-from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.errors import CommandError, EnvironmentLacks
 from lasp_edge.tool.installing import install_line
 
 if TYPE_CHECKING:
@@ -84,13 +84,15 @@ def spark_session(
 
     Args:
         app_name: The name that Spark shows for the job.
-        master: Where it runs; by default spark-submit's master, else `local[*]`.
+        master: Where it runs; by default spark-submit's master, else `local[*]`. What a person
+            typed is for `cloud_tier.spark.master.check_master` to check.
         conf: Spark settings, which win over ours.
         short_run: Say so for a job of seconds on a local master, to start and end it sooner.
         say: Is given one line about the Java runtime that was chosen, if one had to be.
 
     Raises:
         EnvironmentLacks: pyspark, Java or Delta's JARs are missing and cannot be had.
+        CommandError: Spark does not start there; the text says why.
     """
     spark_sql = _spark_sql()
     settings = {**MEANING, **(conf or {})}
@@ -174,7 +176,16 @@ def _get_or_create(app_name: str, master: str | None, conf: Mapping[str, str]) -
     builder = _spark_sql().builder.appName(app_name)
     if master is not None:
         builder = builder.master(master)
-    return builder.config(map=dict(conf)).getOrCreate()
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        return builder.config(map=dict(conf)).getOrCreate()
+    except (Py4JError, PySparkException) as error:
+        # Of a Java exception, py4j's first line only says that there was one.
+        lines = [line.lstrip(": ") for line in str(error).splitlines() if line.strip()]
+        why = lines[1] if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]
+        raise CommandError(f"Spark does not start on {master or 'its master'}: {why}") from error
 
 
 def _with_settings(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":

@@ -16,8 +16,7 @@ import logging
 import os
 import signal
 import sqlite3
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,11 +32,11 @@ from device_agent.runtime import Reporter, Runtime, fresh_nonce, write_json
 from device_agent.settings import INTERVAL_S, SECOND_US, Settings
 from device_agent.sources.choice import (
     BrokenSourceError,
-    SourceSpec,
     add_source_arguments,
     source_of,
 )
 from device_agent.sources.source import Source, SourceContext
+from device_agent.state.belonging import need_own
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from device_agent.state.stored import DROP_OPTION
@@ -47,6 +46,7 @@ from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.log_options import add_log_arguments, is_json, set_up_logs, tell_as_json
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,8 @@ DEFAULTS: Mapping[str, Any] = {
     "trust_clock": False,
     "exit_when_done": False,
     "verbose": False,
+    "log_level": "",
+    "log_format": "",
 }
 """What an option is where neither the command line nor the file says it."""
 _DEFAULT = {name: f"(default: {value:g})" for name, value in DEFAULTS.items() if value}
@@ -127,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--report", type=float, metavar="S", help=every)
     _flag(parser, "--exit-when-done", "end when a replay has landed (default: no)")
     add("--metrics", metavar="[HOST:]PORT", help=PAGE_HELP)
-    _flag(parser, "--verbose", "log what the link and the sources do (default: no)")
+    add_log_arguments(parser)
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
@@ -146,11 +148,7 @@ def run(given: argparse.Namespace) -> int:
     arguments = wanted.arguments
     if not arguments.broker.startswith("mqtts"):
         become_lean()
-    logging.basicConfig(
-        format="%(asctime)s %(message)s",
-        stream=sys.stderr,
-        level=logging.INFO if arguments.verbose else logging.WARNING,
-    )
+    set_up_logs(arguments, device=arguments.device)
     try:
         stopped = _run(wanted, load_plan(arguments.program))
     except (sqlite3.Error, OSError) as error:
@@ -167,15 +165,20 @@ def requested(given: argparse.Namespace) -> AgentRequest:
         UsageError: something is missing, or cannot work.
     """
     wanted = asked(given, add_arguments, DEFAULTS)
-    _need(wanted.arguments, wanted.specs)
+    need(wanted)
     return wanted
 
 
-def _need(arguments: argparse.Namespace, specs: Sequence[SourceSpec]) -> None:
-    """Check that everything is there without which no agent runs."""
+def need(wanted: AgentRequest) -> None:
+    """Check that everything is there without which no agent runs.
+
+    Raises:
+        UsageError: something is not.
+    """
+    arguments = wanted.arguments
     missing = [name for name in _NEEDED if getattr(arguments, name) is None]
     words = [n.upper() if n == "program" else f"--{n.replace('_', '-')}" for n in missing]
-    words += [] if specs else ["--source"]
+    words += [] if wanted.specs else ["--source"]
     if words and arguments.config:
         keys = ", ".join(word.lower().removeprefix("--") for word in words)
         raise UsageError(f"{arguments.config} says no {keys}; add it, or type {' '.join(words)}")
@@ -211,7 +214,8 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
     arguments = wanted.arguments
     try:
         broker = broker_of(arguments, wanted.environment)
-        settings = _settings(arguments)
+        settings = settings_of(arguments)
+        caller = caller_of(arguments, Random(fresh_nonce()))
         sources, broken = _sources(wanted, program, broker)
         durable = _durable(arguments, program, settings, found)
         for what in broken:
@@ -219,7 +223,6 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
             durable.core.agent.guard.say(what)
         reporter, ends = _reporter(arguments), arguments.exit_when_done
         seal = seal_of(arguments, durable.core.agent.topics, Role.DEVICE, arguments.device)
-        caller = caller_of(arguments, Random(fresh_nonce()))
         runtime = Runtime(
             durable, broker, sources, reporter, exit_when_done=ends, seal=seal, caller=caller
         )
@@ -229,8 +232,8 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
             _say(source, durable.core.agent.guard)
     except BlockingIOError:
         raise UsageError(f"another agent runs on {arguments.data_dir}") from None
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    except (ValueError, UsageError) as error:
+        raise UsageError(wanted.placed(str(error))) from None
     return runtime, durable.core
 
 
@@ -238,7 +241,7 @@ def _say(source: Source, guard: Guard) -> None:
     """Tell people what a source found, or lacks."""
     says = guard.run(f"source {source.name}", lambda: source.says())  # noqa: PLW0108 - may lack it
     if says:
-        log.warning("%s: %s", source.name, says)
+        log.warning("%s: %s", source.name, says, extra={"source": source.name})
 
 
 def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
@@ -250,7 +253,12 @@ def _watch(runtime: Runtime, durable: Durable, page: str | None) -> None:
     runtime.watch(Watching(durable, runtime.link, os.environ, page))
 
 
-def _settings(arguments: argparse.Namespace) -> Settings:
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """Return the settings that the arguments ask for.
+
+    Raises:
+        ValueError: a number, or a topic, cannot be one.
+    """
     numbers = ("interval", "commit_every", "results", "retain_days", "lateness", "max_skew")
     for name in (*numbers, "clock_wait"):
         value = getattr(arguments, name)
@@ -343,17 +351,8 @@ def _on(
     store: Store, arguments: argparse.Namespace, program: Plan, settings: Settings, found: str
 ) -> Durable:
     restored = store.restored()
-    known = store.replica()
-    if known and known[2] != arguments.device:
-        raise ValueError(
-            f"{arguments.data_dir} belongs to device {known[2]!r}; give {arguments.device!r} a "
-            "--data-dir of its own"
-        )
-    if restored.facts.program not in {None, program.name}:
-        raise ValueError(
-            f"{arguments.data_dir} holds readings of the program {restored.facts.program!r}; give "
-            f"{program.name!r} a --data-dir of its own"
-        )
+    known, holds = store.replica(), restored.facts.program
+    need_own(arguments.data_dir, known, holds, arguments.device, program)
     core = Core(program, arguments.device, fresh_nonce(), restored, settings, arguments.fleet)
     for news in filter(None, (found, store.news)):
         core.agent.guard.say(f"store: {news}")
@@ -363,4 +362,9 @@ def _on(
 def _reporter(arguments: argparse.Namespace) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write_plainly)
+    write = _log_report if is_json(arguments) else write_plainly
+    return Reporter(round(PLAIN_EVERY_S * SECOND_US), write)
+
+
+def _log_report(report: dict[str, Any]) -> None:
+    tell_as_json("report", report=report)

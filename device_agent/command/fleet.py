@@ -5,8 +5,9 @@ devices' beats within some seconds. What it publishes is retained and confirmed 
 """
 
 import argparse
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Self
 
@@ -15,7 +16,7 @@ from device_agent.fleet.roster import OPERATOR, Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
 from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
-from lasp_edge.link import Connected, Link, Message
+from lasp_edge.link import Connected, Disconnected, Link, Message
 from lasp_edge.protocol.frames import AskFrame, MemberFrame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.repeating import CORRECT_US
@@ -78,21 +79,32 @@ class BrokerSession:
         arguments: of `add_fleet_arguments`.
         roster: is given all messages.
         filters: of the topics to listen to.
+        role: as which it signs, where it signs.
+        environment: where user and password may stand.
+
+    Attributes:
+        is_cut_off: a connection that was up has ended since the session began.
     """
 
     def __init__(
-        self, arguments: argparse.Namespace, roster: Roster, filters: Sequence[str]
+        self,
+        arguments: argparse.Namespace,
+        roster: Roster,
+        filters: Sequence[str],
+        role: Role = Role.OPERATOR,
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
-        broker = broker_of(arguments)
+        broker = broker_of(arguments, environment)
         if not 0 <= arguments.listen < 1e6:  # noqa: PLR2004 - eleven days
             raise UsageError(f"--listen: seconds from 0, not {arguments.listen}")
         self._broker, self._roster = broker, roster
+        self.is_cut_off = False
         self._listen_s: float = arguments.listen
         self._correction_s = min(CORRECTION_S, self._listen_s)
         nonce = fresh_nonce()
         self._sender = Replica.checked(1, nonce, OPERATOR)
         client_id = f"{roster.topics.root}/operator-{nonce:08x}"
-        seal = seal_of(arguments, roster.topics, Role.OPERATOR)
+        seal = seal_of(arguments, roster.topics, role)
         self._link = Link(
             broker,
             client_id=client_id,
@@ -113,6 +125,11 @@ class BrokerSession:
 
     def __exit__(self, *_: object) -> None:
         self._link.stop()
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps messages from passing; None if nothing does."""
+        return self._link.trouble
 
     def ask(self, device: str) -> None:
         """Ask a device for a beat; it sends few on its own."""
@@ -171,4 +188,5 @@ class BrokerSession:
         for event in events:
             if isinstance(event, Message):
                 self._roster.hear(event.topic, event.payload)
+            self.is_cut_off |= isinstance(event, Disconnected)
         return list(events)

@@ -16,7 +16,8 @@ from difflib import get_close_matches
 
 from device_agent.command.line import named
 from device_agent.command.looking import QUIET_S, Looking, add_looking_arguments, looking, now_s
-from device_agent.fleet.onlooker import Plain
+from device_agent.fleet.onlooker import fleet_keys
+from device_agent.fleet.told import Plain
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.link import Message
 
@@ -77,11 +78,8 @@ def _is_known(value: Plain) -> bool:
 
 def _keys(fleet: Looking, name: str, device: str | None) -> list[str | None]:
     """Return the keys of a value; [None] for a value without keys."""
-    keys: list[str] = fleet.onlooker.keys(name, device)
-    if not keys and device is None:  # nobody speaks for the fleet: what devices see of it
-        seen = (fleet.onlooker.keys(name, each) for each in fleet.onlooker.devices)
-        keys = sorted({key for some in seen for key in some})
-        keys = keys if fleet.onlooker.is_of_fleet(name) else []
+    onlooker = fleet.onlooker
+    keys = fleet_keys(onlooker, name) if device is None else onlooker.keys(name, device)
     return [None] if keys in ([], [""]) else list(keys)
 
 

@@ -15,6 +15,7 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from device_agent.command import agent
@@ -30,7 +31,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./-]+")
 # and files, talks to the broker, and writes in its data directory: nothing else is left to it.
 _UNIT = """\
 [Unit]
-Description=lasp-edge agent {device} of {program}
+Description=lasp-edge {what}
 # A Pi has no clock of its own; the agent waits for a right one anyway.
 After=network-online.target time-sync.target
 Wants=network-online.target
@@ -93,14 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     load_plan(wanted.program)
     user = arguments.user or os.environ.get("SUDO_USER") or getpass.getuser()
     data = wanted.data_dir.absolute()
-    unit = _UNIT.format(
-        device=_literal(wanted.device),
-        program=_literal(wanted.program),
-        line=" ".join(map(_word, (sys.executable, "-m", "lasp_edge", "agent", *arguments.agent))),
-        directory=_literal(str(Path.cwd())),
-        user=user,
-        data=_word(str(data)),
-    )
+    what = f"agent {wanted.device} of {wanted.program}"
+    unit = unit_of(what, arguments.agent, Path.cwd(), user, data)
     if arguments.print:
         print(unit, end="")  # noqa: T201
         return Exit.FINE
@@ -110,6 +105,28 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{path} is written. To start it now and with the machine, type: {start}")  # noqa: T201
     print(f"To see what it says, type: journalctl -fu {arguments.name}")  # noqa: T201
     return Exit.FINE
+
+
+def unit_of(what: str, words: Sequence[str], directory: Path, user: str, data: Path) -> str:
+    """Return the text of a unit.
+
+    Args:
+        what: which agent it is, for people.
+        words: of `lasp-edge agent`.
+        directory: from which files are found.
+        user: who runs it.
+        data: the agent's data directory.
+
+    Raises:
+        UsageError: a unit cannot hold one of these.
+    """
+    return _UNIT.format(
+        what=_literal(what),
+        line=" ".join(map(_word, (sys.executable, "-m", "lasp_edge", "agent", *words))),
+        directory=_literal(str(directory)),
+        user=user,
+        data=_word(str(data)),
+    )
 
 
 def _write(path: Path, unit: str, data: Path, user: str) -> None:

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 from device_agent.command.line import named
 from device_agent.command.looking import Looking, add_looking_arguments, looking, now_s
 from device_agent.fleet.discovery import unit_of
-from device_agent.fleet.onlooker import DeviceView, Plain
+from device_agent.fleet.onlooker import DeviceView, Onlooker, fleet_keys
+from device_agent.fleet.told import Plain
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
-from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, number
+from lasp_edge.language.plan import Plan
+from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, lag, number
 
 REFRESH_S = 0.5
 EVERY_S = 10.0
@@ -99,17 +101,12 @@ class View(NamedTuple):
         """Return what is known now."""
         onlooker, plan = looked.onlooker, looked.plan
         own, shared = _names(looked, wanted)
-        unit, places = "", 2
+        unit, places = measure_of(plan, shared)
         if plan is not None and shared is not None:
-            fold = plan.dynamic_folds[shared]
-            own, unit, places = fold.source.name, unit_of(plan, fold)[0], decimals(fold.resolution)
+            own = plan.dynamic_folds[shared].source.name
         at_s = now_s()
         devices = [onlooker.standing(name, own, shared, at_s) for name in onlooker.devices]
-        keys = onlooker.keys(shared, None) if shared else []
-        value: Plain | None = None
-        if shared is not None:
-            of_keys = {key: onlooker.value(shared, None, key) for key in keys if keys != [""]}
-            value = {"keys": of_keys} if of_keys else onlooker.value(shared)
+        value = None if shared is None else fleet_value(onlooker, shared)
         shown = (looked.fleet, own, shared, value, devices, unit, places)
         return cls(*shown, looked.trouble, looked.connected)
 
@@ -120,7 +117,7 @@ class View(NamedTuple):
         head += f"{len(self.devices)} devices, {here} connected"
         if self.shared and self.value:
             over = self.value.get("devices")
-            head += f"; {self.shared}: {self._text(self.value)}"
+            head += f"; {self.shared}: {self.text(self.value)}"
             head += f" over {over}" if over is not None else ""
         lines = [head]
         if self.trouble:
@@ -143,40 +140,63 @@ class View(NamedTuple):
     def _row(self, each: DeviceView) -> tuple[str, ...]:
         readings = UNKNOWN if each.readings is None else f"{each.readings:,}"
         heard = UNKNOWN if each.heard_s is None else f"{ago(each.heard_s)} ago"
-        values = (self._text(each.own), self._text(each.fleet))
+        values = (self.text(each.own), self.text(each.fleet))
         alarms = named([alarm[:LONGEST_ALARM] for alarm in each.alarms])
-        return (each.device, readings, *values, self._agreed(each), heard, alarms)
+        return (each.device, readings, *values, self.agreed(each), heard, alarms)
 
-    def _agreed(self, each: DeviceView) -> str:
+    def agreed(self, each: DeviceView) -> str:
+        """Return in words whether a device holds what the others do."""
         if not each.connected:
             return "away"
-        if each.behind_s is None:
-            return UNKNOWN
-        if each.behind_s:
-            return f"{ago(each.behind_s) if each.behind_s >= 1 else '<1 s'} behind"
         alone = sum(other.connected for other in self.devices) == 1
-        return "alone" if alone else "yes" if self._all_agree() else "newest"
+        newest = "alone" if alone else "yes" if self._all_agree() else "newest"
+        return lag(each.behind_s, newest)
 
     def _all_agree(self) -> bool:
         return all(each.behind_s == 0 for each in self.devices if each.connected)
 
-    def _text(self, value: Plain | None) -> str:
-        if value is None:
-            return UNKNOWN
-        if "keys" in value:
-            return f"{len(value['keys'])} keys"
-        parts: dict[str, Any] = value["parts"]
-        texts = [f"{number(part, self.places)} {self.unit}".strip() for part in parts.values()]
-        if len(parts) == 1:
-            return texts[0]
-        named_texts = zip(map(in_words, parts), texts, strict=True)
-        return ", ".join(f"{part} {text}" for part, text in named_texts)
+    def text(self, value: Plain | None) -> str:
+        """Return a value for people."""
+        return in_text(value, self.unit, self.places)
 
     def as_json(self) -> str:
         """Return all of it on one line."""
         told = self._asdict() | {"devices": [each._asdict() for each in self.devices]}
         del told["places"]
         return json.dumps(told, ensure_ascii=False)
+
+
+def measure_of(plan: Plan | None, shared: str | None) -> tuple[str, int]:
+    """Return the unit of a fleet's value, and how many decimals are shown."""
+    if plan is None or shared is None:
+        return "", 2
+    fold = plan.dynamic_folds[shared]
+    return unit_of(plan, fold)[0], decimals(fold.resolution)
+
+
+def fleet_value(onlooker: Onlooker, shared: str) -> Plain | None:
+    """Return the fleet's value, or all its keys."""
+    keys = fleet_keys(onlooker, shared)
+    if keys in ([], [""]):
+        return onlooker.value(shared)
+    return {"keys": {key: onlooker.value(shared, None, key) for key in keys}}
+
+
+def in_text(value: Plain | None, unit: str, places: int) -> str:
+    """Return a value for people.
+
+    >>> in_text({"parts": {"min": 3.5, "max": 4.0}}, "°C", 1)
+    'minimum 3.5 °C, maximum 4.0 °C'
+    """
+    if value is None:
+        return UNKNOWN
+    if "keys" in value:
+        return f"{len(value['keys'])} keys"
+    parts: dict[str, Any] = value["parts"]
+    texts = [f"{number(part, places)} {unit}".strip() for part in parts.values()]
+    if len(parts) == 1:
+        return texts[0]
+    return ", ".join(f"{in_words(part)} {text}" for part, text in zip(parts, texts, strict=True))
 
 
 def _names(looked: Looking, wanted: str) -> tuple[str | None, str | None]:

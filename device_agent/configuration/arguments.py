@@ -8,6 +8,7 @@ before what the file says of any source.
 import argparse
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from device_agent.sources.choice import SourceSpec, source_options, spec_of
@@ -21,11 +22,19 @@ class AgentRequest(NamedTuple):
         arguments: the options of the agent, each with its value.
         specs: its sources, each with its options.
         environment: the environment, with user and password of the file.
+        where: returns the file and line of an option that the file says; empty for others.
     """
 
     arguments: argparse.Namespace
     specs: list[SourceSpec]
     environment: Mapping[str, str]
+    where: Callable[[str], str] = lambda _option: ""
+
+    def placed(self, error: str) -> str:
+        """Return an error's text; with file and line where it begins with an option of the file."""
+        option, colon, _ = error.partition(":")
+        where = self.where(option.removeprefix("--")) if colon else ""
+        return f"{where}: {error.removeprefix('--')}" if where else error
 
 
 def asked(
@@ -52,14 +61,21 @@ def asked(
         raise UsageError(str(error)) from None
     specs = [spec_of(text) for text in dict.fromkeys(given.source or ())]
     told: dict[str, Any] = {}
+    where: Callable[[str], str] = lambda _option: ""  # noqa: E731 - there is no file
     if given.config is not None:
         from device_agent.configuration.configured import configured  # noqa: PLC0415 - 0.5 MiB
 
         file = configured(given.config, add_arguments, environment)
         told, environment = file.values, {**environment, **file.secrets}
+        overruled = {name.replace("_", "-") for name, value in vars(given).items() if value}
+        where = partial(_place, file.where, overruled)
         specs = [
             spec._replace(options={**file.for_all, **spec.options}) for spec in specs or file.specs
         ]
     specs = [spec._replace(options={**spec.options, **from_words}) for spec in specs]
     values = {**defaults, **told, **{k: v for k, v in vars(given).items() if v is not None}}
-    return AgentRequest(argparse.Namespace(**{**vars(given), **values}), specs, environment)
+    return AgentRequest(argparse.Namespace(**{**vars(given), **values}), specs, environment, where)
+
+
+def _place(where: Callable[[str], str], overruled: set[str], option: str) -> str:
+    return "" if option in overruled else where(option)

@@ -21,12 +21,14 @@ class Configured(NamedTuple):
         specs: its sources.
         for_all: options of all sources.
         secrets: user and password, as the environment variables that hold them elsewhere.
+        where: returns the file and line of a key at its top; empty for a key that it lacks.
     """
 
     values: dict[str, Any]
     specs: list[SourceSpec]
     for_all: dict[str, Any]
     secrets: dict[str, str]
+    where: Callable[[str], str]
 
 
 def configured(
@@ -52,4 +54,5 @@ def configured(
     of_sources = {name for option in options() for name in (option.name, *option.former)}
     values = settings_of(document, known, KEYS | of_sources)
     tables = SourceTables(document)
-    return Configured(values, tables.specs(), tables.defaults(), secrets_of(document))
+    secrets = secrets_of(document)
+    return Configured(values, tables.specs(), tables.defaults(), secrets, document.where_key)

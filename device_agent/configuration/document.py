@@ -54,6 +54,10 @@ class Document:
         line = self._line(place)
         return f"{self.path} line {line}" if line else str(self.path)
 
+    def where_key(self, key: str) -> str:
+        """Return the file and the line of a key at the top; empty where there is no such key."""
+        return self.where((key,)) if key in self.table else ""
+
     def mistake(self, place: Place, text: str) -> UsageError:
         """Return the error that something in the file is not right."""
         return UsageError(f"{self.where(place)}: {text}")

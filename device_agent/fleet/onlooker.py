@@ -7,13 +7,14 @@ reports an earlier one is behind since the next one was seen. The module is pure
 times, in seconds of any clock, go in.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from crdts import Entry, OwnedMap
+from device_agent.fleet.heard_alerts import HeardAlerts
 from device_agent.fleet.roster import Roster
+from device_agent.fleet.told import Plain, result_told
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, rows_of
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
@@ -21,13 +22,10 @@ from lasp_edge.protocol.frames import BeatFrame, VariableFrame
 from lasp_edge.protocol.inputs import inputs_digest
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import ResultAddress, Topics
+from lasp_edge.tool.lagging import Order
 
 MOST_RESULTS = 100_000
 """Results that are remembered, some 100 MB at most; an onlooker is no device."""
-MOST_STATES = 1_000
-"""Reports that are remembered in their order: more than devices can be behind by."""
-
-Plain = dict[str, Any]
 
 
 class DeviceView(NamedTuple):
@@ -43,6 +41,9 @@ class DeviceView(NamedTuple):
             it told nothing yet.
         heard_s: seconds since it was last heard; None where the broker only kept what it said.
         alarms: what somebody should look at.
+        refused: how many readings it refused; None where it does not tell.
+        refused_because: those since its start, by reason.
+        sent_bytes: what it sent since its start; None where it does not tell.
     """
 
     device: str
@@ -53,45 +54,9 @@ class DeviceView(NamedTuple):
     behind_s: float | None
     heard_s: float | None
     alarms: tuple[str, ...]
-
-
-class Order:
-    """What devices report that they hold, in the order in which each report was first seen.
-
-    >>> order = Order()
-    >>> for at_s, device, state in ((0, "a", "x"), (1, "b", "x"), (5, "a", "y")):
-    ...     order.note(device, state, at_s)
-    >>> order.behind_s("a", 8), order.behind_s("b", 8), order.behind_s("c", 8)
-    (0.0, 3, None)
-    """
-
-    def __init__(self) -> None:
-        self._seen_s: dict[str, float] = {}
-        self._of: dict[str, str] = {}
-
-    def note(self, device: str, state: str, now_s: float) -> None:
-        """Note what a device reports."""
-        self._of[device] = state
-        if state not in self._seen_s:
-            self._seen_s[state] = now_s
-            if len(self._seen_s) > MOST_STATES:
-                del self._seen_s[next(iter(self._seen_s))]
-
-    def behind_s(self, device: str, now_s: float) -> float | None:
-        """Return for how long a later report than this device's is known; None: it told nothing."""
-        state = self._of.get(device)
-        if state is None:
-            return None
-        later = iter(self._seen_s)
-        if state in self._seen_s:
-            while next(later) != state:
-                pass
-        following = next(later, None)
-        return 0.0 if following is None else now_s - self._seen_s[following]
-
-    def holders(self, state: str) -> list[str]:
-        """Return who reports a state."""
-        return [device for device, held in self._of.items() if held == state]
+    refused: int | None
+    refused_because: Mapping[str, int]
+    sent_bytes: int | None
 
 
 class Onlooker:
@@ -104,10 +69,12 @@ class Onlooker:
 
     Attributes:
         roster: the devices.
+        alerts: what their alerts say.
     """
 
     def __init__(self, topics: Topics, nonce: int, plan: Plan | None = None) -> None:
         self.roster = Roster(topics, nonce)
+        self.alerts = HeardAlerts(topics)
         self._topics = topics
         self._plan = plan
         self._folds = {
@@ -121,7 +88,9 @@ class Onlooker:
     def hear(self, topic: str, payload: bytes, now_s: float, *, kept: bool = False) -> None:
         """Take a message; `kept`: the broker had retained it."""
         with suppress(Exception):  # no message may end a command
-            if topic.startswith((f"{self._topics.root}/out/", f"{self._topics.root}/fleet/")):
+            if self._topics.is_alert(topic):
+                self.alerts.hear(topic, payload)
+            elif topic.startswith((f"{self._topics.root}/out/", f"{self._topics.root}/fleet/")):
                 self._hear_result(self._topics.result_address(topic), payload, now_s, kept=kept)
             else:
                 self.roster.hear(topic, payload)
@@ -133,8 +102,8 @@ class Onlooker:
         if not payload:
             self._results.pop(address, None)
             return
-        value = json.loads(payload)
-        if not isinstance(value, dict) or len(self._results) >= MOST_RESULTS:
+        value = result_told(payload)
+        if len(self._results) >= MOST_RESULTS and address not in self._results:
             return
         self._results[address] = value
         if address.device is None:
@@ -210,6 +179,20 @@ class Onlooker:
         }
         return sorted(key for key in told if key is not None) or sorted(self._made(name, device))
 
+    def is_settled(self, name: str) -> bool | None:
+        """Return whether all connected devices hold the fleet's value; None: nobody says."""
+        made = bool(self._made(name, None))
+        told = self._results.get(ResultAddress(name, None, None))
+        told = told or (None if made else self._most_held(name, None))
+        if told is not None and "settled" in told:
+            return bool(told["settled"])
+        here = [each for each in self.devices if (seen := self.roster.seen(each)) and seen.online]
+        held = self._orders[name].held(here) if name in self._orders else set()
+        if not held:
+            return None
+        value = None if self._plan and self._plan.dynamic_folds[name].keyed else self.value(name)
+        return len(held) == 1 and (value is None or held == {value.get("inputs")})
+
     def value(self, name: str, device: str | None = None, key: str | None = None) -> Plain | None:
         """Return a value as a device, or the fleet's voice, tells it, or else as its entries say.
 
@@ -281,7 +264,10 @@ class Onlooker:
             self._shown(fleet, device),
             order.behind_s(device, now_s) if order else None,
             None if heard_s is None else now_s - heard_s,
-            tuple(map(str, agent.get("alarms", ()))),
+            tuple(agent.get("alarms", ())),
+            agent.get("refused"),
+            agent.get("refused_because", {}),
+            agent.get("sent_bytes"),
         )
 
     def _agent(self, device: str) -> Mapping[str, Any]:
@@ -303,6 +289,14 @@ class Onlooker:
         if now is None or order is None or device not in order.holders(now.get("inputs", "")):
             return None
         return now
+
+
+def fleet_keys(onlooker: Onlooker, name: str) -> list[str]:
+    """Return the keys of the fleet's value, or, where nobody speaks for all, those seen."""
+    known = onlooker.keys(name, None)
+    if known or not onlooker.is_of_fleet(name):
+        return known
+    return sorted({key for device in onlooker.devices for key in onlooker.keys(name, device)})
 
 
 def _plain(fold: LocalFold, partial: Any) -> Plain:

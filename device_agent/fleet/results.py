@@ -6,7 +6,7 @@ it refused, and what alarms it has; where only its counts change it is published
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,8 @@ from device_agent.parts import Part, Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.release import RELEASE
 
+MOST_REASONS = 5
+"""Reasons of refusals that are told, the most frequent ones; `status` has all."""
 COUNTS_US = 60 * SECOND_US
 """Microseconds between two messages that say nothing new but counts: they cost 200 bytes."""
 
@@ -29,6 +31,9 @@ class Results(Part):
     Args:
         agent: what all parts share.
         values: of this device.
+
+    Attributes:
+        sent_bytes: says how many bytes the link has sent; None where there is no link.
     """
 
     name = "results"
@@ -36,6 +41,7 @@ class Results(Part):
     def __init__(self, agent: Agent, values: Values) -> None:
         self._agent = agent
         self.values = values
+        self.sent_bytes: Callable[[], int] | None = None
         every_us = agent.settings.results_us
         self._timer = Timer(every_us) if every_us else None
         self._counts = Timer(max(COUNTS_US, every_us))
@@ -89,7 +95,13 @@ class Results(Part):
 
     def _of_agent(self) -> dict[str, Any]:
         totals, clock = self._agent.counters.totals, self._agent.clock
+        refused = self._agent.counters.refused
+        reasons = sorted(refused, key=lambda reason: (-refused[reason], reason))[:MOST_REASONS]
+        counted = {"refused_because": {reason: refused[reason] for reason in reasons}}
+        sent = {"sent_bytes": self.sent_bytes()} if self.sent_bytes else {}
         return {
+            **(counted if reasons else {}),
+            **sent,
             "readings": totals.get("accepted", 0),
             "refused": totals.get("refused", 0),
             "clock": "waits" if clock.holds_back else "trusted",

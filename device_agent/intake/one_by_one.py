@@ -11,7 +11,6 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import ReadingRow
-from device_agent.guard import reason_of
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch
@@ -24,6 +23,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.declarations import Event
 from lasp_edge.language.updates import Mutation, run_handlers
+from lasp_edge.reasons import reason_of
 
 
 class OneByOne:

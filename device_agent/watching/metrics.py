@@ -1,24 +1,12 @@
-"""An agent's report as figures for Prometheus.
+"""An agent's report as figures for Prometheus."""
 
-Source: Prometheus, "Exposition formats", text format 0.0.4,
-https://prometheus.io/docs/instrumenting/exposition_formats/.
-
-    >>> print(exposition([Metric("lasp_edge_connected", "gauge", "1: the broker has taken it.",
-    ...                          [({"device": "attic"}, 1)])]), end="")
-    # HELP lasp_edge_connected 1: the broker has taken it.
-    # TYPE lasp_edge_connected gauge
-    lasp_edge_connected{device="attic"} 1
-"""
-
-import os
-import resource
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from device_agent.state.counters import OUTCOMES
+from lasp_edge.metrics.exposition import COUNTER, GAUGE, Labels, Metric, process_metrics
 from lasp_edge.release import RELEASE
 
-GAUGE, COUNTER = "gauge", "counter"
 _GROUPS = (
     ("refused: ", "refused_readings", "Readings that were refused, by reason."),
     ("frame: ", "refused_messages", "Messages of others that were left aside, by reason."),
@@ -26,16 +14,6 @@ _GROUPS = (
     ("sink: ", "sink_alarms", "What is wrong with a lake, by reason."),
 )
 """The beginning of a counter's name, the metric's name, and its help."""
-Labels = Mapping[str, str]
-
-
-class Metric(NamedTuple):
-    """One metric: its name, its type, its help, and each sample's labels and number."""
-
-    name: str
-    kind: str
-    help: str
-    samples: Sequence[tuple[Labels, float]]
 
 
 class LinkFigures(NamedTuple):
@@ -80,17 +58,7 @@ def metrics(
     yield from _delivery(report, device)
     yield from _values(report, device)
     yield from _of_link(report, link, device)
-    yield from _process()
-
-
-def exposition(metrics: Iterable[Metric]) -> str:
-    """Return metrics as Prometheus reads them."""
-    lines = []
-    for metric in metrics:
-        lines.append(f"# HELP {metric.name} {_escaped(metric.help)}")
-        lines.append(f"# TYPE {metric.name} {metric.kind}")
-        lines += [f"{metric.name}{_labelled(labels)} {n}" for labels, n in metric.samples]
-    return "\n".join(lines) + "\n"
+    yield from process_metrics()
 
 
 def _readings(report: Any, totals: Mapping[str, int], device: Labels) -> Iterator[Metric]:
@@ -177,31 +145,3 @@ def _of_link(report: Any, link: LinkFigures, device: Labels) -> Iterator[Metric]
         ("received_bytes_total", COUNTER, "Bytes that came.", link.received_bytes),
     ):
         yield Metric(f"lasp_edge_{name}", kind, text, [(device, number)])
-
-
-def _process() -> Iterator[Metric]:
-    """Yield what Prometheus' own clients tell of a process, under their names."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu_s = round(used.ru_utime + used.ru_stime, 3)
-    yield Metric("process_cpu_seconds_total", COUNTER, "Processor time in seconds.", [({}, cpu_s)])
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - no path is at hand
-        pages = int(file.read().split()[1])
-    resident = pages * os.sysconf("SC_PAGE_SIZE")
-    yield Metric(
-        "process_resident_memory_bytes", GAUGE, "Resident memory in bytes.", [({}, resident)]
-    )
-
-
-def _labelled(labels: Labels) -> str:
-    if not labels:
-        return ""
-    inner = ",".join(f'{name}="{_quoted(value)}"' for name, value in labels.items())
-    return "{" + inner + "}"
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', '\\"')
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n")

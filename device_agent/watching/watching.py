@@ -1,17 +1,16 @@
 """What watches an agent, turned by its loop: the page for Prometheus and people, and systemd."""
 
 import json
-import os
 from collections.abc import Mapping
 
 from device_agent.durable import Durable
 from device_agent.watching.health import Health, Vitals
-from device_agent.watching.metrics import LinkFigures, exposition, metrics
-from device_agent.watching.page import Page, Reply
+from device_agent.watching.metrics import LinkFigures, metrics
 from device_agent.watching.service_manager import ServiceManager
 from lasp_edge.link import Link
+from lasp_edge.metrics.exposition import metrics_reply
+from lasp_edge.metrics.page import Reply, no_such_page, page_at
 
-LOOPBACK = "127.0.0.1"
 PATHS = ("/metrics", "/healthz")
 
 
@@ -34,7 +33,7 @@ class Watching:
         self._durable, self._core, self._link = durable, durable.core, link
         self._health = Health(durable.core.agent.settings.commit_every_us)
         self._manager = ServiceManager(environment)
-        self._page = _page(address, link) if address is not None else None
+        self._page = page_at(address, link.wake) if address is not None else None
         self._problems: list[str] = []
 
     def turn(self, now_us: int) -> None:
@@ -61,11 +60,10 @@ class Watching:
             plain = {"ok": well, "problems": self._problems, "connected": self._link.connected}
             return Reply(200 if well else 503, "application/json", json.dumps(plain) + "\n")
         if path == "/metrics":
-            return Reply(200, "text/plain; version=0.0.4; charset=utf-8", self._metrics())
-        text = f"nothing is at {path}; there are {' and '.join(PATHS)}\n"
-        return Reply(404, "text/plain; charset=utf-8", text)
+            return self._metrics()
+        return no_such_page(path, PATHS)
 
-    def _metrics(self) -> str:
+    def _metrics(self) -> Reply:
         core, counts, traffic = self._core, self._link.counts, self._link.traffic
         figures = LinkFigures(
             counts.connections,
@@ -76,14 +74,4 @@ class Watching:
             traffic.received,
         )
         totals, program = core.counters.totals, core.agent.plan.name
-        return exposition(metrics(core.report(), totals, figures, program))
-
-
-def _page(address: str, link: Link) -> Page:
-    host, _, port = address.rpartition(":")
-    if not port.isdecimal() or int(port) >= 1 << 16:
-        raise ValueError(f"--metrics: a port such as 9100, or HOST:PORT, not {address!r}")
-    try:
-        return Page(host or LOOPBACK, int(port), link.wake)
-    except OSError as error:
-        raise ValueError(f"--metrics {address}: {os.strerror(error.errno or 0)}") from None
+        return metrics_reply(metrics(core.report(), totals, figures, program))

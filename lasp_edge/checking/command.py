@@ -8,7 +8,9 @@ what it makes now would be added to what it made before. The texts are remembere
 comments and layout, in .lasp-edge-check.json of the current directory; commit that file.
 
 It also finds keys and handlers that take another number of arguments than agents give them, and
-warns of handlers of events that read what a fold is worth.
+warns of handlers of events that read what a fold is worth. Then it runs keys, handlers, filters and
+reactions on made-up readings, says which fail, and which tags readings must have. Functions that
+switch something on do so here, too; --no-run leaves them alone.
 
   lasp-edge check greenhouse:program
 
@@ -16,8 +18,8 @@ With --plan it tries nothing and prints one line for each window and fold: its s
 keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
 and the lake that it had.
 
-Exit codes: 0 every law holds, 1 one is broken or a function cannot be called (or, with --strict,
-there is a warning), 2 or 3 the program cannot be loaded.
+Exit codes: 0 every law holds, 1 one is broken or a function cannot work (or, with --strict, there
+is a warning), 2 or 3 the program cannot be loaded.
 """
 
 import argparse
@@ -28,6 +30,7 @@ from lasp_edge.checking.handlers import fleet_readers, uncallable
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.texts import texts_of
+from lasp_edge.checking.trial import TrialResult, tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
@@ -47,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--accept", action="store_true", help="remember changed texts: they mean the same as before"
     )
     add("--plan", action="store_true", help="only print what identifies its windows and folds")
+    add("--no-run", action="store_true", help="run no key and no handler on made-up readings")
+    add(
+        "--tag",
+        action="append",
+        metavar="NAME=VALUE",
+        help="made-up readings have these tags alone (default: whatever functions ask for)",
+    )
     add("--strict", action="store_true", help="exit with 1 where there is a warning, too")
 
 
@@ -54,21 +64,47 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if arguments.examples < 0:
         raise UsageError(f"--examples: a number from 0 is needed, not {arguments.examples}")
+    tags = _tags(arguments.tag)
     plan = load_plan(arguments.program)
     if arguments.plan:
         print("\n".join(identities(plan)))  # noqa: T201
         return Exit.FINE
     broken = _check_folds(plan, arguments.examples, arguments.seed)
-    wrong = uncallable(plan)
-    readers = fleet_readers(plan)
+    wrong, doubts = uncallable(plan), fleet_readers(plan)
+    if not wrong and not arguments.no_run:
+        ran = tried(plan, tags)
+        wrong += [finding.text for finding in ran.findings if finding.always]
+        doubts += [finding.text for finding in ran.findings if not finding.always]
+        _say_of_readings(ran)
     print("".join(f"FAIL  {line}\n" for line in wrong), end="")  # noqa: T201
-    print("".join(f"WARNING  {line}\n" for line in readers), end="")  # noqa: T201
-    warnings = len(readers)
+    print("".join(f"WARNING  {line}\n" for line in doubts), end="")  # noqa: T201
+    warnings = len(doubts)
     if not arguments.no_record:
         warnings += _check_versions(plan, arguments.record, accept=arguments.accept)
     print(_summary(broken, len(wrong), warnings))  # noqa: T201
     fails = broken or wrong or (warnings and arguments.strict)
     return Exit.DIFFERS if fails else Exit.FINE
+
+
+def _tags(told: list[str] | None) -> dict[str, str] | None:
+    """Return the tags of the made-up readings; None where functions are to get what they want.
+
+    Raises:
+        UsageError: they are not written as NAME=VALUE.
+    """
+    for text in told or ():
+        if not text.partition("=")[0] or "=" not in text:
+            raise UsageError(f"--tag NAME=VALUE is needed, such as room=attic, not {text!r}")
+    pairs = [text.partition("=") for text in told or ()]
+    return None if told is None else {name: value for name, _, value in pairs}
+
+
+def _say_of_readings(ran: TrialResult) -> None:
+    """Print which tags readings must have, and which functions nothing reached."""
+    for event, tags in ran.tags.items():
+        for tag, users in tags.items():
+            print(f"TAG   readings of {event} must have the tag {tag}: {', '.join(users)}")  # noqa: T201
+    print("".join(f"SKIP  {line}\n" for line in ran.untried), end="")  # noqa: T201
 
 
 def _check_folds(plan: Plan, examples: int, seed: int) -> int:
@@ -105,5 +141,5 @@ def _check_versions(plan: Plan, path: Path, *, accept: bool) -> int:
 def _summary(broken: int, wrong: int, warnings: int) -> str:
     laws = f"{broken} broken law{'s' * (broken != 1)}" if broken else "Every law holds"
     if wrong:
-        laws += f", {wrong} function{'s' * (wrong != 1)} that cannot be called"
+        laws += f", {wrong} function{'s' * (wrong != 1)} that cannot work"
     return f"{laws}, {warnings} warning{'s' * (warnings != 1)}." if warnings else f"{laws}."

@@ -50,7 +50,7 @@ LANDED: Final[Mapping[str, str]] = {
 """The columns of a landed row, but for its fold's."""
 
 PANE_DATE: Final = "pane_date"
-"""The day of a pane, by which the joined rows are partitioned."""
+"""The first day of the partition that a pane is in; the day of the epoch in other rows."""
 
 WINDOW_IDENTITY: Final[Mapping[str, str]] = {
     "window": "string",

@@ -36,3 +36,20 @@ def entry_bytes(key: str, columns: int, binary: int = 0) -> int:
     `binary` is how many bytes its binary parts have, together.
     """
     return len(key.encode()) + 5 + 9 * (3 + columns) + binary
+
+
+_FIXED_HEAD, _TOPIC_LENGTH, _PACKET_ID = 2, 2, 2
+
+
+def reading_as_json_bytes(fleet: str, device: str, value: float = 21.37) -> int:
+    """Return what a device would send of one reading that it publishes as JSON.
+
+    One PUBLISH of quality 1 in MQTT 3.1.1 on `FLEET/DEVICE/temperature`; the payload is as short as
+    JSON allows: `{"time":1700000000.123,"value":21.37}`.
+
+    >>> reading_as_json_bytes("greenhouse", "kitchen")
+    73
+    """
+    topic = f"{fleet}/{device}/temperature".encode()
+    payload = f'{{"time":1700000000.123,"value":{value}}}'
+    return _FIXED_HEAD + _TOPIC_LENGTH + len(topic) + _PACKET_ID + len(payload)

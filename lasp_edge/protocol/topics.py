@@ -154,6 +154,14 @@ class ResultAddress(NamedTuple):
     key: str | None
 
 
+class AlertAddress(NamedTuple):
+    """What the topic of an alert says; `key` is None for a value without keys."""
+
+    name: str
+    device: str
+    key: str | None
+
+
 class Topics:
     """The topics of one fleet."""
 
@@ -201,6 +209,22 @@ class Topics:
     def alert(self, name: str, device: str, key: str | None = None) -> str:
         """Return the topic on which a device retains an alert as JSON; `key` of a keyed value."""
         return f"{self.root}/out/{OF_ALERT}/{readable(name)}/{readable(device)}{_of_key(key)}"
+
+    def is_alert(self, topic: str) -> bool:
+        """Return whether devices tell of alerts on a topic."""
+        return topic.startswith(f"{self.root}/out/{OF_ALERT}/")
+
+    def alert_address(self, topic: str) -> AlertAddress:
+        """Return what a topic of alerts says.
+
+        Raises:
+            ValueError: it is not a topic of this fleet's alerts.
+        """
+        levels = topic.removeprefix(f"{self.root}/out/{OF_ALERT}/").split("/")
+        if not self.is_alert(topic) or len(levels) not in {2, 3} or not all(levels):
+            raise ValueError("not a topic of alerts")
+        name, device, *keys = map(text_of, levels)
+        return AlertAddress(name, device, keys[0] if keys else None)
 
     def every(self, kind: str) -> str:
         """Return the filter for all devices' topics of one kind."""

@@ -18,12 +18,15 @@ from lasp_edge.tool.parser import CommandParser
 GROUP = "lasp_edge.commands"
 ORDER = (
     "demo",
+    "new",
     "check",
     "simulate",
     "agent",
     "watch",
+    "dashboard",
     "get",
     "service",
+    "doctor",
     "status",
     "members",
     "retire",
@@ -33,6 +36,7 @@ ORDER = (
     "readings",
     "cloud",
     "lander",
+    "lake",
     "windows",
     "globals",
     "completion",
@@ -41,15 +45,20 @@ ORDER = (
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
+WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals", "dashboard"})
+"""Commands for which the small extra `lake` is enough where others need `cloud`."""
 
 SUMMARY = {
     "demo": "five devices on this machine agree on a fleet average, and Spark confirms it",
     "check": "try the laws on a program's folds; warn of functions changed without a new version",
     "simulate": "run a program in a virtual fleet, with faults, and compare it with the truth",
+    "new": "make the files of a program of your own, ready to run",
     "agent": "run a program on this device",
     "watch": "a live table of a fleet: what each device holds, and how far it is behind",
+    "dashboard": "a page for the browser: a fleet's values, devices and windows, live",
     "get": "print one value of a fleet",
     "service": "have systemd start an agent with the machine, and watch over it",
+    "doctor": "look whether an agent can do its work here; say what to type where not",
     "status": "what a device's agent has accepted, refused and still has to send",
     "members": "the devices of a fleet: who is connected, and who was retired",
     "retire": "count a device no more: it is broken, sold or cloned",
@@ -59,6 +68,7 @@ SUMMARY = {
     "readings": "the readings that an agent kept, as JSON lines",
     "cloud": "merge a fleet into Delta tables and keep its windows, in Spark",
     "lander": "only take the fleet's messages into the lake, without Spark",
+    "lake": "how a lake is: its tables, how far results are final, who holds them",
     "windows": "print a window of the lake, without Spark",
     "globals": "print the fleet-wide values of the lake, without Spark",
     "completion": "print what lets bash or zsh complete these commands",
@@ -112,7 +122,7 @@ def _run(name: str, module: str, words: Sequence[str]) -> int:
         if missing in OURS:
             raise
         what = f"the Python package {missing!r} is not installed"
-        extra = EXTRAS.get(missing, "cloud")
+        extra = EXTRAS.get(missing, "lake" if name in WITHOUT_SPARK else "cloud")
         raise EnvironmentLacks(what, install_line(extra)) from None
     return code
 

@@ -30,7 +30,7 @@ from cloud_tier.job import merge
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, step
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
-from cloud_tier.lake.tables import ABSENT, Lake, landed_schema
+from cloud_tier.lake.tables import ABSENT, LakeTables, landed_schema
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
 from cloud_tier.spark.session import spark_session
@@ -113,7 +113,7 @@ def measured(cpu: Callable[[], float]) -> Iterator[list[float]]:
     figures += [time.perf_counter() - began_s, cpu() - began_cpu_s]
 
 
-def measure_landing(made: Plan, lake: Lake, rows: int, devices: int) -> None:
+def measure_landing(made: Plan, lake: LakeTables, rows: int, devices: int) -> None:
     """Print what it costs to decode frames and commit them."""
     window = made.windows["by_room"]
     topics = Topics(made.name)
@@ -226,7 +226,7 @@ def main() -> None:
         parser.error(f"--steps: more than {WARM} are needed, not {arguments.steps}")
     made = program()
     with tempfile.TemporaryDirectory() as folder:
-        lake = Lake(Path(folder) / "lake")
+        lake = LakeTables(Path(folder) / "lake")
         lake.create(made.columns)
         measure_landing(made, lake, 200_000, arguments.devices)
         spark = spark_session(app_name="benchmark", conf={**CONF, **LOCAL_CONF})

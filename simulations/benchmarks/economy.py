@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, Self
@@ -27,6 +28,7 @@ from lasp_edge.examples import greenhouse
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Message
 from lasp_edge.protocol.kinds import Subscriber, subscriptions, topic_of
+from lasp_edge.protocol.sizes import reading_as_json_bytes
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.loading import load_plan
 from simulations.benchmarks.measure import MET, MISSED, OURS, Line, at_most, quantity
@@ -50,15 +52,8 @@ _FIXED_HEAD, _TOPIC_LENGTH, _PACKET_ID, _PUBACK = 2, 2, 2, 4
 _PROPERTIES, _ALIAS, _LENGTH_IN_A_BYTE = 1, 3, 127
 
 
-def json_bytes(device: str, value: float = 21.37) -> int:
-    """Return what a device sends of one reading that it publishes as JSON.
-
-    One PUBLISH of quality 1 in MQTT 3.1.1 on `greenhouse/DEVICE/temperature`; the payload is as
-    short as JSON allows: `{"time":1700000000.123,"value":21.37}`.
-    """
-    topic = f"greenhouse/{device}/temperature"
-    payload = f'{{"time":1700000000.123,"value":{value}}}'
-    return _FIXED_HEAD + _TOPIC_LENGTH + len(topic) + _PACKET_ID + len(payload)
+json_bytes = partial(reading_as_json_bytes, greenhouse.program.plan().name)
+"""What a device sends of one reading that it publishes as JSON."""
 
 
 def wire_bytes(publication: Publication) -> int:

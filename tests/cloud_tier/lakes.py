@@ -4,14 +4,14 @@ import random
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from deltalake import DeltaTable
 
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, Outcome, recalled, step
 from cloud_tier.job.streaming import CONF
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import ColumnValue, Partial
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import NOTHING_HEARD
@@ -29,6 +29,15 @@ QUICK = {
 UNKNOWN = MergedState(None, NOTHING_HEARD)
 
 
+class GlobalValue(NamedTuple):
+    """What the current row of a dynamic fold says under a key."""
+
+    partial: Partial
+    inputs: str
+    devices_in: int
+    revision: int
+
+
 class LakeUnderTest:
     """A fresh lake of a program, and the driver of its steps.
 
@@ -43,7 +52,7 @@ class LakeUnderTest:
         self.spark, self.program = spark, program
         for name, value in QUICK.items():
             spark.conf.set(name, value)
-        self.lake = Lake(root)
+        self.lake = LakeTables(root)
         self.lake.create(program.columns)
         self.job = Job(program, self.lake, **options)
         self.known = UNKNOWN
@@ -57,7 +66,7 @@ class LakeUnderTest:
 
     def restart(self) -> None:
         """Forget what the driver knows, as a new process does."""
-        self.known = recalled(self.spark, self.job)
+        self.known = recalled(self.job)
 
     def rows(self, path: str) -> list[Row]:
         """Return a table's rows, as an independent reader sees them."""
@@ -91,6 +100,24 @@ class LakeUnderTest:
             assert row["revision"] == len(statuses), "revisions count from 0 without a gap"
             statuses.append(row["status"])
         return found
+
+    def globals(self) -> dict[tuple[str, str], GlobalValue]:
+        """Return (fold, key) -> the current row's; columns of other folds must be empty."""
+        found: dict[tuple[str, str], GlobalValue] = {}
+        for row in sorted(self.rows(self.lake.globals), key=lambda row: row["revision"]):
+            at, fold = (row["name"], row["key"]), self.program.dynamic_folds[row["name"]]
+            before = found[at].revision if at in found else -1
+            assert row["revision"] == before + 1, "revisions count from 0 without a gap"
+            assert row["stream"] == fold.stream
+            others = set(self.program.columns) - set(fold.fold.columns_named)
+            assert all(row[name] is None for name in others), "a column of another fold"
+            partial = tuple(part(row[name]) for name in fold.fold.columns_named)
+            found[at] = GlobalValue(partial, row["inputs"], row["devices_in"], row["revision"])
+        return found
+
+    def globals_there(self) -> dict[tuple[str, str], tuple[Partial, str, int]]:
+        """Return (fold, key) -> (partial, inputs, devices in) of what some device has."""
+        return {at: value[:3] for at, value in self.globals().items() if value.devices_in}
 
     def _partial(self, row: Row) -> Partial:
         columns = self.program.windows[row["window"]].fold.columns_named

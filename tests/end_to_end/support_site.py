@@ -14,7 +14,7 @@ from typing import Any, Self
 from cloud_tier.job.job import Job
 from cloud_tier.job.run import Run
 from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
@@ -320,7 +320,7 @@ def merge(spark: Any, plan: Plan, lake: Path, devices: Sequence[str]) -> None:
     """
     for name, value in {**QUICK, **COMPILED}.items():
         spark.conf.set(name, value)
-    place = Lake(lake)
+    place = LakeTables(lake)
     place.create(plan.columns)
     record(plan, place)
     job = Job(plan, place, roster=tuple(devices), dead_after_us=600_000_000)

@@ -48,7 +48,7 @@ def sql(lake: Path, table: str, query: str) -> list[dict]:
 
 
 def count(lake: Path, table: str) -> int:
-    """Return how many rows a table has; 0 where there is none yet."""
+    """Return how many rows a table has; 0 before it is made."""
     if not DeltaTable.is_deltatable(str(lake / table)):
         return 0
     return sql(lake, table, "SELECT count(*) AS rows FROM w")[0]["rows"]

@@ -2,15 +2,9 @@
 
 import pytest
 
-from cloud_tier.lander.columns import LandedColumns
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.frontier import Listening, Tick
-from lasp_edge.protocol.sinks import DEFAULT_SINK
-from lasp_edge.protocol.topics import Topics
-from simulations.fleet import Fleet
-from tests.cloud_tier.lakes import LakeUnderTest, part
+from tests.cloud_tier.support_fleet import LandedFleet
 
 pytestmark = pytest.mark.spark
 
@@ -40,70 +34,30 @@ def house():
 PROGRAM = house()
 
 
-class Landed:
-    """A fleet, and a lake that takes what the broker routes."""
-
-    def __init__(self, spark, root):
-        self.fleet = Fleet(PROGRAM, size=4, seed=3)
-        self.lake = LakeUnderTest(spark, PROGRAM, root)
-        self.records, self.segments = [], 0
-        streams = (PROGRAM.windows.values(), PROGRAM.published_folds.values())
-        here = (DEFAULT_SINK, self.fleet.hub.lander.lake)
-        self.acceptance = Acceptance(*streams, Topics(PROGRAM.name), here)
-        hear = self.fleet.hub.lander.hear
-
-        def recorded(topic, payload, now_us):
-            self.records.append(Record(now_us, topic, retained=False, payload=payload))
-            return hear(topic, payload, now_us)
-
-        self.fleet.hub.lander.hear = recorded
-
-    def compare(self):
-        """Land what came; hold Spark against every device; return the devices in, by fold."""
-        self.segments += 1
-        records, self.records = self.records, []
-        accepted = self.acceptance.take(records)
-        assert not accepted.refused
-        tick = Tick(self.segments, Listening(self.fleet.now_us, 0))
-        table = LandedColumns(PROGRAM).table(accepted, "lander", tick)
-        self.lake.step(table.to_pylist())
-        found = {}
-        for name in PROGRAM.dynamic_folds:
-            there = {key: value for key, value in self.globals(name).items() if value[2]}
-            for agent in self.fleet.running():
-                mine = {
-                    key: (r.partial, r.inputs, r.devices)
-                    for key, r in agent.results(name).items()
-                    if r.devices
-                }
-                assert there == mine, (agent.name, name)
-            found[name] = {key: devices for key, (_, _, devices) in there.items()}
-        return found
-
-    def globals(self, name):
-        """Return key -> (partial, inputs, devices) of the current rows of a dynamic fold."""
-        newest = {}
-        for row in sorted(self.lake.rows(self.lake.lake.globals), key=lambda r: r["revision"]):
-            if row["name"] == name:
-                columns = PROGRAM.dynamic_folds[name].fold.columns_named
-                partial = tuple(part(row[column]) for column in columns)
-                newest[row["key"]] = (partial, row["inputs"], row["devices_in"])
-        return newest
+def compare(landed):
+    """Land what came; hold Spark against every device; return the devices in, by fold."""
+    landed.land()
+    return {
+        name: {
+            key: value.devices_in for key, value in landed.globals(name).items() if value.devices_in
+        }
+        for name in PROGRAM.dynamic_folds
+    }
 
 
 def test_spark_leaves_out_whom_the_devices_leave_out(spark, tmp_path):
-    landed = Landed(spark, tmp_path)
+    landed = LandedFleet(spark, PROGRAM, tmp_path, size=4, seed=3)
     fleet = landed.fleet
     for number, device in enumerate(fleet.devices):
         fleet.read(device, "temperature", 10.0 * number, {"room": ROOMS[number % 2]})
     fleet.step(30)
     everybody = {"all": {"": 4}, "heard": {"": 4}, "heard by room": {"hall": 2, "attic": 2}}
-    assert landed.compare() == everybody
+    assert compare(landed) == everybody
     fleet.stop("pi-1")
     fleet.stop("pi-3")
     fleet.retire("pi-2")
     fleet.step(STALE_S + 60)
-    assert landed.compare() == {
+    assert compare(landed) == {
         "all": {"": 3},
         "heard": {"": 1},
         "heard by room": {"hall": 1},
@@ -111,7 +65,7 @@ def test_spark_leaves_out_whom_the_devices_leave_out(spark, tmp_path):
     fleet.admit("pi-2")
     fleet.start("pi-3")
     fleet.step(30)
-    assert landed.compare() == {
+    assert compare(landed) == {
         "all": {"": 4},
         "heard": {"": 3},
         "heard by room": {"hall": 2, "attic": 1},

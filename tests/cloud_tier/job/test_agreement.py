@@ -9,17 +9,12 @@ from random import Random
 
 import pytest
 
-from cloud_tier.lander.columns import LandedColumns
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.inputs import membership_text
-from lasp_edge.protocol.sinks import DEFAULT_SINK
-from lasp_edge.protocol.topics import Topics
-from simulations.fleet import Faults, Fleet
+from simulations.fleet import Faults
 from simulations.oracle import Reading, dynamic_partials, inputs
-from tests.cloud_tier.lakes import LakeUnderTest, part
+from tests.cloud_tier.support_fleet import LandedFleet
 
 pytestmark = pytest.mark.spark
 
@@ -66,34 +61,13 @@ def house():
 PROGRAM = house()
 
 
-class LandedFleet(Fleet):
-    """A fleet whose messages a lander takes too, as they leave the broker."""
-
-    def __init__(self, **options):
-        self.records = []
-        super().__init__(PROGRAM, **options)
-
-        hear = self.hub.lander.hear
-
-        def recorded(topic, payload, now_us):
-            self.records.append(Record(now_us, topic, retained=False, payload=payload))
-            return hear(topic, payload, now_us)
-
-        self.hub.lander.hear = recorded
-
-
 class Run:
     """A fleet, a lake, and the readings that the devices accepted."""
 
     def __init__(self, spark, root, seed, size=4):
         self.random = Random(seed)
-        self.fleet = LandedFleet(size=size, seed=seed, faults=ROUGH)
-        self.lake = LakeUnderTest(spark, PROGRAM, root)
-        streams = (PROGRAM.windows.values(), PROGRAM.published_folds.values())
-        here = (DEFAULT_SINK, self.fleet.hub.lander.lake)
-        self.acceptance = Acceptance(*streams, Topics(PROGRAM.name), here)
-        self.columns = LandedColumns(PROGRAM)
-        self.segments = 0
+        self.landed = LandedFleet(spark, PROGRAM, root, size=size, seed=seed, faults=ROUGH)
+        self.fleet, self.lake = self.landed.fleet, self.landed.lake
         self.readings = defaultdict(list)
 
     def steps(self, count, devices=None):
@@ -115,13 +89,7 @@ class Run:
 
     def land(self):
         """Merge what came in, in a batch that repeats a part of an earlier one."""
-        self.segments += 1
-        records, self.fleet.records = self.fleet.records, []
-        accepted = self.acceptance.take(records)
-        assert {reason for _, reason in accepted.refused} <= {"of a retired device"}
-        tick = Tick(self.segments, Listening(self.fleet.now_us, 0))
-        rows = self.columns.table(accepted, "lander", tick).to_pylist()
-        self.lake.step(self.random.sample(rows, len(rows)) + rows[: len(rows) // 3])
+        self.landed.land(lambda r: self.random.sample(r, len(r)) + r[: len(r) // 3])
 
     def settled(self):
         """Heal and settle the fleet, land what it said, and compare."""
@@ -129,37 +97,22 @@ class Run:
         self.land()
         return self.compare()
 
-    def globals(self, name):
-        """Return key -> (partial, inputs, devices) of the current rows of a dynamic fold."""
-        newest = {}
-        for row in sorted(self.lake.rows(self.lake.lake.globals), key=lambda r: r["revision"]):
-            if row["name"] == name:
-                columns = PROGRAM.dynamic_folds[name].fold.columns_named
-                partial = tuple(part(row[column]) for column in columns)
-                newest[row["key"]] = (partial, row["inputs"], row["devices_in"])
-        return newest
-
     def compare(self):
         """Hold Spark against every device and the oracle; return what Spark has, by fold."""
         fleet, found = self.fleet, {}
         retired = fleet.membership.retired
         assert self.lake.known.liveness.membership == fleet.membership
+        for agent in fleet.running():
+            assert membership_text(agent.membership()) == membership_text(fleet.membership)
         for name in PROGRAM.dynamic_folds:
-            found[name] = self.globals(name)
-            there = {key: value for key, value in found[name].items() if value[2]}
-            for agent in fleet.running():
-                assert membership_text(agent.membership()) == membership_text(fleet.membership)
-                own = agent.results(name)
-                mine = {
-                    key: (r.partial, r.inputs, r.devices) for key, r in own.items() if r.devices
-                }
-                assert there == mine, (agent.name, name)
+            found[name] = self.landed.globals(name)
+            there = {key: value for key, value in found[name].items() if value.devices_in}
             words = fleet.published(name)
             partials = dynamic_partials(PROGRAM, name, self.readings, retired, fleet.now_us)
             if name != "recently":  # which goes by each device's ticks
-                assert {key: value[0] for key, value in there.items()} == partials
+                assert {key: value.partial for key, value in there.items()} == partials
             for key, value in there.items():
-                assert value[1] == inputs(PROGRAM, name, words, retired, key), (name, key)
+                assert value.inputs == inputs(PROGRAM, name, words, retired, key), (name, key)
         return found
 
 
@@ -178,7 +131,7 @@ def test_devices_oracle_and_spark_agree_through_retirement_and_return(run):
     fleet.retire("pi-3")
     run.steps(8)
     run.land()
-    assert any(devices for _, _, devices in run.settled()["by room"].values())
+    assert any(value.devices_in for value in run.settled()["by room"].values())
     fleet.start("pi-3")
     run.steps(4, ["pi-0", "pi-3"])
     retired = run.settled()
@@ -191,4 +144,4 @@ def test_devices_oracle_and_spark_agree_through_retirement_and_return(run):
     fleet.step(20)
     gone = run.settled()["recently"]
     assert gone
-    assert not any(devices for _, _, devices in gone.values()), "all were too old"
+    assert not any(value.devices_in for value in gone.values()), "all were too old"

@@ -12,7 +12,7 @@ from crdts import BoundedLWWSet, Membership, Replica, Version
 from lasp_edge import Program, folds
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest, membership_text, variable_digest
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-from tests.cloud_tier.lakes import LakeUnderTest, batches, part
+from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, tick
 
 pytestmark = pytest.mark.spark
@@ -90,7 +90,7 @@ def member_row(membership, device):
 
 
 def truth(owners, membership=None):
-    """Return (fold, key) -> (partial, devices in, inputs) of what somebody has who counts."""
+    """Return (fold, key) -> (partial, inputs, devices in) of what somebody has who counts."""
     membership = membership or Membership()
     found = {}
     for name, local in NAMES.items():
@@ -106,36 +106,13 @@ def truth(owners, membership=None):
             hashes = [entry_hash(key, *entry) for entry in having]
             digest = variable_digest(hashes, membership_text(membership))
             partial = reduce(local.fold.combine, [entry[2] for entry in having])
-            found[name, key] = (partial, len(having), inputs_digest(digest, stream))
+            found[name, key] = (partial, inputs_digest(digest, stream), len(having))
     return found
-
-
-class Globals(LakeUnderTest):
-    def newest(self):
-        """Return (fold, key) -> (partial, devices in, inputs, revision) of the current rows."""
-        found = {}
-        for each in sorted(self.rows(self.lake.globals), key=lambda r: r["revision"]):
-            at = (each["name"], each["key"])
-            assert each["revision"] == (found[at][3] + 1 if at in found else 0), "without a gap"
-            names = NAMES[each["name"]].fold.columns_named
-            partial = tuple(part(each[name]) for name in names)
-            assert each["stream"] == PROGRAM.dynamic_folds[each["name"]].stream
-            others = set(PROGRAM.columns) - set(names)
-            assert all(each[name] is None for name in others), "a column of another fold"
-            found[at] = (partial, each["devices_in"], each["inputs"], each["revision"])
-        return found
-
-    def there(self):
-        """Return the same without revisions, of those that somebody has."""
-        return {at: value[:3] for at, value in self.newest().items() if value[1]}
-
-    def count(self):
-        return len(self.rows(self.lake.globals))
 
 
 @pytest.fixture
 def lake(spark, tmp_path):
-    return Globals(spark, PROGRAM, tmp_path)
+    return LakeUnderTest(spark, PROGRAM, tmp_path)
 
 
 def test_each_key_is_folded_over_its_devices_with_their_inputs(lake):
@@ -150,12 +127,12 @@ def test_each_key_is_folded_over_its_devices_with_their_inputs(lake):
             rows += owner.begins_again()
     for batch in batches(rows, 3, count=3):
         lake.step(batch)
-    assert lake.there() == truth(owners)
-    assert len(lake.there()) > 20
-    before = lake.count()
+    assert lake.globals_there() == truth(owners)
+    assert len(lake.globals_there()) > 20
+    before = len(lake.rows(lake.lake.globals))
     lake.restart()
     assert lake.step(rows).globals == 0
-    assert lake.count() == before
+    assert len(lake.rows(lake.lake.globals)) == before
 
 
 def test_key_that_went_is_a_row_of_nothing_and_can_come_back(lake):
@@ -164,14 +141,14 @@ def test_key_that_went_is_a_row_of_nothing_and_can_come_back(lake):
     gone = one.says(LOCAL, "attic")
     assert [r["key"] for r in gone] == [None], "an entry without keys"
     lake.step(gone)
-    assert lake.there() == truth([one, other])
+    assert lake.globals_there() == truth([one, other])
     gone = other.says(LOCAL, "attic")
     lake.step(gone)
-    nothing = (LOCAL.fold.zero, 0, inputs_digest(variable_digest([]), stream_of("fleet")), 2)
-    assert lake.newest()["fleet", "attic"] == nothing
+    nothing = (LOCAL.fold.zero, inputs_digest(variable_digest([]), stream_of("fleet")), 0, 2)
+    assert lake.globals()["fleet", "attic"] == nothing
     assert lake.step(gone).globals == 0, "said once"
     lake.step(one.says(LOCAL, "attic", 5, 6))
-    assert lake.newest()["fleet", "attic"] == (*truth([one, other])["fleet", "attic"], 3)
+    assert lake.globals()["fleet", "attic"] == (*truth([one, other])["fleet", "attic"], 3)
 
 
 def stream_of(name):
@@ -187,12 +164,12 @@ def test_key_that_is_missing_in_the_newest_entry_is_gone_whatever_comes_late(lak
     assert len(new) == 2
     lake.step(new)
     lake.step(old)
-    assert lake.there() == truth([owner])
-    assert {key for _, key in lake.there()} == set(keys[1:])
+    assert lake.globals_there() == truth([owner])
+    assert {key for _, key in lake.globals_there()} == set(keys[1:])
     again = owner.begins_again()
     assert {r["seq"] for r in again} == {old[-1]["seq"]}, "lives count from 1, each"
     lake.step(again)
-    assert lake.there() == truth([owner])
+    assert lake.globals_there() == truth([owner])
 
 
 def test_word_on_a_member_alone_makes_the_values_anew(lake):
@@ -204,15 +181,16 @@ def test_word_on_a_member_alone_makes_the_values_anew(lake):
     membership |= membership.retire("pi-1", Version(1, 7, 3))
     outcome = lake.step([member_row(membership, "pi-1")])
     assert (outcome.variables, outcome.panes) == (1, 0)
-    assert lake.there() == truth(owners, membership)
-    assert lake.newest()["fleet", "room 1"][:2] == (LOCAL.fold.zero, 0), "only pi-1 had it"
+    assert lake.globals_there() == truth(owners, membership)
+    alone = lake.globals()["fleet", "room 1"]
+    assert (alone.partial, alone.devices_in) == (LOCAL.fold.zero, 0), "only pi-1 had it"
     late = owners[1].says(LOCAL, "room 1", 9)
     assert lake.step(late).globals == 0, "kept, and counts again later"
     membership |= membership.admit("pi-1")
     lake.restart()
     lake.step([member_row(membership, "pi-1")])
-    assert lake.there() == truth(owners, membership)
-    assert len(lake.there()) == 2 * 2 + 1
+    assert lake.globals_there() == truth(owners, membership)
+    assert len(lake.globals_there()) == 2 * 2 + 1
 
 
 def test_value_without_keys_says_that_all_were_retired_and_follows_the_membership(lake):
@@ -223,9 +201,9 @@ def test_value_without_keys_says_that_all_were_retired_and_follows_the_membershi
         membership |= membership.retire(device, Version(1, 7, 3))
         lake.step([member_row(membership, device)])
         digest = variable_digest([], membership_text(membership))
-        nothing = (MEAN.fold.zero, 0, inputs_digest(digest, stream_of("fleet mean")))
-        assert lake.newest()["fleet mean", ""][:3] == nothing
-        assert lake.newest()["fleet", "attic"][3] == 1, "a key that went has no further rows"
+        nothing = (MEAN.fold.zero, inputs_digest(digest, stream_of("fleet mean")), 0)
+        assert lake.globals()["fleet mean", ""][:3] == nothing
+        assert lake.globals()["fleet", "attic"].revision == 1, "a key that went has no further rows"
 
 
 def test_greater_control_wins_whatever_order_words_come_in(lake):
@@ -240,7 +218,7 @@ def test_greater_control_wins_whatever_order_words_come_in(lake):
     lake.step([*words[::-1], words[1]])
     lake.step([words[2]])
     assert lake.known.liveness.membership == membership
-    assert lake.there() == truth([owner], membership)
+    assert lake.globals_there() == truth([owner], membership)
     known = lake.known
     lake.restart()
     assert lake.known == known
@@ -266,7 +244,7 @@ def test_batch_that_died_before_the_globals_is_done_again(lake, monkeypatch, kin
             lake.step(rows)
     lake.restart()
     lake.step(rows)
-    assert lake.there() == truth([one, other], membership)
+    assert lake.globals_there() == truth([one, other], membership)
     before = lake.rows(lake.lake.globals)
     assert lake.step(rows).globals == 0
     assert repair(lake.spark, lake.job, lake.known) == 0
@@ -282,13 +260,15 @@ def test_globals_are_read_at_a_start_only(lake, monkeypatch):
     assert lake.known == known
     assert lake.known.current_rows.keys() == {("fleet", "attic"), ("fleet again", "attic")}
 
-    def read(spark, path):
-        assert path != lake.lake.globals
-        return spark.read.format("delta").load(path)
+    select = lake.job.tables.select
 
-    monkeypatch.setattr(steps, "read", read)
+    def checked(path, query):
+        assert path != lake.lake.globals
+        return select(path, query)
+
+    monkeypatch.setattr(lake.job.tables, "select", checked)
     assert lake.step(owner.says(LOCAL, "attic", 6)).globals == 2
-    assert lake.there() == truth([owner])
+    assert lake.globals_there() == truth([owner])
 
 
 def test_compaction_drops_what_newer_entries_replace_and_keeps_the_view(lake):
@@ -303,8 +283,8 @@ def test_compaction_drops_what_newer_entries_replace_and_keeps_the_view(lake):
     words = [member_row(membership, "pi-1"), tick(1, BEGIN_US)]
     for batch in batches(rows, 3, count=4):
         lake.step([*batch, *words])
-    assert lake.there() == truth(owners, membership)
-    compact(lake.spark, lake.job, "1970-01-01")
+    assert lake.globals_there() == truth(owners, membership)
+    compact(lake.spark, lake.job, ["1970-01-01"])
     stored = lake.rows(lake.lake.lattice)
     kept = [r for r in stored if r["kind"] == "variable"]
     standing = {
@@ -349,4 +329,4 @@ def test_thousands_of_keys_of_which_few_change(lake):
     changed = owner.says(LOCAL, keys[5], 1, 2, 3)
     assert len(changed) > 100
     assert lake.step(changed).globals == 2
-    assert lake.there() == truth([owner])
+    assert lake.globals_there() == truth([owner])

@@ -1,4 +1,7 @@
+import datetime as dt
 import itertools
+import math
+from collections import Counter
 from decimal import Decimal
 
 import pytest
@@ -6,8 +9,10 @@ from pyspark.errors import PySparkException
 
 from cloud_tier.job import merge, windows
 from cloud_tier.job.combination import combined
+from cloud_tier.job.frames import frames
 from cloud_tier.job.step import read
 from cloud_tier.lake.sqltext import literal
+from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.spans import Span
@@ -106,19 +111,20 @@ def test_total_of_many_devices_may_exceed_64_bits(spark):
     assert int(found["total"]) == 5 * (2**62 - 1)
 
 
-def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path):
+@pytest.mark.parametrize("few", [True, False])
+def test_merge_path_is_hash_aggregation_in_spark_alone(spark, tmp_path, few):
     lake = LakeUnderTest(spark, PROGRAM, tmp_path)
     lake.step(Device(PROGRAM, "pi-0").accept([]))
     lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
     starts = {name: [Span(BEGIN_US, BEGIN_US + 60 * SECOND_US)] for name in PROGRAM.windows}
-    computed = windows.computed(lattice, lake.job.windows, lake.job.columns, starts)
-    current = windows.current(written, lake.job.columns, starts)
-    changed = windows.revisions(computed, current, lake.job.columns, Coverage(5, ("a",), ()))
-    for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
-        plan = frame._jdf.queryExecution().executedPlan().toString()
-        assert "HashAggregate" in plan
-        for slow in ("SortAggregate", "ObjectHashAggregate", "Python", "Window ", "Pandas"):
-            assert slow not in plan, slow
+    with frames(spark, few=few) as made:
+        coverage = Coverage(5, ("a",), ())
+        changed = windows.recomputed(made, lattice, written, PROGRAM, starts, coverage)
+        for frame in (changed, merge.latest(merge.joined(lattice, NAMES), NAMES)):
+            plan = frame._jdf.queryExecution().executedPlan().toString()
+            assert "HashAggregate" in plan
+            for slow in ("SortAggregate", "ObjectHashAggregate", "Python", "Window ", "Pandas"):
+                assert slow not in plan, slow
 
 
 @pytest.mark.parametrize("text", ["", "it's", "a\\b", 'say "x"', "`", "ümläut", "a\nb", "%_"])
@@ -126,9 +132,34 @@ def test_text_becomes_an_sql_literal(spark, text):
     assert spark.sql(f"SELECT {literal(text)}").first()[0] == text
 
 
+DAY_US = 86_400 * SECOND_US
+
+
+def dates(spark, rows, of=()):
+    """Return the partitions of (stream, pane_us)."""
+    frame = spark.createDataFrame(rows, "stream bigint, pane_us bigint")
+    return [str(found["pane_date"]) for found in merge.with_date(frame, of).collect()]
+
+
 def test_panes_fall_on_their_day_also_before_the_epoch(spark):
-    day_us = 86_400 * SECOND_US
-    times = [-day_us, -1, 0, day_us - 1, 19_675 * day_us]
-    frame = spark.createDataFrame([(time_us,) for time_us in times], "pane_us bigint")
-    dates = [str(found["pane_date"]) for found in merge.with_date(frame).collect()]
-    assert dates == ["1969-12-31", "1969-12-31", "1970-01-01", "1970-01-01", "2023-11-14"]
+    times = [-DAY_US, -1, 0, DAY_US - 1, 19_675 * DAY_US]
+    expected = ["1969-12-31", "1969-12-31", "1970-01-01", "1970-01-01", "2023-11-14"]
+    assert dates(spark, [(1, time_us) for time_us in times]) == expected
+
+
+def test_partition_holds_a_number_of_panes_and_not_a_day(spark):
+    """Twenty years of hours are not 7,305 folders, and a day of seconds is one."""
+    made = Program("p")
+    event = made.event("temperature")
+    made.window("hours", source=event, fold=folds.sum(), size_s=3_600)
+    made.window("seconds", source=event, fold=folds.sum(), size_s=1)
+    of = made.plan().windows
+    years = [(of["hours"].stream, n * DAY_US // 2) for n in range(2 * 365 * 20)]
+    partitions = Counter(dates(spark, years, of.values()))
+    assert len(partitions) == math.ceil(365 * 20 * 24 / (43 * 24)), "1,024 hours are 43 days"
+    assert max(partitions.values()) == 2 * 43
+    assert {
+        (dt.date.fromisoformat(date) - dt.date(1970, 1, 1)).days % 43 for date in partitions
+    } == {0}
+    day = [(of["seconds"].stream, 19_675 * DAY_US + n * SECOND_US) for n in range(0, 86_400, 600)]
+    assert set(dates(spark, day, of.values())) == {"2023-11-14"}

@@ -8,12 +8,13 @@ from deltalake import DeltaTable
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from cloud_tier import Lake
 from cloud_tier.job import merge, windows
+from cloud_tier.job.frames import frames
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
 from cloud_tier.job.step import read
 from cloud_tier.lake.definitions import record
-from cloud_tier.lake.reading import windows as read_windows
 from lasp_edge import Program, folds
 from lasp_edge.errors import Exit
 from lasp_edge.folds.columns import Op
@@ -154,7 +155,7 @@ def test_windows_are_bit_for_bit_those_of_the_edge(lake, readings):
 
 
 def test_lowered_windows_are_what_the_readings_say(lake, readings):
-    for found in read_windows(lake.lake, "all").rows:
+    for found in Lake(lake.lake.root).windows("all").current().to_pylist():
         inside = [
             r
             for r in readings
@@ -224,8 +225,8 @@ def test_compaction_and_repair_keep_windows_with_binary_columns(spark, tmp_path)
     rows = rows_of(readings)
     for batch in batches(rows, 2, count=2):
         lake.step([*batch, tick(len(batch), BEGIN_US)])
-    for date in sorted({str(each["pane_date"]) for each in lake.rows(lake.lake.lattice)}):
-        compact(lake.spark, lake.job, date)
+    dates = sorted({str(each["pane_date"]) for each in lake.rows(lake.lake.lattice)})
+    compact(lake.spark, lake.job, dates)
     lake.restart()
     assert repair(lake.spark, lake.job, lake.known) == 0
     assert lake.step(rows).windows == 0
@@ -268,11 +269,10 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
         lake = LakeUnderTest(spark, program, root)
         lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
         starts = {name: [Span(BEGIN_US, BEGIN_US + MINUTE_US)] for name in program.windows}
-        parts = lake.job.columns
-        computed = windows.computed(lattice, lake.job.windows, parts, starts)
-        current = windows.current(written, parts, starts)
-        changed = windows.revisions(computed, current, parts, Coverage(5, ("a",), ()))
-        joined = merge.joined(lattice, [part.name for part in parts])
+        with frames(spark) as made:
+            coverage = Coverage(5, ("a",), ())
+            changed = windows.recomputed(made, lattice, written, program, starts, coverage)
+        joined = merge.joined(lattice, lake.job.names)
         return _slow_operators(changed) | _slow_operators(joined)
 
     integers = Program("integers")

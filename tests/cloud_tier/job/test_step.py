@@ -7,6 +7,7 @@ from deltalake import DeltaTable
 from cloud_tier.job import step as steps
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
+from cloud_tier.lake.coverage import recorded_frontier
 from lasp_edge import Program, folds
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
@@ -45,7 +46,12 @@ def read(device, value, at_s, room="attic"):
     )
 
 
-def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(spark, tmp_path):
+@pytest.mark.parametrize("most", [steps.MOST_ROWS, 0])
+def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(
+    spark, tmp_path, monkeypatch, most
+):
+    """However few rows a step reads into the driver: the others go through Spark as they lie."""
+    monkeypatch.setattr(steps, "MOST_ROWS", most)
     seed = 0
     readings = readings_of(seed)
     rows = history(PROGRAM, readings, seed) + [tick(n, BEGIN_US + seconds(100 + n)) for n in (1, 2)]
@@ -182,7 +188,7 @@ def test_frontier_is_recorded_also_when_it_made_nothing_final(lake):
     early_us = START_US - MINUTE_US
     lake.step([*read(device, 20.0, 1), device.promise(early_us, BEGIN_US), tick(1, BEGIN_US)])
     assert {row["status"] for row in lake.rows(lake.lake.windows)} == {"tentative"}
-    assert steps.recorded_frontier(lake.spark, lake.job) == early_us
+    assert recorded_frontier(lake.lake) == early_us
 
 
 def test_frontier_survives_the_loss_of_the_tables_history(lake):
@@ -195,7 +201,7 @@ def test_frontier_survives_the_loss_of_the_tables_history(lake):
     table.create_checkpoint()
     for commit in sorted(Path(lake.lake.windows, "_delta_log").glob("*.json"))[:-1]:
         commit.unlink()
-    assert steps.recorded_frontier(lake.spark, lake.job) == START_US + MINUTE_US
+    assert recorded_frontier(lake.lake) == START_US + MINUTE_US
 
 
 def test_nothing_new_makes_no_commit_on_windows_and_globals(lake):
@@ -225,8 +231,7 @@ def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
         lake.step([*batch, tick(len(batch), BEGIN_US)])
     before = lake.rows(lake.lake.lattice)
     dates = {str(row["pane_date"]) for row in before}
-    for date in sorted(dates):
-        compact(lake.spark, lake.job, date)
+    compact(lake.spark, lake.job, sorted(dates))
     after = lake.rows(lake.lake.lattice)
     assert len(after) < len(before)
     assert len({tuple(row[name] for name in ENTRY) for row in after}) == len(after)

@@ -8,8 +8,9 @@ from deltalake import DeltaTable, write_deltalake
 from cloud_tier.job import streaming
 from cloud_tier.job.job import Job
 from cloud_tier.job.run import Progress, Run
+from cloud_tier.job.watching import BatchWatch
 from cloud_tier.lake.definitions import record
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from lasp_edge import Program, folds
 from lasp_edge.errors import CommandError, UsageError
 from simulations.oracle import Reading
@@ -144,7 +145,13 @@ def test_run_until_idle_merges_what_the_lander_lands_at_its_end(spark, tmp_path)
         lake, [*rows, device.promise(BEGIN_US + SECOND_US, BEGIN_US), tick(1, BEGIN_US)]
     )
     said = []
-    Run(spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append).run()
+    watch = BatchWatch(lake.job, None)
+    run = Run(
+        spark, lake.job, feeder, trigger_s=0.05, until_idle_s=0.5, say=said.append, watch=watch
+    )
+    run.run()
+    assert (watch.figures.rows, watch.figures.expected) == (len(rows) + 2, 1)
+    assert watch.figures.compiled > 0
     assert feeder.watched
     assert lake.current() == true_windows(PROGRAM, device.readings)
     panes = sum(row["kind"] == "pane" for row in rows)
@@ -174,7 +181,7 @@ def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypa
 
 
 def test_changed_definition_is_told_once(tmp_path):
-    lake = Lake(tmp_path)
+    lake = LakeTables(tmp_path)
     lake.create(PROGRAM.columns)
     assert record(PROGRAM, lake) == []
     assert record(PROGRAM, lake) == []
@@ -185,7 +192,7 @@ def test_changed_definition_is_told_once(tmp_path):
 
 
 def test_a_lake_of_another_program_is_refused_by_name_and_left_as_it_is(tmp_path):
-    lake = Lake(tmp_path)
+    lake = LakeTables(tmp_path)
     lake.create(PROGRAM.columns)
     record(PROGRAM, lake)
     before = DeltaTable(lake.programs).version()
@@ -201,7 +208,7 @@ def test_progress_is_told_only_when_it_changes():
 
 
 def test_job_is_plain_data():
-    job = Job(PROGRAM, Lake("/lake"), roster=("a", "b"))
+    job = Job(PROGRAM, LakeTables("/lake"), roster=("a", "b"))
     again = pickle.loads(pickle.dumps(job))
     assert (again.roster, again.lake.root, again.names) == (job.roster, job.lake.root, job.names)
     streams = [window.stream for window in job.windows]

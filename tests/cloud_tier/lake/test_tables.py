@@ -4,7 +4,7 @@ import pytest
 from deltalake import DeltaTable, Field, Schema
 from deltalake.schema import PrimitiveType
 
-from cloud_tier.lake.tables import FORMAT, Lake
+from cloud_tier.lake.tables import FORMAT, LakeTables
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 from tests.cloud_tier.support_devices import rooms
@@ -15,14 +15,14 @@ def columns_of(path):
 
 
 def test_every_column_beside_a_folds_is_reserved(tmp_path):
-    lake, columns = Lake(tmp_path), rooms().columns
+    lake, columns = LakeTables(tmp_path), rooms().columns
     lake.create(columns)
     made = [columns_of(path) for path in (lake.landing, lake.lattice, lake.windows, lake.globals)]
     assert set().union(*made) - set(columns) == LAKE_COLUMNS
 
 
 def test_lake_that_is_there_stays_as_it_is(tmp_path):
-    lake = Lake(tmp_path)
+    lake = LakeTables(tmp_path)
     lake.create(rooms().columns)
     before = lake.lake_id()
     lake.create(rooms().columns)
@@ -35,7 +35,7 @@ def test_lake_that_is_there_stays_as_it_is(tmp_path):
 def test_lake_of_another_format_is_refused_in_one_line_and_left_as_it_is(
     tmp_path, description, number
 ):
-    lake = Lake(tmp_path)
+    lake = LakeTables(tmp_path)
     schema = Schema([Field("kind", PrimitiveType("string"))])
     DeltaTable.create(lake.landing, schema=schema, description=description)
     with pytest.raises(UsageError, match=f"has the lake format {number}, and") as refused:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from cloud_tier.lake.tables import Lake
 from cloud_tier.lander.child import LanderChild
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
@@ -85,12 +84,3 @@ def test_wrong_arguments_of_cloud_say_what_is_needed(tmp_path, capsys, words, co
     pytest.importorskip("pyspark", reason="needs the extra `cloud`")
     assert main(["cloud", *words, "--lake", str(tmp_path / "lake")]) == code
     assert why in capsys.readouterr().err
-
-
-def test_second_job_on_one_lake_is_refused(tmp_path, capsys):
-    cloud = pytest.importorskip("cloud_tier.command.cloud", reason="needs the extra `cloud`")
-    lock = cloud._locked(Lake(tmp_path))
-    words = ["cloud", PROGRAM, "--no-lander", "--lake", str(tmp_path)]
-    assert main(words) == Exit.USAGE
-    assert "another" in capsys.readouterr().err
-    lock.close()

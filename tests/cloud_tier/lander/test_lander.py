@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from cloud_tier.lake.definitions import record as record_definitions
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.lander import Lander, SegmentPace
 from cloud_tier.lander.landing import Landing
@@ -47,7 +47,7 @@ class Station:
 
     def __init__(self, folder):
         self.folder = folder
-        self.lake = Lake(folder / "lake")
+        self.lake = LakeTables(folder / "lake")
         self.lake.create(PROGRAM.columns)
         record_definitions(PROGRAM, self.lake)
         self.now_us = BEGIN_US

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from cloud_tier.lake.tables import Lake
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing, collector_off
 from crdts import Membership, Version
@@ -23,7 +23,7 @@ PLAN = rooms()
 
 
 def test_a_lander_that_starts_again_knows_who_was_retired_and_every_incarnation(tmp_path):
-    lake = Lake(tmp_path)
+    lake = LakeTables(tmp_path)
     lake.create(PLAN.columns)
     landing = Landing(lake, "one")
     assert (landing.membership(), landing.incarnations()) == (Membership(), {})

@@ -1,7 +1,6 @@
 """`lasp-edge watch`, `lasp-edge get` and Home Assistant, with agents at a real broker."""
 
 import argparse
-import itertools
 import json
 import socket
 from dataclasses import replace
@@ -13,65 +12,19 @@ from device_agent.command import get, watch
 from device_agent.command.looking import Looking
 from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, UsageError
 from lasp_edge.examples.greenhouse import program
-from lasp_edge.link import BrokerUrl, Connected, Link, Will
+from lasp_edge.link import BrokerUrl, Link, Will
 from lasp_edge.protocol.topics import Topics
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program, until_connected, until_messages, until_true
-from tests.device_agent.agents import Device
 from tests.device_agent.fleet.home import judged
 from tests.device_agent.fleet.test_home_assistant import HOME
+from tests.device_agent.support_linked import LinkedAgents
 from tests.lasp_edge.link.support_link import publish_when_possible
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 PROGRAM = "lasp_edge.examples.greenhouse:program"
 TOPICS = Topics("greenhouse")
-_NUMBERS = itertools.count()
-
-
-class Agents:
-    """Cores of agents behind real links, on a virtual clock."""
-
-    def __init__(self, url, tmp_path, names, settings):
-        self.devices = [
-            Device(tmp_path / f"{number}", program.plan(), name=name, settings=settings)
-            for number, name in enumerate(names)
-        ]
-        self.links = {}
-        for device in self.devices:
-            will = device.core.beats.presence(online=False)
-            self.links[device.name] = Link(
-                BrokerUrl.parse(url),
-                client_id=f"agent-{next(_NUMBERS)}",
-                subscriptions=device.core.subscriptions(),
-                last_will=Will(will.topic, will.payload),
-                jitter=Random(1),
-            )
-
-    def start(self):
-        for link in self.links.values():
-            link.start()
-            until_connected(link)
-
-    def play(self, enough=lambda: False, rounds=12):
-        """Let virtual time pass, and real messages travel, until it is enough."""
-        for _ in range(rounds):
-            for device in self.devices:
-                link = self.links[device.name]
-                for topic, payload, retain, _, qos in device.tick(5):
-                    assert link.publish(topic, payload, qos=qos, retain=retain)
-            until_true(lambda: all(link.in_flight == 0 for link in self.links.values()))
-            for device in self.devices:
-                for event in self.links[device.name].poll(0.02):
-                    if not isinstance(event, Connected) and hasattr(event, "topic"):
-                        device.durable.hear(event.topic, event.payload, device.now_us)
-            if enough():
-                return
-
-    def stop(self):
-        for device in self.devices:
-            self.links[device.name].stop(0)
-            device.kill()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +35,9 @@ def broker(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def agents(broker, tmp_path_factory):
-    made = Agents(broker.url, tmp_path_factory.mktemp("agents"), ["attic", "Küche/2"], HOME)
+    made = LinkedAgents(
+        broker.url, tmp_path_factory.mktemp("agents"), program.plan(), ["attic", "Küche/2"], HOME
+    )
     made.start()
     attic, kitchen = made.devices
     attic.read([20, 22], tags={"room": "a"})
@@ -113,7 +68,7 @@ def test_get_prints_the_fleets_value_and_a_devices(agents, broker, capsys):
 def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys):
     settings = replace(HOME, results_us=0, home_assistant="")
     with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
-        made = Agents(broker.url, tmp_path, ["attic", "shed"], settings)
+        made = LinkedAgents(broker.url, tmp_path, program.plan(), ["attic", "shed"], settings)
         made.start()
         made.devices[0].read([1.5], tags={"room": "a"})
         made.devices[1].read([2.5], tags={"room": "a"})

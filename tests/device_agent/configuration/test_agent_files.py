@@ -90,6 +90,8 @@ def test_every_option_of_the_command_line_has_its_name_in_the_file(ask):
         "--with-tag": '{ t = "a" }',
         "--time-zone": '"UTC"',
         "--source": '["host"]',
+        "--log-level": '"info"',
+        "--log-format": '"json"',
     }
     for name in sorted(vars(parser)["_option_string_actions"]):
         if name in {"-h", "--help", "--config"}:

@@ -1,41 +1,16 @@
 """The figures of an agent, read back as Prometheus reads them."""
 
-import re
 import socket
 
 import pytest
 
 from device_agent.settings import SECOND_US
-from device_agent.watching.metrics import LinkFigures, Metric, exposition, metrics
+from device_agent.watching.metrics import LinkFigures, metrics
 from device_agent.watching.service_manager import ServiceManager
+from lasp_edge.metrics.exposition import Metric, exposition
+from tests.lasp_edge.metrics.support_exposition import read
 
-LINE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (-?[0-9.e+-]+)')
-LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
 LINK = LinkFigures(2, 30, 40, 1, 5_000, 6_000)
-
-
-def read(text):
-    """Return (name, labels) -> number; each metric has its help and type before its samples."""
-    found, described = {}, {}
-    assert text.endswith("\n")
-    for line in text.splitlines():
-        if line.startswith("# "):
-            _, what, name, _ = line.split(" ", 3)
-            assert what not in described.setdefault(name, [])
-            described[name].append(what)
-            continue
-        match = LINE.fullmatch(line)
-        assert match, line
-        name, labels, number = match.groups()
-        assert described[name] == ["HELP", "TYPE"]
-        pairs = tuple(sorted((n, _unquoted(v)) for n, v in LABEL.findall(labels or "")))
-        assert (name, pairs) not in found
-        found[name, pairs] = float(number)
-    return found
-
-
-def _unquoted(text):
-    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text)
 
 
 def figures(device):

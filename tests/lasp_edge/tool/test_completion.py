@@ -34,6 +34,9 @@ def complete(capsys, tmp_path):
 def test_bash_completes_commands_and_their_options(complete):
     assert complete("lasp-edge", "") == sorted(commands())
     assert complete("lasp-edge", "ag") == ["agent"]
+    assert complete("lasp-edge", "ne") == ["new"]
+    assert complete("lasp-edge", "doctor", "--js") == ["--json"]
+    assert complete("lasp-edge", "agent", "--log-") == ["--log-format", "--log-level"]
     assert complete("lasp-edge", "agent", "--dev") == ["--device", "--device-field"]
     assert "--broker" in complete("lasp-edge", "members", "greenhouse", "--")
 

@@ -7,8 +7,8 @@ import urllib.request
 
 import pytest
 
-from device_agent.watching import page as page_module
-from device_agent.watching.page import Page, Reply
+from lasp_edge.metrics import page as page_module
+from lasp_edge.metrics.page import Page, Reply
 
 
 class Loop:

@@ -1,7 +1,8 @@
 """A page that a program on this machine reads: a question comes in by HTTP, the loop answers it.
 
-The questions wait for the agent's one thread, which alone may look at the core; nothing is made
-ready that nobody asks for. A loop that stands still gives no answer, and the asker hears 503.
+The questions wait for the process's own loop, so that one thread alone looks at what it reports;
+nothing is made ready that nobody asks for. A loop that stands still gives no answer, and the asker
+hears 503.
 
 `http.server` does the same and takes 9.7 MiB of memory, a third of an agent's, so these are the few
 lines of HTTP that a GET needs.
@@ -11,14 +12,16 @@ Source: RFC 9112, "HTTP/1.1", June 2022.
 
 import contextlib
 import logging
+import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 
+LOOPBACK = "127.0.0.1"
 MOST_PIECES = 8
 """Pieces in which a request comes at most, so that nobody who asks slowly keeps others waiting."""
 PATIENCE_S = 5.0
@@ -32,6 +35,11 @@ class Reply(NamedTuple):
     status: int
     kind: str
     text: str
+
+
+def no_such_page(path: str, paths: Sequence[str]) -> Reply:
+    """Return what is said to who asks for a path that is not among the page's."""
+    return _plain(404, f"nothing is at {path}; there are {' and '.join(paths)}")
 
 
 class _Question(NamedTuple):
@@ -97,7 +105,26 @@ class Page:
         try:
             return question.reply.get(timeout=PATIENCE_S)
         except Empty:
-            return _plain(503, f"the agent's loop has not turned for {PATIENCE_S:.0f} s")
+            return _plain(503, f"the loop has not turned for {PATIENCE_S:.0f} s")
+
+
+def page_at(address: str, wake: Callable[[], None]) -> Page:
+    """Return the page that an option `--metrics [HOST:]PORT` asks for.
+
+    Args:
+        address: what was typed; without a host it is a loopback address.
+        wake: makes the loop turn.
+
+    Raises:
+        ValueError: the page cannot be there.
+    """
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal() or int(port) >= 1 << 16:
+        raise ValueError(f"--metrics: a port such as 9100, or HOST:PORT, not {address!r}")
+    try:
+        return Page(host or LOOPBACK, int(port), wake)
+    except OSError as error:
+        raise ValueError(f"--metrics {address}: {os.strerror(error.errno or 0)}") from None
 
 
 def _request(asker: socket.socket) -> bytes:

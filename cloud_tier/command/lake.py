@@ -1,0 +1,127 @@
+r"""Say how a lake is: its tables, how far results are final and who holds them, what was refused.
+
+Reads the tables without Spark; the job may be running. Say with --roster and --dead-after what the
+job was told, since that decides for whom it waits.
+
+  lasp-edge lake status --lake ./lake
+  lasp-edge lake status --lake ./lake --json
+"""
+
+import argparse
+import json
+from typing import Any
+
+from cloud_tier.command import table
+from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
+from cloud_tier.lake.status import status
+from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lake.times import shown_time
+from lasp_edge.errors import Exit
+from lasp_edge.tool.screen import UNKNOWN, ago, aligned
+
+_MOST_DEVICES = 20
+"""Devices that are printed for people: as many as fit on a screen, those first that hold others."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("action", choices=["status"], help="what to say of it")
+    table.add_lake_argument(parser)
+    add_roster_argument(parser)
+    add_dead_after_argument(parser, "as given to `cloud`")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    dead_after_us = round(arguments.dead_after * 1e6)
+    found = status(LakeTables(arguments.lake), roster=arguments.roster, dead_after_us=dead_after_us)
+    print(json.dumps(found) if arguments.json else "\n".join(_plainly(found)))  # noqa: T201
+    return Exit.FINE
+
+
+def _plainly(found: dict[str, Any]) -> list[str]:
+    """Return what people read."""
+    runs, frontier = found["runs"], found["frontier"]
+    of = f"program {found['program'] or UNKNOWN}, format {found['format']}"
+    lines = [
+        f"lake     {found['lake']}, {of}",
+        f"job      {_running(runs['job'])}{_unfinished(found['merged'], runs['job'])}",
+        f"lander   {_running(runs['lander'])}",
+        f"final    {_final(frontier)}",
+        "",
+        *_tables(found["tables"]),
+    ]
+    if found["windows"]:
+        lines += ["", *_windows(found["windows"])]
+    if frontier["devices"]:
+        lines += ["", *_devices(frontier)]
+    if found["rejects"]:
+        lines += ["", *_rejects(found["rejects"])]
+    return lines
+
+
+def _running(runs: bool | None) -> str:  # noqa: FBT001 - None: unknown
+    if runs is None:
+        return "not to be seen in the lake's directory"
+    return "runs" if runs else "does not run"
+
+
+def _unfinished(merged: dict[str, Any] | None, runs: bool | None) -> str:  # noqa: FBT001
+    if merged is None:
+        return ""
+    behind, begun = merged["commits_behind"], merged["unfinished"]
+    text = f"; {behind:,} commits are not merged yet" if behind else "; all that landed is merged"
+    if begun and not runs:
+        text += "; a batch was begun and is done again at the next start"
+    return text
+
+
+def _final(frontier: dict[str, Any]) -> str:
+    if frontier["frontier_us"] is None:
+        text = "nothing yet"
+    else:
+        text = f"up to {shown_time(frontier['frontier_us'])} UTC"
+    if frontier["lag_s"] is not None:
+        text += f", {ago(frontier['lag_s'])} behind the lander's clock"
+    held = frontier["held_by"]
+    return f"{text}; waits for {', '.join(held)}" if held else text
+
+
+def _tables(tables: dict[str, dict[str, int]]) -> list[str]:
+    fields = ("rows", "files", "bytes", "version")
+    rows = [(name, *(f"{size[field]:,}" for field in fields)) for name, size in tables.items()]
+    return aligned([("table", *fields), *rows], left=(0,))
+
+
+def _windows(windows: dict[str, dict[str, Any]]) -> list[str]:
+    rows = [
+        (name, _time(newest["end_us"]), _time(newest["final_end_us"]))
+        for name, newest in windows.items()
+    ]
+    return aligned([("window", "newest ends", "final up to"), *rows], left=(0, 1, 2))
+
+
+def _devices(frontier: dict[str, Any]) -> list[str]:
+    first = sorted(frontier["devices"], key=lambda each: (not each["holds"], each["device"]))
+    rows = []
+    for each in first[:_MOST_DEVICES]:
+        silence = UNKNOWN
+        if each["heard_us"] is not None and frontier["now_us"] is not None:
+            silence = f"{ago(max(0, frontier['now_us'] - each['heard_us']) / 1e6)} ago"
+        holds = "results wait for it" if each["holds"] else ""
+        rows.append((each["device"], each["state"], _time(each["low_us"]), silence, holds))
+    head = ("device", "state", "nothing older than", "said", "")
+    lines = aligned([head, *rows], left=range(5))
+    if len(first) > _MOST_DEVICES:
+        lines.append(f"... and {len(first) - _MOST_DEVICES:,} more; --json has all")
+    return lines
+
+
+def _rejects(rejects: list[dict[str, Any]]) -> list[str]:
+    rows = [(each["reason"], f"{each['frames']:,}", _time(each["last_us"])) for each in rejects]
+    return aligned([("not taken, because", "frames", "the last"), *rows], left=(0, 2))
+
+
+def _time(time_us: int | None) -> str:
+    return UNKNOWN if time_us is None else shown_time(time_us)

@@ -1,0 +1,61 @@
+"""How rows come into Spark: few of them in one task and without generated code, many as they lie.
+
+The operators are the same; only how Spark runs them differs. Spark compiles a plan into classes,
+10 ms each, which pays for millions of rows and never for a few thousand. And it moves rows between
+tasks, unless all of them are in one. So a step over few rows is one task a query, compiles nothing
+and asks Spark's planner for nothing that depends on the data: what varies from step to step (which
+windows, how far the frontier has come) are rows of small frames, not literals.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+MOST_ROWS: Final = 50_000
+"""Rows up to which a step reads them into the driver: some 10 MB, and 0.5 s in one task."""
+
+_FEW: Final = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+
+class Frames(NamedTuple):
+    """Makes frames of what the driver holds.
+
+    Attributes:
+        spark: a session.
+        few: whether all that the frames are joined with is small too.
+    """
+
+    spark: SparkSession
+    few: bool
+
+    def rows(self, table: pa.Table) -> DataFrame:
+        """Return rows as a frame that others are joined with."""
+        frame = self.spark.createDataFrame(table)
+        return frame.coalesce(1).hint("shuffle_hash") if self.few else frame.hint("broadcast")
+
+
+@contextmanager
+def frames(spark: SparkSession, *, few: bool = True) -> Iterator[Frames]:
+    """Give the session the settings for few rows, if they are few, and take them back."""
+    before = {name: spark.conf.get(name) for name in _FEW} if few else {}
+    for name in before:
+        spark.conf.set(name, _FEW[name])
+    try:
+        yield Frames(spark, few)
+    finally:
+        for name, value in before.items():
+            if value is not None:
+                spark.conf.set(name, value)
+
+
+def at_most(rows: DataFrame, most: int) -> pa.Table | None:
+    """Return the rows if there are at most so many, else None."""
+    found = rows.coalesce(1).limit(most + 1).toArrow()
+    return None if found.num_rows > most else found

@@ -1,0 +1,161 @@
+"""Which devices results wait for, and how far each has come: the frontier, read without Spark.
+
+The rule is `lasp_edge.protocol.frontier`'s, over the same rows that the job has merged.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.sqltext import standard_literal
+from cloud_tier.lake.tables import MEMBER, PROMISE, TICK, LakeTables
+from crdts import Frontier, Member, Membership, Version
+from crdts.frontier import Promise
+from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
+from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
+
+DEAD_AFTER_S: Final = 600.0
+"""In seconds: how long a silent device is waited for unless one says otherwise. Ten minutes cover a
+restart of its machine or of its network."""
+
+
+class DeviceState(StrEnum):
+    """What a device means for the frontier."""
+
+    LIVE = "live"
+    """It is waited for, and has said how far it has come."""
+    AWAITED = "never heard"
+    """It is on the roster and is waited for, but has not spoken yet."""
+    DONE = "done"
+    """All of it has come."""
+    EXCLUDED = "not waited for"
+    """It was silent for too long, or its clock is not right, so it cannot promise anything."""
+    RETIRED = "retired"
+    """An operator took it out; it is not expected any more."""
+
+
+class DeviceCoverage(NamedTuple):
+    """How far one device has come.
+
+    Attributes:
+        device: its name.
+        state: what it means for the frontier.
+        low_us: it has promised to send nothing older, in microseconds since the epoch; None where
+            it has not.
+        heard_us: when that was first heard, by the lander's clock.
+        holds: whether the frontier cannot move before this device does.
+    """
+
+    device: str
+    state: DeviceState
+    low_us: int | None
+    heard_us: int | None
+    holds: bool
+
+
+class FleetCoverage(NamedTuple):
+    """How far results are final, and why not further.
+
+    Attributes:
+        recorded_us: the frontier that the windows record; None where nothing is final.
+        frontier_us: the frontier that the merged promises allow.
+        now_us: the latest clock of a lander; None before one has listened.
+        devices: every device that was heard or is on the roster, by name.
+    """
+
+    recorded_us: int | None
+    frontier_us: int | None
+    now_us: int | None
+    devices: tuple[DeviceCoverage, ...]
+
+    @property
+    def lag_us(self) -> int | None:
+        """How far the frontier is behind the lander's clock; None where one of them is missing."""
+        if self.frontier_us is None or self.now_us is None:
+            return None
+        return self.now_us - self.frontier_us
+
+
+def fleet_coverage(
+    tables: LakeTables,
+    roster: Collection[str] | None = None,
+    dead_after_us: int = round(DEAD_AFTER_S * 1e6),
+) -> FleetCoverage:
+    """Return how far results are final, for a job of this roster and patience.
+
+    Args:
+        tables: of the lake.
+        roster: the devices that are expected; None for whichever were heard.
+        dead_after_us: a device that was silent for longer is not waited for.
+
+    Raises:
+        NotFound: there is no such lake.
+    """
+    kinds = ", ".join(map(standard_literal, (PROMISE, TICK, MEMBER)))
+    listed = ", ".join(LANDED)
+    query = (
+        f"SELECT {listed} FROM source WHERE {PANE_DATE} = DATE '1970-01-01' "  # noqa: S608
+        f"AND kind IN ({kinds})"
+    )
+    liveness = liveness_of(selected(tables.table(tables.lattice), query).to_pylist())
+    recorded_us = recorded_frontier(tables)
+    coverage = advance(recorded_us, liveness, roster, dead_after_us)
+    listening = liveness.listening
+    return FleetCoverage(
+        recorded_us,
+        coverage.frontier,
+        None if listening is None else listening.now_us,
+        tuple(_devices(liveness, coverage)),
+    )
+
+
+def recorded_frontier(tables: LakeTables) -> int | None:
+    """Return the frontier that the windows record: the greatest of their rows."""
+    query = "SELECT max(frontier) AS frontier FROM source"
+    found: int | None = selected(tables.table(tables.windows), query).to_pylist()[0]["frontier"]
+    return found
+
+
+def liveness_of(rows: Iterable[Mapping[str, Any]]) -> Liveness:
+    """Return what rows of `landing` or `lattice` tell of the devices; other kinds tell nothing."""
+    promises, membership = Frontier(), Membership()
+    ticks: dict[str, Tick] = {}
+    for row in rows:
+        version = Version(row["incarnation"], row["nonce"], row["seq"])
+        if row["kind"] == TICK:
+            tick = Tick(row["seq"], Listening(row["now_us"], row["since_us"]))
+            ticks[row["lander"]] = max(tick, ticks.get(row["lander"], tick))
+        elif row["kind"] == MEMBER:
+            member = Member(row["control"], row["retired"], version)
+            membership |= Membership({row["device"]: member})
+        elif row["kind"] == PROMISE:
+            promise = Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
+            promises |= Frontier({row["device"]: promise})
+    return Liveness(promises, ticks, membership)
+
+
+def _devices(liveness: Liveness, coverage: Coverage) -> Iterable[DeviceCoverage]:
+    promises, retired = liveness.promises.entries, liveness.membership.retired
+    states = dict.fromkeys(retired, DeviceState.RETIRED)
+    for device in coverage.expected:
+        promise = promises.get(device)
+        if promise is not None and promise.done:
+            states[device] = DeviceState.DONE
+        elif device in coverage.excluded:
+            states[device] = DeviceState.EXCLUDED
+        else:
+            states[device] = DeviceState.AWAITED if promise is None else DeviceState.LIVE
+    awaited = {device for device, state in states.items() if state is DeviceState.AWAITED}
+    live_us = [
+        low_us
+        for device, state in states.items()
+        if state is DeviceState.LIVE and (low_us := promises[device].low_us) is not None
+    ]
+    least_us = min(live_us, default=None)
+    for device in sorted(states):
+        promise, is_live = promises.get(device), states[device] is DeviceState.LIVE
+        low_us = None if promise is None else promise.low_us
+        holds = device in awaited or (not awaited and is_live and low_us == least_us)
+        heard_us = None if promise is None else promise.heard_us
+        yield DeviceCoverage(device, states[device], low_us, heard_us, holds)

@@ -1,0 +1,96 @@
+"""What was appended to a table after one of its versions: a change feed of a plain Delta table.
+
+Delta's own change feed needs a writer of version 4, and the lake's tables are read and written by
+version 2. The results' tables are only ever appended to, so the feed is in their log: the files
+that a commit adds with new data. A compaction adds files without new data, and adds nothing here.
+
+Source: Delta Lake, "Delta Transaction Log Protocol", sections "Delta Log Entries" and "Add File
+and Remove File", https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import PyFileSystem
+
+from lasp_edge.errors import NotFound
+
+COMMIT: Final = pa.field("commit_version", pa.int64())
+"""The version of the table that a commit made, beside each row that it appended."""
+
+
+class AppendedRows(NamedTuple):
+    """Rows that were appended, and how far they go.
+
+    Attributes:
+        rows: with the column `commit_version`, in the order of their commits.
+        version: what to ask with the next time.
+    """
+
+    rows: pa.Table
+    version: int
+
+
+def appended_since(table: DeltaTable, version: int, columns: Sequence[str]) -> pa.Table:
+    """Return the rows that were appended after a version, and `commit_version` behind them.
+
+    Args:
+        table: rows are only ever appended to it.
+        version: of the table.
+        columns: those that are read.
+
+    Raises:
+        NotFound: a commit or a file after that version is deleted.
+        ValueError: the table has not come to that version.
+    """
+    newest = table.version()
+    if not 0 <= version <= newest:
+        raise ValueError(f"no version {version} of {table.table_uri}; the newest is {newest}")
+    known = pa.schema(table.schema().to_arrow())
+    schema = pa.schema([known.field(name) for name in columns])
+    files = PyFileSystem(DeltaStorageHandler(table.table_uri))
+    pieces = [schema.append(COMMIT).empty_table()]
+    try:
+        for number in range(version + 1, newest + 1):
+            for added in _added(files, number):
+                piece = _read(files, added, schema)
+                numbers = pa.array([number] * piece.num_rows, COMMIT.type)
+                pieces.append(piece.append_column(COMMIT, numbers))
+    except FileNotFoundError:
+        raise NotFound(
+            f"{table.table_uri}: what was appended after version {version} is partly deleted "
+            f"already; read all of it, and go on from version {newest}"
+        ) from None
+    return pa.concat_tables(pieces)
+
+
+def _added(files: PyFileSystem, number: int) -> Iterator[dict[str, Any]]:
+    """Yield the files that a commit added with new data."""
+    with files.open_input_stream(f"_delta_log/{number:020d}.json") as log:
+        lines = log.read().splitlines()
+    for line in lines:
+        action = json.loads(line).get("add")
+        if action is not None and action["dataChange"]:
+            yield action
+
+
+def _read(files: PyFileSystem, added: dict[str, Any], schema: pa.Schema) -> pa.Table:
+    """Return a file's rows; a column that it lacks is of its partition, or was not there yet."""
+    with files.open_input_file(unquote(added["path"])) as opened:
+        file = pq.ParquetFile(opened)
+        stored = [name for name in schema.names if name in file.schema_arrow.names]
+        found = file.read(columns=stored, use_threads=False)
+    columns = []
+    for field in schema:
+        if field.name in stored:
+            columns.append(found.column(field.name).cast(field.type))
+        else:
+            value = added.get("partitionValues", {}).get(field.name)
+            columns.append(pa.array([value] * found.num_rows).cast(field.type))
+    return pa.table(columns, schema=schema)

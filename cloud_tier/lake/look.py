@@ -1,0 +1,117 @@
+"""The windows of a lake as plain data, looked at again and again: for a page that shows them.
+
+The lake is looked at every few seconds in a thread of its own, and read only where a step of the
+job has written something. Who shows it names this class by the entry point group
+`lasp_edge.lake_looks`, so that a device needs nothing of the cloud.
+"""
+
+import math
+import threading
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from cloud_tier.lake.definitions import WINDOW, definitions
+from cloud_tier.lake.lake import Lake
+from lasp_edge.errors import CommandError
+from lasp_edge.tool.screen import in_words
+
+LOOK_S = 5.0
+"""Seconds between two looks at the lake."""
+STARTS = 60
+"""Starts of each window that are shown, the last ones."""
+MOST_ROWS = 400
+"""Rows of a window that are shown, the newest ones."""
+
+_SHOWN = ("key", "start_us", "end_us", "devices_in", "devices_expected", "status", "revision")
+
+
+class LakeLook:
+    """Looks at a lake, and tells its windows.
+
+    Args:
+        root: the lake.
+        tell: is given what is shown, as JSON has it, whenever it is new.
+
+    Raises:
+        NotFound: there is no lake.
+    """
+
+    def __init__(self, root: str, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._lake, self._tell = Lake(root), tell
+        self._read: tuple[int, ...] = ()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="lake", daemon=True)
+        self.look()
+
+    def start(self) -> None:
+        """Go on looking."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def look(self) -> None:
+        """Read the windows where there is something new.
+
+        Raises:
+            NotFound: there is no lake.
+        """
+        tables = self._lake.tables
+        versions = tuple(tables.table(path).version() for path in (tables.windows, tables.programs))
+        if versions != self._read:
+            shown = [_shown(self._lake, name) for name in self._lake.window_names()]
+            self._tell({"lake": tables.root, "windows": shown, "trouble": None})
+            self._read = versions
+
+    def _go_on(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            try:
+                self.look()
+            except Exception as error:  # noqa: BLE001 - a table may be damaged in any way
+                said = str(error) if isinstance(error, CommandError) else type(error).__name__
+                self._tell({"lake": self._lake.tables.root, "windows": [], "trouble": said})
+                self._read = ()
+
+
+def _shown(lake: Lake, name: str) -> dict[str, Any]:
+    """Return the last rows of a window, the newest first."""
+    meaning, windows = definitions(lake.tables, WINDOW)[name], lake.windows(name)
+    newest_us = windows.newest_start_us()
+    rows: list[dict[str, Any]] = []
+    if newest_us is not None:
+        since_us = newest_us - (STARTS - 1) * meaning.slide_us
+        columns = [*_SHOWN, *(part for part in meaning.parts if part not in _SHOWN)]
+        rows = windows.current(since=since_us, columns=columns).to_pylist()
+    rows.sort(key=lambda row: (-row["start_us"], row["key"]))
+    return {
+        "name": name,
+        "parts": [in_words(part) for part in meaning.parts],
+        "rows": [
+            {
+                "key": row["key"],
+                "start": row["start_us"] / 1_000_000,
+                "end": row["end_us"] / 1_000_000,
+                "parts": [_plain(row[part]) for part in meaning.parts],
+                "in": row["devices_in"],
+                "expected": row["devices_expected"],
+                "status": row["status"],
+                "revision": row["revision"],
+            }
+            for row in rows[:MOST_ROWS]
+        ],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a part as JSON has it.
+
+    >>> [_plain(value) for value in (Decimal(3), 21.5, float("nan"), None)]
+    [3, 21.5, None, None]
+    """
+    if isinstance(value, Decimal):
+        return int(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,318 @@
+"""A lake's results as Arrow tables: windows and fleet-wide values, without Spark or the program.
+
+One class for both, since both are tables of revisions: a row is one revision of one entry, rows
+are only ever appended, and of an entry the row with the greatest `revision` is the current one.
+
+    current      the newest revision of each entry
+    revisions    all of them
+    changes      those that were appended after a version of the table
+    spark_frame  the newest revisions, read by Spark itself
+
+Rows of `windows` carry the frontier at which they were appended, so what was known at an earlier
+frontier is a condition on rows: the newest revision among those at most that old. It needs no old
+version of the table, and holds however often the table was compacted.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyarrow import compute
+
+from cloud_tier.lake.definitions import FOLD, WINDOW, ResultDefinition
+from cloud_tier.lake.feed import COMMIT, AppendedRows, appended_since
+from cloud_tier.lake.lowering import lowered, value_columns
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.sqltext import (
+    identifier,
+    literal,
+    newest_of,
+    standard_identifier,
+    standard_literal,
+)
+from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lake.times import Time, microseconds
+from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class _Shape(NamedTuple):
+    """Which table a kind of result is in, and its columns beside the fold's.
+
+    Attributes:
+        named: the column that holds the result's name.
+        entry: the columns whose newest revision counts.
+        before: the columns that stand before the values.
+        after: the columns that stand behind them.
+    """
+
+    table: str
+    named: str
+    entry: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+_SHAPES = {
+    WINDOW: _Shape(
+        "windows",
+        "window",
+        ("key", "start_us"),
+        tuple(name for name in WINDOW_IDENTITY if name != "window"),
+        tuple(name for name in WINDOW_RECORD if name != "stream"),
+    ),
+    FOLD: _Shape(
+        "globals", "name", ("key",), ("name", "key"), ("devices_in", "inputs", "revision")
+    ),
+}
+
+
+class _Results:
+    """The rows of one window or one dynamic fold.
+
+    Args:
+        tables: of the lake.
+        meaning: what the rows mean.
+    """
+
+    def __init__(self, tables: LakeTables, meaning: ResultDefinition) -> None:
+        self._tables, self._meaning = tables, meaning
+        self._shape = _SHAPES[meaning.kind]
+        self._path = f"{tables.root}/{self._shape.table}"
+        self.columns = (*self._shape.before, *value_columns(meaning), *self._shape.after)
+
+    def spark_frame(self, spark: "SparkSession") -> "DataFrame":
+        """Return the current rows as a frame that Spark reads by itself, on all its machines.
+
+        Its columns are those that are stored: integers, and bytes of sketches. A mean is
+        `total_q / count` times the resolution; `current` has it ready.
+
+        Args:
+            spark: a session that reads Delta tables (`cloud_tier.spark.session.spark_session`).
+        """
+        stored = [*self._shape.before, *self._meaning.columns, *self._shape.after]
+        listed = ", ".join(map(identifier, stored))
+        named, name = identifier(self._shape.named), literal(self._meaning.name)
+        query = newest_of(
+            f"delta.{identifier(self._path)}",
+            listed,
+            f"{named} = {name} AND stream = {self._meaning.stream}",
+            ", ".join(self._shape.entry),
+        )
+        return spark.sql(query)
+
+    def changes(self, since_version: int | None = None) -> AppendedRows:
+        """Return the rows that were appended after a version of the table.
+
+        For a consumer downstream: it keeps `version` of what it got, and asks with that the next
+        time. Each row comes once, whatever was compacted in between; a row replaces the one of
+        the same entry whose `revision` is smaller.
+
+        Args:
+            since_version: what an earlier call returned; None for all rows there are.
+
+        Returns:
+            The rows in the order of their commits, with the columns of `revisions` and
+            `commit_version`; and the version up to which they are.
+
+        Raises:
+            NotFound: there is no such lake, or a commit after that version is deleted already
+                (the table's log is kept for 30 days, replaced files for 7); ask without a
+                version then.
+            ValueError: the table has not come to that version.
+        """
+        table = self._tables.table(self._path)
+        if since_version is None:
+            rows = self._rows((), None, all_revisions=True, table=table)
+            versions = pa.array([table.version()] * rows.num_rows, COMMIT.type)
+            return AppendedRows(rows.append_column(COMMIT, versions), table.version())
+        stored = [*self._stored(self.columns), self._shape.named, "stream"]
+        found = appended_since(table, since_version, list(dict.fromkeys(stored)))
+        is_ours = compute.and_(
+            compute.equal(found.column(self._shape.named), self._meaning.name),
+            compute.equal(found.column("stream"), self._meaning.stream),
+        )
+        order = (COMMIT.name, *self._shape.entry, "revision")
+        ours = found.filter(is_ours).sort_by([(name, "ascending") for name in order])
+        rows = self._finished(ours, self.columns)
+        return AppendedRows(rows.append_column(COMMIT, ours.column(COMMIT.name)), table.version())
+
+    def _rows(
+        self,
+        conditions: Sequence[str],
+        columns: Sequence[str] | None,
+        *,
+        all_revisions: bool,
+        table: DeltaTable | None = None,
+    ) -> pa.Table:
+        wanted = self.columns if columns is None else tuple(columns)
+        unknown = [name for name in wanted if name not in self.columns]
+        if unknown:
+            raise ValueError(f"no column {unknown[0]!r}; there are: {', '.join(self.columns)}")
+        named, name = standard_identifier(self._shape.named), standard_literal(self._meaning.name)
+        where = " AND ".join([f"{named} = {name}", f"stream = {self._meaning.stream}", *conditions])
+        listed = ", ".join(map(standard_identifier, self._stored(wanted)))
+        entry = ", ".join(self._shape.entry)
+        query = newest_of("source", listed, where, entry, all_revisions=all_revisions)
+        query += f" ORDER BY {entry}, revision"
+        source = self._tables.table(self._path) if table is None else table
+        return self._finished(selected(source, query), wanted)
+
+    def _stored(self, wanted: Sequence[str]) -> list[str]:
+        """Return the stored columns from which the wanted ones are made."""
+        parts = set(wanted) - {*self._shape.before, *self._shape.after, *self._meaning.columns}
+        values = self._meaning.columns if parts else ()
+        needed = {*wanted, *values} - parts
+        order = (*self._shape.before, *self._meaning.columns, *self._shape.after)
+        return [name for name in order if name in needed]
+
+    def _finished(self, stored: pa.Table, wanted: Sequence[str]) -> pa.Table:
+        """Return the wanted columns, in their order."""
+        found = dict(zip(stored.column_names, stored.columns, strict=True))
+        if not set(wanted) <= found.keys():
+            found |= lowered(stored, self._meaning)
+        return pa.table({name: found[name] for name in wanted})
+
+
+class WindowRows(_Results):
+    """A window's rows: one for each key and start, in as many revisions as it changed.
+
+    | column | type | what it is |
+    |---|---|---|
+    | `key` | string | what the window is kept by; "" without a key |
+    | `start_us`, `end_us` | int64 | [start, end) in microseconds since the epoch |
+    | a part, such as `mean` | float64, int64 or bool | the fold's value in the event's unit; null \
+where there is no sample, or the fold is the program's own |
+    | an integer, such as `total_q` | decimal(38, 0) if it is a total or a count, else int64 | \
+stored and exact; `_q`: in steps of the event's resolution |
+    | a sketch, such as `distinct_hll12` | binary | an image that other tools can join |
+    | `devices_in`, `devices_expected` | int32 | devices with a sample, and those waited for |
+    | `excluded` | string | the devices that were not waited for, with commas between |
+    | `status` | string | "tentative", "final" or "revised" |
+    | `revision` | int32 | 0, 1, 2, ...: how often the row had changed |
+    | `frontier` | int64 | how far results were final when the row was written, in microseconds; \
+null before anything was |
+
+    Attributes:
+        columns: the names, in this order.
+    """
+
+    def current(
+        self,
+        *,
+        key: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        as_of: Time | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Return the newest row of each key and start, sorted by them.
+
+        Files and columns that this leaves out are not read.
+
+        Args:
+            key: only this key.
+            since: only windows that start then or later.
+            until: only windows that start before then.
+            as_of: as the table was when results were final up to this time and no further.
+            columns: only these, in this order.
+
+        Raises:
+            NotFound: there is no such lake.
+            ValueError: there is no such column, or a time has no zone.
+        """
+        where = _where(key, since, until, as_of)
+        return self._rows(where, columns, all_revisions=False)
+
+    def revisions(
+        self,
+        *,
+        key: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        as_of: Time | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Return all rows of each key and start, sorted by them and by `revision`.
+
+        Args and errors are those of `current`.
+        """
+        where = _where(key, since, until, as_of)
+        return self._rows(where, columns, all_revisions=True)
+
+    def newest_start_us(self) -> int | None:
+        """Return when the last window starts, in microseconds; None where there is no row.
+
+        Raises:
+            NotFound: there is no such lake.
+        """
+        name = standard_literal(self._meaning.name)
+        where = f'"window" = {name} AND stream = {self._meaning.stream}'
+        query = f"SELECT max(start_us) AS newest FROM source WHERE {where}"  # noqa: S608 - quoted
+        found: list[int | None] = (
+            selected(self._tables.table(self._path), query).column("newest").to_pylist()
+        )
+        return found[0]
+
+
+class ValueRows(_Results):
+    """The fleet-wide values of one dynamic fold: one row for each key, in revisions.
+
+    | column | type | what it is |
+    |---|---|---|
+    | `name` | string | the fold's |
+    | `key` | string | what the fold is kept by; "" without a key |
+    | parts, integers, sketches | as in `WindowRows` | the value |
+    | `devices_in` | int32 | devices with an entry; 0: nobody has the key any more |
+    | `inputs` | string | a digest of the entries that the value was made from; a device that \
+shows the same has made it from the same |
+    | `revision` | int32 | 0, 1, 2, ... |
+
+    Attributes:
+        columns: the names, in this order.
+    """
+
+    def current(self, *, key: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the newest row of each key, sorted by key.
+
+        Args:
+            key: only this key.
+            columns: only these, in this order.
+
+        Raises:
+            NotFound: there is no such lake.
+            ValueError: there is no such column.
+        """
+        return self._rows(_where(key), columns, all_revisions=False)
+
+    def revisions(
+        self, *, key: str | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Return all rows of each key, sorted by key and `revision`; else as `current`."""
+        return self._rows(_where(key), columns, all_revisions=True)
+
+
+def _where(
+    key: str | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
+    as_of: Time | None = None,
+) -> list[str]:
+    conditions = []
+    if key is not None:
+        conditions.append(f"key = {standard_literal(key)}")
+    if since is not None:
+        conditions.append(f"start_us >= {microseconds(since)}")
+    if until is not None:
+        conditions.append(f"start_us < {microseconds(until)}")
+    if as_of is not None:
+        conditions.append(known_at(microseconds(as_of)))
+    return conditions
+
+
+def known_at(frontier_us: int) -> str:
+    """Return whether a row was there when the frontier was here, as SQL text."""
+    return f"(frontier IS NULL OR frontier <= {frontier_us})"

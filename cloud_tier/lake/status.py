@@ -1,0 +1,145 @@
+"""All of a lake in one report: its tables, how far results are final, what was refused, who runs.
+
+Reads the tables without Spark, and of a lake on this machine also its files: the lander's log, the
+job's checkpoint, and the locks of both.
+"""
+
+import fcntl
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage
+from cloud_tier.lake.definitions import program_of
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.tables import LakeTables
+
+JOB_LOCK: Final = "job.lock"
+LANDER_LOCK: Final = "lock"
+"""The files that a running job, and a running lander, hold locked in the lake and in its log."""
+
+
+def status(
+    tables: LakeTables, *, roster: Collection[str] | None, dead_after_us: int
+) -> dict[str, Any]:
+    """Return plain data about a lake.
+
+    Args:
+        tables: of the lake.
+        roster: the devices that are expected; None for whichever were heard.
+        dead_after_us: a device that was silent for longer is not waited for.
+
+    Returns:
+        `lake`, `id`, `format`, `program`; `tables`: by name rows, files, bytes and version;
+        `windows`: by name the newest `start_us` and `end_us` and `final_end_us`; `frontier`: where
+        it is, its lag behind the landers' clock, who holds it, and the state of every device;
+        `rejects`: by reason the frames and when the last came; `merged`: whether a batch is begun
+        and not finished, and how many commits of `landing` are not merged; `runs`: whether a job
+        and a lander run, None where the lake's directory does not tell.
+
+    Raises:
+        NotFound: there is no such lake.
+    """
+    landing = tables.table(tables.landing)
+    return {
+        "lake": tables.root,
+        "id": str(landing.metadata().id),
+        "format": tables.format_of(landing),
+        "program": program_of(tables),
+        "tables": {path.rpartition("/")[2]: _size(tables.table(path)) for path in tables.all},
+        "windows": _newest_windows(tables),
+        "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us)),
+        "rejects": _rejects(tables),
+        "merged": _merged(tables, landing.version()),
+        "runs": {
+            "job": _is_locked(tables, f"{tables.root}/{JOB_LOCK}"),
+            "lander": _is_locked(tables, f"{tables.log}/{LANDER_LOCK}"),
+        },
+    }
+
+
+def _size(table: DeltaTable) -> dict[str, int]:
+    counted = selected(table, "SELECT count(*) AS rows FROM source").to_pylist()
+    sizes = pa.table(table.get_add_actions()).column("size_bytes").to_pylist()
+    rows: int = counted[0]["rows"]
+    return {"rows": rows, "files": len(sizes), "bytes": sum(sizes), "version": table.version()}
+
+
+def _newest_windows(tables: LakeTables) -> dict[str, dict[str, Any]]:
+    query = (
+        'SELECT "window", max(start_us) AS start_us, max(end_us) AS end_us, '
+        "max(CASE WHEN status <> 'tentative' THEN end_us END) AS final_end_us "
+        'FROM source GROUP BY "window" ORDER BY "window"'
+    )
+    rows = selected(tables.table(tables.windows), query).to_pylist()
+    return {row.pop("window"): row for row in rows}
+
+
+def _frontier(coverage: FleetCoverage) -> dict[str, Any]:
+    return {
+        "frontier_us": coverage.frontier_us,
+        "recorded_us": coverage.recorded_us,
+        "now_us": coverage.now_us,
+        "lag_s": None if coverage.lag_us is None else coverage.lag_us / 1e6,
+        "held_by": [each.device for each in coverage.devices if each.holds],
+        "devices": [each._asdict() for each in coverage.devices],
+    }
+
+
+def _rejects(tables: LakeTables) -> list[dict[str, Any]]:
+    query = (
+        "SELECT reason, sum(frames) AS frames, max(received_us) AS last_us FROM source "
+        "GROUP BY reason ORDER BY reason"
+    )
+    found: list[dict[str, Any]] = selected(tables.table(tables.rejects), query).to_pylist()
+    return found
+
+
+def _merged(tables: LakeTables, landed: int) -> dict[str, Any] | None:
+    """Return what the checkpoint of a lake on this machine tells; None before there is one."""
+    checkpoint = Path(tables.checkpoint)
+    begun = _numbered(checkpoint / "offsets")
+    if not begun:
+        return None
+    finished = _numbered(checkpoint / "commits")
+    last = max(finished, default=-1)
+    read = _offset(begun[last]) if last in begun else None
+    return {
+        "batch": last if last >= 0 else None,
+        "unfinished": max(begun) > last,
+        "commits_behind": landed + 1 if read is None else max(0, landed - read),
+    }
+
+
+def _numbered(folder: Path) -> dict[int, Path]:
+    return {int(path.name): path for path in folder.glob("*") if path.name.isdecimal()}
+
+
+def _offset(file: Path) -> int | None:
+    """Return the version of `landing` up to which a batch has read; None if that is unclear.
+
+    Source: `DeltaSourceOffset` of Delta Lake 4; index -1 and below: nothing of that version yet.
+    """
+    try:
+        told = json.loads(file.read_text().splitlines()[-1])
+        version, index = int(told["reservoirVersion"]), int(told["index"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return version if index >= 0 else version - 1
+
+
+def _is_locked(tables: LakeTables, path: str) -> bool | None:
+    if not tables.is_local:
+        return None
+    try:
+        with Path(path).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # it is another user's, or elsewhere
+        return None
+    return False

@@ -1,0 +1,55 @@
+"""Times as analysts write them: microseconds since the epoch, or a datetime that knows its zone.
+
+>>> from datetime import UTC, datetime
+>>> microseconds(datetime(2025, 1, 1, tzinfo=UTC)), microseconds(5)
+(1735689600000000, 5)
+>>> read_time("2025-01-01 00:00:00"), read_time("2025-01-01T01:00:00+01:00"), read_time("7")
+(1735689600000000, 1735689600000000, 7)
+>>> shown_time(1735689600000000)
+'2025-01-01 00:00:00'
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+Time = int | datetime
+"""Microseconds since the epoch, or an aware datetime."""
+
+
+def microseconds(time: Time) -> int:
+    """Return a time in microseconds since the epoch.
+
+    Raises:
+        ValueError: it is a datetime that does not say its time zone, or something else.
+    """
+    if isinstance(time, datetime):
+        if time.tzinfo is None:
+            raise ValueError(f"a datetime with a time zone is needed (tzinfo=UTC), not {time!r}")
+        return (time - _EPOCH) // _MICROSECOND
+    if isinstance(time, bool) or not isinstance(time, int):
+        raise ValueError(f"microseconds since the epoch or a datetime are needed, not {time!r}")
+    return time
+
+
+def read_time(text: str) -> int:
+    """Return the time that a person typed, in microseconds since the epoch.
+
+    Args:
+        text: ISO 8601, in UTC unless it says otherwise, or microseconds since the epoch.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if text.lstrip("-").isdecimal():
+        return int(text)
+    read = datetime.fromisoformat(text)
+    return microseconds(read if read.tzinfo else read.replace(tzinfo=UTC))
+
+
+def shown_time(time_us: int) -> str:
+    """Return a time for people, in UTC."""
+    shown = _EPOCH + timedelta(microseconds=time_us)
+    return shown.isoformat(sep=" ").removesuffix("+00:00")

@@ -1,0 +1,84 @@
+// Elements as plain data, and bringing a part of the page up to date with them.
+//
+// What stays the same is left alone, so focus, selection and opened details survive every update.
+// Texts become text nodes and attributes, never markup: device names are whatever strangers send.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Return an element: its tag, its attributes (`key` tells it from its siblings), its children. */
+export function h(tag, attributes = {}, ...children) {
+  const there = (child) => child !== null && child !== undefined && child !== false;
+  return { tag, attributes, children: children.flat(Infinity).filter(there) };
+}
+
+/** Make the children of `parent` be the wanted ones. */
+export function show(parent, ...wanted) {
+  const list = wanted.flat(Infinity).filter((child) => child !== null && child !== false);
+  const keyed = new Map();
+  for (const node of parent.childNodes) {
+    if (node.laspKey !== undefined) keyed.set(node.laspKey, node);
+  }
+  list.forEach((want, at) => {
+    const here = parent.childNodes[at] ?? null;
+    const key = want.attributes?.key;
+    const found = key === undefined ? here : keyed.get(key) ?? null;
+    const node = fits(found, want, key) ? found : made(want, parent);
+    if (node !== here) parent.insertBefore(node, here);
+    if (node.nodeType === Node.TEXT_NODE) {
+      if (node.data !== String(want)) node.data = String(want);
+    } else {
+      dress(node, want.attributes);
+      show(node, want.children);
+    }
+  });
+  while (parent.childNodes.length > list.length) parent.lastChild.remove();
+}
+
+function fits(node, want, key) {
+  if (!node) return false;
+  if (typeof want !== "object") return node.nodeType === Node.TEXT_NODE;
+  return node.nodeName.toLowerCase() === want.tag.toLowerCase() && node.laspKey === key;
+}
+
+function made(want, parent) {
+  if (typeof want !== "object") return document.createTextNode(String(want));
+  const inSvg = want.tag === "svg" || parent.namespaceURI === SVG;
+  const node = inSvg ? document.createElementNS(SVG, want.tag) : document.createElement(want.tag);
+  node.laspKey = want.attributes.key;
+  if (want.attributes.open) node.open = true; // at first; then it is the reader's
+  return node;
+}
+
+function dress(node, attributes) {
+  for (const { name } of [...node.attributes]) {
+    if (name !== "open" && (attributes[name] ?? null) === null) node.removeAttribute(name);
+  }
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "key" || name === "open" || value === undefined || value === null) continue;
+    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
+  }
+}
+
+/**
+ * Return a table. Each column is {title, number?}; each row is {key, cells}, the first cell being
+ * the row's heading. On a phone a row becomes a card, so roles and titles are said again.
+ */
+export function table(caption, columns, rows, attributes = {}) {
+  const kind = (column) => (columns[column].number ? "number" : null);
+  const cell = (content, column) =>
+    h(column === 0 ? "th" : "td",
+      {
+        scope: column === 0 ? "row" : null,
+        role: column === 0 ? "rowheader" : "cell",
+        class: kind(column),
+        "data-title": columns[column].title,
+      },
+      content);
+  return h("table", { role: "table", ...attributes },
+    h("caption", {}, caption),
+    h("thead", { role: "rowgroup" },
+      h("tr", { role: "row" }, columns.map((column, at) =>
+        h("th", { scope: "col", role: "columnheader", class: kind(at) }, column.title)))),
+    h("tbody", { role: "rowgroup" },
+      rows.map((row) => h("tr", { role: "row", key: row.key }, row.cells.map(cell)))));
+}

@@ -1,0 +1,293 @@
+"""A program's functions, run on made-up readings as an agent would run them on real ones.
+
+Keys, handlers, filters and reactions are tried before there is a device: on readings of several
+sizes, and on values of folds, those without any sample too. A made-up reading has no tags but those
+that a function asks for and cannot do without; so the tags that sources must give become known.
+What functions do beside what they return, such as switching something on, they do here as well.
+
+    >>> from lasp_edge.examples.greenhouse import program
+    >>> found = tried(program.plan())
+    >>> found.findings, found.tags
+    ([], {'temperature': {'room': ['key of window temperature_by_room']}})
+"""
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from crdts import Lattice, Replica
+from lasp_edge.dataflow.engine import Dataflow
+from lasp_edge.errors import pass_interrupt
+from lasp_edge.folds.numbers import Refused
+from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.declarations import DynamicFold, Event, EventType
+from lasp_edge.language.derivations import dataflow_of
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.updates import Mutation, Update
+from lasp_edge.reasons import reason_of
+
+VALUES = (21.5, 0, 1, -1, -40, 1_000)
+"""The values of the made-up readings; those that are no value of an event are left out."""
+MOST_TAGS = 64
+"""Tags that a function may ask for, one after the other."""
+_DEVICE, _KEY = "made-up", "made-up key"
+_FIRST_US = 1_700_000_000_000_000
+
+
+class TrialFailure(NamedTuple):
+    """What a function raised.
+
+    Attributes:
+        text: which function, what it raised, and for which reading or value.
+        always: it raised for all that was tried, so it cannot work.
+    """
+
+    text: str
+    always: bool
+
+
+@dataclass
+class TrialResult:
+    """What a trial found.
+
+    Attributes:
+        findings: the functions that raised something.
+        untried: the functions that nothing made-up reached.
+        tags: event -> tag that its readings must have -> the functions that ask for it.
+    """
+
+    findings: list[TrialFailure] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
+    tags: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+
+def tried(plan: Plan, tags: Mapping[str, str] | None = None) -> TrialResult:
+    """Return what was found by running a program's functions; what they print is not shown.
+
+    Args:
+        plan: of a program whose functions can be called (see `handlers.uncallable`).
+        tags: of the made-up readings; None: whatever functions ask for.
+    """
+    trial = _Trial(plan, tags)
+    with redirect_stdout(io.StringIO()):
+        trial.run()
+    return trial.found()
+
+
+class _Tags(dict[str, str]):
+    """The tags of a reading; notes which it was asked for and lacks."""
+
+    lacking = ""
+
+    def __missing__(self, name: str) -> str:
+        self.lacking = name
+        raise KeyError(name)
+
+
+class _Record:
+    """How often a function was tried, and what it raised first."""
+
+    def __init__(self) -> None:
+        self.times = self.failed = 0
+        self.first = ""
+
+
+class _Trial:
+    def __init__(self, plan: Plan, tags: Mapping[str, str] | None) -> None:
+        self._plan, self._given = plan, tags
+        self._records: dict[str, _Record] = {}
+        self._tags: dict[str, dict[str, list[str]]] = {}
+        self._replica = Replica(1, 1, _DEVICE)
+        self._states = {
+            name: variable.bottom.copy()
+            for name, variable in plan.own_variables.items()
+            if variable.bottom is not None
+        }
+        self._reached: list[tuple[int, Any]] = []
+        self._flow = self._dataflow() if plan.followed else None
+
+    def run(self) -> None:
+        """Run everything."""
+        for event in self._plan.events.values():
+            for number, quantised in enumerate(_values(event)):
+                self._read(event, quantised, _FIRST_US + number * 1_000_000)
+        for watched, handler in zip(
+            self._plan.reactions, self._plan.functions.reacting, strict=True
+        ):
+            what = f"on_value of {watched.variable}"
+            for value in self._fold_values(watched.variable, watched.part):
+                if value.number is None and watched.trigger is not None:
+                    continue  # without a sample no condition holds
+                update = Update(self._plan, value=value, value_of=self._value_of)
+                told = f"the value {value.number if value.number is not None else value.parts}"
+                self._try(what, told, partial(self._changed, handler, value, update))
+        self._react()
+
+    def found(self) -> TrialResult:
+        """Return what was found."""
+        result = TrialResult(tags={event: tags for event, tags in self._tags.items() if tags})
+        for what, record in self._records.items():
+            if not record.times:
+                result.untried.append(f"{what}: nothing made-up reaches it")
+            elif record.failed:
+                always = record.failed == record.times
+                often = "each time" if always else f"{record.failed} of {record.times} times"
+                result.findings.append(
+                    TrialFailure(f"{what} fails {often}: {record.first}", always)
+                )
+        return result
+
+    def _dataflow(self) -> Dataflow:
+        plan = self._plan
+        derived = {
+            name: partial(self._derive, name, function)
+            for name, function in plan.functions.derived.items()
+        }
+        flow = dataflow_of(
+            replace(plan, functions=replace(plan.functions, derived=derived)), self._replica
+        )
+        for name in plan.derivations:
+            flow.stream(name, lambda _news: None)
+        for name in derived:
+            self._records[f"function of {name}"] = _Record()
+        for index, (variable, threshold) in enumerate(plan.awaited):
+            self._records[f"on_threshold of {variable}"] = _Record()
+            flow.read(variable, threshold).then(partial(self._reach, index))
+        return flow
+
+    def _reach(self, index: int, value: Any) -> None:
+        self._reached.append((index, value))
+
+    def _derive(self, name: str, function: Callable[[Any], Any], element: Any) -> Any:
+        return self._try(f"function of {name}", f"the element {element!r}", function, element)
+
+    def _read(self, event: EventType, quantised: int, time_us: int) -> None:
+        """Have all that sees a reading of an event see one."""
+        plan, real = self._plan, event.resolution.real(quantised)
+        windows = [w.name for w in plan.windows.values() if w.keyed and w.source is event]
+        variables = [v.name for v in plan.collections.get(event.name, ()) if v.keyed]
+
+        def made(tags: Mapping[str, str]) -> Event:
+            return Event(event.name, real, time_us, _DEVICE, MappingProxyType(tags))
+
+        for name in (*windows, *variables):
+            what = f"key of {'window' if name in plan.windows else 'variable'} {name}"
+            self._see(what, made, partial(plan.functions.key, name))
+        for handler in plan.functions.handlers.get(event.name, ()):
+            named = getattr(handler, "__name__", type(handler).__name__)
+            for value_of in (None, self._value_of) if event.name in plan.reads else (None,):
+                see = partial(self._handle, handler, value_of)
+                self._see(f"handler {named} of event {event.name}", made, see)
+        for variable in plan.collections.get(event.name, ()):
+            if not variable.keyed:
+                self._apply(Mutation(variable.name, "add", (quantised, time_us)))
+        self._react()
+
+    def _handle(self, handler: Any, value_of: Any, event: Event) -> None:
+        self._changed(handler, event, Update(self._plan, event, value_of=value_of))
+
+    def _changed(self, handler: Any, given: Any, update: Update) -> None:
+        """Run a handler, and do what it asks for."""
+        handler(given, update)
+        for change in update.changes:
+            self._apply(change)
+
+    def _apply(self, change: Mutation) -> None:
+        state = self._states[change.variable]
+        delta: Lattice = getattr(state, change.mutator)(self._replica, *change.arguments)
+        state |= delta
+        self._states[change.variable] = state
+        if self._flow is not None and change.variable in self._plan.followed:
+            self._flow.receive(change.variable, delta)
+
+    def _react(self) -> None:
+        """Run the handlers whose thresholds were reached."""
+        while self._reached:
+            index, value = self._reached.pop(0)
+            what = f"on_threshold of {self._plan.awaited[index].variable}"
+            handler, update = self._plan.functions.reached[index], Update(self._plan)
+            told = f"the value {value!r}"
+            self._try(what, told, partial(self._changed, handler, value, update))
+
+    def _see(
+        self,
+        what: str,
+        made: Callable[[Mapping[str, str]], Event],
+        function: Callable[[Event], Any],
+    ) -> None:
+        """Call a function with a reading, which gets the tags that the function needs."""
+        known = dict(self._given or {})
+        for _ in range(MOST_TAGS):
+            tags = _Tags(known)
+            try:
+                function(made(tags))
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                if tags.lacking and tags.lacking not in known and self._given is None:
+                    known[tags.lacking] = f"some {tags.lacking}"
+                    continue
+                event = made(known)
+                has = f" with the tags {known}" if known else " without tags"
+                self._note(what, f"the reading {event.name} {event.value:g}{has}", error)
+            else:
+                self._note(what)
+            break
+        asked = self._tags.setdefault(made({}).name, {})
+        for tag in known if self._given is None else ():
+            users = asked.setdefault(tag, [])
+            users += [what] if what not in users else []
+
+    def _try(self, what: str, told: str, function: Callable[..., Any], *given: Any) -> Any:
+        try:
+            result = function(*given)
+        except BaseException as error:
+            self._note(what, told, error)
+            if given:  # the dataflow leaves this element aside
+                raise ValueError(what) from error
+            return None
+        self._note(what)
+        return result
+
+    def _note(self, what: str, told: str = "", error: BaseException | None = None) -> None:
+        record = self._records.setdefault(what, _Record())
+        record.times += 1
+        if error is not None:
+            pass_interrupt(error)
+            record.failed += 1
+            record.first = record.first or f"{reason_of(error)}, for {told}"
+
+    def _value_of(self, name: str, key: str) -> FoldValue | None:
+        return next(self._fold_values(name, "", key), None)
+
+    def _fold_values(self, name: str, part: str, key: str | None = None) -> Iterator[FoldValue]:
+        """Yield values of a fold, the last of them without any sample."""
+        made = self._plan.dynamic_folds.get(name) or self._plan.local_folds[name]
+        local = made.source if isinstance(made, DynamicFold) else made
+        fold, resolution = local.fold, local.resolution
+        given = key if key is not None else _KEY if made.keyed else ""
+        event = EventType("", resolution)
+        for samples in [*([value] for value in _values(event)), []]:
+            try:
+                lifted = [fold.lift(sample, _FIRST_US) for sample in samples]
+                parts = fold.lower(reduce(fold.combine, lifted, fold.zero), resolution)
+            except Exception:  # noqa: BLE001, S112 - what is wrong with a fold the laws show
+                continue
+            shown = part or (next(iter(parts)) if len(parts) == 1 else "")
+            number = parts.get(shown)
+            yield FoldValue(name, given, number, parts, "made up", True, (_DEVICE,))  # noqa: FBT003
+
+
+def _values(event: EventType) -> Iterator[int]:
+    """Yield made-up values that an event can have, as integers."""
+    seen = set()
+    for value in VALUES:
+        try:
+            quantised = event.resolution.quantise(value)
+        except (ValueError, Refused):
+            continue
+        if quantised not in seen:
+            seen.add(quantised)
+            yield quantised

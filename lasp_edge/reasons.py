@@ -1,0 +1,59 @@
+"""What was raised, and where, as one short line: an error of a user's function, for people.
+
+>>> try:
+...     1 // 0
+... except ZeroDivisionError as error:
+...     print(reason_of(error).partition(" (")[0])
+ZeroDivisionError: integer division or modulo by zero
+"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from lasp_edge.errors import pass_interrupt
+
+_TEXT = 110
+"""Characters of an error's own text, at most: with its place it stays within a counted name."""
+_PLACE = 60
+"""Characters of a place, at most: the end of a long path tells more than its beginning."""
+_INSTALLED = str(Path(__file__).resolve().parent.parent)
+_OURS = tuple(f"{_INSTALLED}/{package}/" for package in ("crdts", "device_agent", "lasp_edge"))
+_PACKAGES = ("site-packages", "dist-packages")
+_LIBRARIES = (
+    str(Path(os.__file__).parent),
+    *(place for place in sys.path if place.endswith(_PACKAGES)),
+)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an error's type, its text, and where it was raised, as one short line.
+
+    The place is the innermost line of the user's, or ours where none of the user's is in it.
+    """
+    kind, place = type(error).__name__, place_of(error)
+    try:
+        text = str(error)
+    except BaseException as worse:  # noqa: BLE001 - a user's exception may raise when it is printed
+        pass_interrupt(worse)
+        text = ""
+    words = f"{kind}: {_short(text)}" if text else kind
+    return f"{words} ({place})" if place else words
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and line that raised an error; empty text where that is unknown."""
+    found = ""
+    users = False
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        theirs = not file.startswith((*_OURS, *_LIBRARIES, "<frozen"))
+        if theirs or not users:
+            found, users = f"{file}:{line}", users or theirs
+    return found[-_PLACE:] if len(found) <= _PLACE else f"..{found[2 - _PLACE :]}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TEXT else f"{line[: _TEXT - 2]}.."

@@ -1,0 +1,28 @@
+"""What a step asks of Spark, in counts: these do not depend on the machine."""
+
+import pytest
+
+from simulations.benchmarks.cloud_steps import Machine, fleet_rows, greenhouse, landed
+from tests.cloud_tier.lakes import LakeUnderTest
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = greenhouse()
+WARM = 3
+
+
+def test_warm_step_compiles_no_class_and_is_three_jobs(spark, tmp_path):
+    """Frontier, coverage, spans and panes differ from step to step; Spark sees the same text."""
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"):
+        spark.conf.unset(name)
+    machine, scheduler = Machine(spark), spark.sparkContext._jsc.sc().dagScheduler()
+    counts = []
+    for number in range(WARM + 4):
+        rows = landed(PROGRAM, list(fleet_rows(PROGRAM, 7 * number, devices=3 + number)))
+        before = machine.compiled(), scheduler.numTotalJobs()
+        outcome = lake.step(rows.to_pylist())
+        counts.append((machine.compiled() - before[0], scheduler.numTotalJobs() - before[1]))
+        assert outcome.windows > 0
+        assert outcome.globals == 1
+    assert counts[WARM:] == [(0, 3)] * 4

@@ -1,0 +1,125 @@
+"""A job's figures, for batches that a test makes up: its log, and what Prometheus reads."""
+
+import logging
+import urllib.request
+from types import SimpleNamespace
+
+import pytest
+
+from crdts import Frontier, Version
+from crdts.frontier import Promise
+from lasp_edge.errors import Exit
+from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick
+from lasp_edge.tool.command_line import main
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US
+from tests.cloud_tier.written_lakes import PROGRAM, write, written
+from tests.lasp_edge.metrics.support_exposition import read
+
+pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+
+from cloud_tier.job import watching
+from cloud_tier.job.job import Job
+from cloud_tier.job.step import MergedState, Outcome
+
+
+class Compiler:
+    """Where Spark counts the classes that it has compiled."""
+
+    def __init__(self):
+        self.count = 40
+        counter = SimpleNamespace(getCount=lambda: self.count)
+        codegen = SimpleNamespace(METRIC_COMPILATION_TIME=lambda: counter)
+        source = SimpleNamespace(source=SimpleNamespace(CodegenMetrics=codegen))
+        spark = SimpleNamespace(metrics=source)
+        self._jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark)))
+
+
+def outcome(frontier_us, **counts):
+    now = Tick(1, Listening(BEGIN_US + 60 * SECOND_US, BEGIN_US))
+    promises = Frontier({"a": Promise(Version(1, 1, 1), BEGIN_US, done=False, heard_us=BEGIN_US)})
+    liveness = Liveness(promises, {"lander": now})
+    coverage = Coverage(frontier_us, ("a", "b", "c"), ("c",))
+    return Outcome(MergedState(frontier_us, liveness), coverage, **counts)
+
+
+@pytest.fixture
+def job(tmp_path):
+    return Job(PROGRAM, written(tmp_path / "lake"))
+
+
+def refuse(job, reason, frames):
+    row = {"received_us": 1, "topic": "t", "reason": reason, "frames": frames, "frame": b""}
+    write(job.lake.rejects, [row])
+
+
+def test_each_batch_is_a_line_of_the_log(job, caplog):
+    caplog.set_level(logging.INFO)
+    watch, spark = watching.BatchWatch(job, None), Compiler()
+    watch(outcome(None, rows=3), spark)
+    refuse(job, "no frame", 2)
+    spark.count += 7
+    counts = {"rows": 1_200, "panes": 900, "windows": 40, "globals": 1}
+    watch(outcome(BEGIN_US + 48 * SECOND_US, **counts), spark)
+    assert [record.getMessage() for record in caplog.records] == [
+        (
+            "batch 1: 3 rows, 0 panes touched, 0 windows written, 0 values written, 0 rejects, "
+            "40 classes compiled"
+        ),
+        (
+            "batch 2: 1,200 rows, 900 panes touched, 40 windows written, 1 values written, "
+            "final up to 2023-11-14 22:13:48 UTC, 12.0 s behind, 2 rejects, 7 classes compiled"
+        ),
+    ]
+
+
+def test_prometheus_reads_totals_frontier_and_rejects(job):
+    watch = watching.BatchWatch(job, "0")
+    refuse(job, "no frame", 2)
+    refuse(job, "unknown stream", 1)
+    for _ in range(2):
+        watch(outcome(BEGIN_US + 48 * SECOND_US, rows=5, panes=4, windows=3), Compiler())
+    url = f"http://127.0.0.1:{watch.page.port}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        found = read(answer.read().decode())
+    of_job = {
+        (name.removeprefix("lasp_edge_cloud_"), labels): n for (name, labels), n in found.items()
+    }
+    for name, labels, number in (
+        ("batches_total", (), 2),
+        ("rows_total", (), 10),
+        ("panes_total", (), 8),
+        ("windows_total", (), 6),
+        ("values_total", (), 0),
+        ("compiled_classes_total", (), 40),
+        ("frontier_seconds", (), BEGIN_US / 1e6 + 48),
+        ("frontier_lag_seconds", (), 12),
+        ("devices", (("state", "awaited"),), 2),
+        ("devices", (("state", "excluded"),), 1),
+        ("rejects_total", (("reason", "no frame"),), 2),
+        ("rejects_total", (("reason", "unknown stream"),), 1),
+    ):
+        assert of_job[name, labels] == number, name
+    assert ("process_cpu_seconds_total", ()) in found
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{watch.page.port}/x", timeout=10)
+    watch.close()
+
+
+def test_before_the_first_batch_there_are_figures_and_no_frontier(job):
+    watch = watching.BatchWatch(job, "0")
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{watch.page.port}/metrics", timeout=10
+    ) as answer:
+        found = {name for name, _ in read(answer.read().decode())}
+    assert "lasp_edge_cloud_batches_total" in found
+    assert "lasp_edge_cloud_frontier_seconds" not in found
+    watch.close()
+
+
+def test_a_page_that_cannot_be_there_is_refused_in_one_line(tmp_path, capsys):
+    words = ["cloud", "lasp_edge.examples.greenhouse:program", "--no-lander"]
+    words += ["--lake", str(tmp_path), "--metrics", "x"]
+    assert main(words) == Exit.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--metrics: a port such as 9100" in line

@@ -1,0 +1,169 @@
+"""A lake's report: against a lake that the lander's own code wrote, and the locks of processes."""
+
+import fcntl
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from cloud_tier import Lake
+from cloud_tier.lake.coverage import DeviceState, fleet_coverage
+from cloud_tier.lake.status import status
+from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row, table, tick
+from tests.cloud_tier.written_lakes import PROGRAM, window, write, written
+
+MINUTE_US = 60 * SECOND_US
+NOW_US = BEGIN_US + 20 * MINUTE_US
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return written(tmp_path / "lake")
+
+
+def promise(device, low_us, heard_us=NOW_US, **said):
+    return row("promise", device, 1, 7, 1, low_us=low_us, received_us=heard_us, **said)
+
+
+def merge(tables, rows):
+    """Write rows as the job's first commit of a step does: those that are no panes."""
+    landed = table(PROGRAM, rows)
+    day = pa.array([0] * landed.num_rows, pa.int32()).cast(pa.date32())
+    write_deltalake(tables.lattice, landed.append_column("pane_date", day), mode="append")
+
+
+ROWS = [
+    promise("fast", NOW_US, done=False),
+    promise("slow", NOW_US - MINUTE_US, done=False),
+    promise("dead", BEGIN_US, BEGIN_US, done=False),
+    promise("done", BEGIN_US, BEGIN_US, done=True),
+    promise("no clock", None, done=False),
+    promise("sold", BEGIN_US, done=False),
+    row("member", "sold", 1, 7, 1, control=1, retired=True),
+    tick(1, NOW_US),
+]
+
+
+def test_coverage_names_the_device_that_holds_the_frontier(tables):
+    merge(tables, ROWS)
+    found = Lake(tables.root).coverage()
+    assert found.select(["device", "state", "holds"]).to_pylist() == [
+        {"device": device, "state": state, "holds": device == "slow"}
+        for device, state in (
+            ("dead", "not waited for"),
+            ("done", "done"),
+            ("fast", "live"),
+            ("no clock", "not waited for"),
+            ("slow", "live"),
+            ("sold", "retired"),
+        )
+    ]
+    coverage = fleet_coverage(tables)
+    assert (coverage.frontier_us, coverage.lag_us) == (NOW_US - MINUTE_US, MINUTE_US)
+
+
+def test_a_device_that_was_never_heard_holds_the_frontier_before_all_others(tables):
+    merge(tables, [*ROWS[:2], tick(1, BEGIN_US + MINUTE_US)])
+    found = fleet_coverage(tables, roster=["fast", "slow", "new"])
+    assert [(each.device, each.state) for each in found.devices if each.holds] == [
+        ("new", DeviceState.AWAITED)
+    ]
+    assert found.frontier_us is None
+    assert fleet_coverage(tables, roster=["fast", "slow", "new"], dead_after_us=1).frontier_us
+
+
+def test_coverage_of_a_lake_that_has_heard_nobody_is_empty_and_typed(tables):
+    found = Lake(tables.root).coverage()
+    assert found.num_rows == 0
+    assert str(found.schema.field("low_us").type) == "int64"
+
+
+def report(tables):
+    return status(tables, roster=None, dead_after_us=600 * SECOND_US)
+
+
+def test_the_report_is_what_the_tables_hold(tables):
+    merge(tables, ROWS)
+    final = window("odd", 10**9, 0, min_q=1, max_q=1, n_count=1, size_us=50)
+    write(tables.windows, [final | {"status": "final", "frontier": 100}])
+    rejected = {"topic": "t", "reason": "no frame", "frames": 3, "frame": b""}
+    write(tables.rejects, [rejected | {"received_us": at_us} for at_us in (5, 9)])
+    found = report(tables)
+    assert (found["program"], found["format"]) == ("rooms", "2")
+    assert found["id"] == tables.lake_id()
+    size = found["tables"]["windows"]
+    assert (size["rows"], size["files"], size["version"]) == (7, 2, 2)
+    assert size["bytes"] == sum(
+        path.stat().st_size for path in Path(tables.windows).glob("*.parquet")
+    )
+    assert found["windows"]["odd"] == {
+        "start_us": 10**9,
+        "end_us": 10**9 + 50,
+        "final_end_us": 10**9 + 50,
+    }
+    assert found["frontier"]["recorded_us"] == 100
+    assert found["frontier"]["held_by"] == ["slow"]
+    assert found["rejects"] == [{"reason": "no frame", "frames": 6, "last_us": 9}]
+    assert found["runs"] == {"job": None, "lander": None}
+    assert json.loads(json.dumps(found)) == found
+
+
+def offset(tables, batch, version, index=-1):
+    plain = {"reservoirVersion": version, "index": index, "isStartingVersion": False}
+    folder = Path(tables.checkpoint, "offsets")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / str(batch)).write_text(f'v1\n{{"conf": {{}}}}\n{json.dumps(plain)}')
+
+
+def commit(tables, batch):
+    folder = Path(tables.checkpoint, "commits")
+    folder.mkdir(exist_ok=True)
+    (folder / str(batch)).write_text("v1\n{}")
+
+
+def test_a_batch_that_was_begun_and_not_finished_is_told(tables):
+    assert report(tables)["merged"] is None
+    for number in range(4):
+        write_deltalake(tables.landing, table(PROGRAM, [tick(number, BEGIN_US)]), mode="append")
+    assert DeltaTable(tables.landing).version() == 4
+    offset(tables, 0, 3)
+    assert report(tables)["merged"] == {"batch": None, "unfinished": True, "commits_behind": 5}
+    commit(tables, 0)
+    assert report(tables)["merged"] == {"batch": 0, "unfinished": False, "commits_behind": 2}
+    offset(tables, 1, 5)
+    assert report(tables)["merged"] == {"batch": 0, "unfinished": True, "commits_behind": 2}
+    commit(tables, 1)
+    assert report(tables)["merged"] == {"batch": 1, "unfinished": False, "commits_behind": 0}
+    Path(tables.checkpoint, "offsets", "1").write_text("torn")
+    assert report(tables)["merged"]["commits_behind"] == 5
+
+
+def test_processes_are_told_by_the_locks_that_they_hold(tables):
+    Path(tables.log).mkdir()
+    with Path(tables.root, "job.lock").open("w") as job, Path(tables.log, "lock").open("w"):
+        fcntl.flock(job, fcntl.LOCK_EX)
+        assert report(tables)["runs"] == {"job": True, "lander": False}
+
+
+def test_the_command_says_it_in_words(tables, capsys):
+    merge(tables, ROWS)
+    rejected = {"received_us": 5, "topic": "t", "reason": "no frame", "frames": 3, "frame": b""}
+    write(tables.rejects, [rejected])
+    assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
+    told = capsys.readouterr().out
+    for words in (
+        "program rooms, format 2",
+        "final    up to 2023-11-14 22:32:00 UTC, 60 s behind the lander's clock; waits for slow",
+        "windows      6",
+        "no frame",
+        "results wait for it",
+    ):
+        assert words in told
+    assert main(["lake", "status", "--lake", tables.root, "--json"]) == Exit.FINE
+    assert json.loads(capsys.readouterr().out)["program"] == "rooms"
+    assert main(["lake", "status", "--lake", f"{tables.root}/no"]) == Exit.NOT_FOUND
+    assert "no lake" in capsys.readouterr().err

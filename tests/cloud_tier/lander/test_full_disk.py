@@ -1,0 +1,135 @@
+"""A lander whose disk is full acknowledges nothing, and goes on by itself when there is room."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from cloud_tier.lake.tables import LakeTables
+from cloud_tier.lander import landing as landing_module
+from cloud_tier.lander import process as process_module
+from cloud_tier.lander.process import LanderProcess
+from lasp_edge.errors import UsageError
+from lasp_edge.link import BrokerUrl, Connected
+from tests.cloud_tier.frames import FakeLink, message
+from tests.cloud_tier.support_devices import rooms
+from tests.lasp_edge.protocol.support_frames import beat, panes
+
+PROGRAM = rooms()
+BROKER = BrokerUrl.parse("mqtt://127.0.0.1:1")
+
+
+class Broker:
+    """Brings what nobody has acknowledged yet to each link anew, and frees the disk later."""
+
+    def __init__(self, *messages):
+        self.kept = list(messages)
+        self.links = []
+        self.waits = 0
+        self.is_full = True
+
+    def begin(self):
+        """Begin a process."""
+        log = Path(self.tables.log)
+        self.process = LanderProcess(PROGRAM, BROKER, self.tables, log, wait=self.wait)
+
+    def link(self, *_, **__):
+        self.links.append(BrokerLink(self))
+        return self.links[-1]
+
+    def wait(self, _seconds):
+        self.waits += 1
+        assert self.waits < 200, "it never went on"
+        if self.waits == 9:
+            self.is_full = False
+
+
+class BrokerLink(FakeLink):
+    def __init__(self, broker):
+        super().__init__()
+        self.broker = broker
+
+    def start(self):
+        self.coming.append([Connected("5", session_present=True), *self.broker.kept])
+        if not self.broker.kept:
+            self.broker.process.stop()
+
+    def acknowledge(self, message):
+        assert not self.broker.is_full
+        self.broker.kept.remove(message)
+        if not self.broker.kept:
+            self.broker.process.stop()
+
+    def wake(self):
+        pass
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def broker(tmp_path, monkeypatch):
+    made = Broker(message(panes(PROGRAM, 4)), message(beat(1, 10)))
+    monkeypatch.setattr(process_module, "Link", made.link)
+    made.tables = LakeTables(tmp_path / "lake")
+    made.begin()
+    return made
+
+
+def landed(broker):
+    rows = DeltaTable(broker.tables.landing).to_pyarrow_table().to_pylist()
+    return sorted(row["kind"] for row in rows if row["kind"] != "tick")
+
+
+def test_full_disk_of_the_log_stops_acknowledging_until_there_is_room(broker, monkeypatch, caplog):
+    right = os.fsync
+
+    def fsync(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if broker.is_full and path.suffix == ".segment":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        right(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    broker.process.run()
+    assert broker.waits >= 9
+    assert len(broker.links) > 1, "it started over as a new process would"
+    assert set(landed(broker)) == {"pane", "promise"}
+    assert "No space left on device; nothing is acknowledged until that works" in caplog.text
+
+
+def test_full_disk_of_the_lake_lands_from_the_log_when_there_is_room(broker, monkeypatch):
+    right = landing_module.write_deltalake
+
+    def write(*arguments, **options):
+        if broker.disk_of_lake_is_full:
+            raise DeltaError("No space left on device")
+        right(*arguments, **options)
+
+    monkeypatch.setattr(landing_module, "write_deltalake", write)
+    broker.disk_of_lake_is_full, broker.is_full = True, False
+    broker.process.run()
+    assert broker.kept == [], "they are in the log"
+    assert landed(broker) == []
+    broker.disk_of_lake_is_full = False
+    broker.begin()
+    broker.process.run()
+    assert set(landed(broker)) == {"pane", "promise"}
+
+
+def test_a_lander_that_waits_for_room_can_be_stopped(broker, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "full")))
+    broker.process._wait = lambda _: broker.process.stop()
+    broker.process.run()
+    assert len(broker.kept) == 2
+
+
+def test_second_lander_on_one_log_is_refused_and_does_not_wait(broker):
+    first = process_module.Log(Path(broker.tables.log), "one")
+    with pytest.raises(UsageError, match="another lander"):
+        broker.process.run()
+    first.release()
+    assert broker.waits == 0

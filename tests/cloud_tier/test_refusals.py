@@ -1,0 +1,109 @@
+"""What `cloud` and `lander` refuse, each in one line and before anything is written."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.tables import LakeTables
+from lasp_edge import Program, folds
+from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
+
+pytest.importorskip("pyspark", reason="needs the extra `cloud`")
+
+PROGRAM = "lasp_edge.examples.greenhouse:program"
+NOBODY = "mqtt://127.0.0.1:1"
+COMMANDS = (("cloud", PROGRAM, "--no-lander"), ("lander", PROGRAM, "--broker", NOBODY))
+
+
+def refused(capsys, *words, code=Exit.USAGE):
+    """Run a command that is to refuse; return its one line."""
+    assert main([str(word) for word in words]) == code
+    told = capsys.readouterr()
+    (line,) = told.err.splitlines()
+    assert told.out == ""
+    return line
+
+
+def files(folder):
+    return {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*")}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_a_lake_that_is_a_file_or_cannot_be_made(command, tmp_path, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    for place in (file, file / "lake"):
+        assert "a directory is needed, not a file" in refused(capsys, *command, "--lake", place)
+    assert "cannot be made" in refused(capsys, *command, "--lake", "/proc/lake")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_a_lake_that_cannot_be_written(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert "this user cannot write there" in refused(capsys, *command, "--lake", tmp_path)
+    monkeypatch.undo()
+    (tmp_path / "landing").touch()  # the first of the tables' directories
+    assert "cannot be written: " in refused(capsys, *command, "--lake", tmp_path)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_a_lake_of_another_program_is_refused_by_name_and_stays_as_it_is(command, tmp_path, capsys):
+    other = Program("garden")
+    event = other.event("moisture", resolution="0.1")
+    other.window("wettest", source=event, fold=folds.max(), size_s=60)
+    prepare(other.plan(), LakeTables(tmp_path))
+    (tmp_path / "job.lock").touch()
+    before = files(tmp_path)
+    line = refused(capsys, *command, "--lake", tmp_path)
+    assert "holds results of the program 'garden'; give 'greenhouse' a --lake of its own" in line
+    assert files(tmp_path).keys() == before.keys()
+    assert all(
+        files(table) == {p: t for p, t in before.items() if table in p.parents}
+        for table in map(Path, LakeTables(tmp_path).all)
+    )
+
+
+@pytest.mark.parametrize(
+    "master", ["nonsense", "local[x]", "local[0]", "spark://cluster", "spark:/cluster:7077", ""]
+)
+def test_a_master_that_spark_does_not_know(master, tmp_path, capsys):
+    lake = tmp_path / "lake"
+    line = refused(capsys, *COMMANDS[0], "--lake", lake, "--master", master)
+    assert "--master: local, local[N], spark://HOST:PORT" in line
+    assert not lake.exists()
+
+
+def test_a_cluster_that_does_not_answer(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    lake = tmp_path / "lake"
+    words = (*COMMANDS[0], "--lake", lake, "--master", f"spark://127.0.0.1:{port}")
+    assert "no Spark master answers" in refused(capsys, *words, code=Exit.ENVIRONMENT)
+    assert not lake.exists()
+
+
+def test_a_log_that_cannot_be_made(tmp_path, capsys):
+    words = (*COMMANDS[1], "--lake", tmp_path, "--log-dir", "/proc/log")
+    assert "--log-dir /proc/log cannot be made" in refused(capsys, *words)
+
+
+def test_second_job_on_a_lake_is_refused_while_another_process_holds_it(tmp_path, capsys):
+    holds = (
+        "import sys; from cloud_tier.command.cloud import _locked;"
+        "from cloud_tier.lake.tables import LakeTables;"
+        "lock = _locked(LakeTables(sys.argv[1])); print('held', flush=True); input()"
+    )
+    words = [sys.executable, "-c", holds, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as first:
+        assert first.stdout.readline() == "held\n"
+        line = refused(capsys, *COMMANDS[0], "--lake", tmp_path)
+        assert f"another `lasp-edge cloud` is merging into {tmp_path}" in line
+        assert [path.name for path in tmp_path.iterdir()] == ["job.lock"]
+        first.communicate("\n")
+    assert first.returncode == 0

@@ -1,0 +1,79 @@
+"""Options that a file says, and that no agent can have, are refused with the file and the line."""
+
+import sys
+from random import Random
+
+import pytest
+
+from device_agent.acting.effects import Command, Webhook
+from device_agent.acting.options import caller_of
+from device_agent.command import agent
+from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
+from lasp_edge.tool.parser import CommandParser
+
+FILE = """\
+program = "lasp_edge.examples.machines:program"
+device = "attic"
+broker = "mqtt://127.0.0.1:9"
+data-dir = "data"
+source = ["host"]
+"""
+MISTAKES = {
+    'home-assistant = "a+b"': "home-assistant: a topic such as homeassistant is needed, not 'a+b'",
+    'home-assistant = "a//b"': "home-assistant: a topic such as homeassistant is needed",
+    'alert-command = "no-such-program --now"': "alert-command: there is no program 'no-such-prog",
+    'alert-command = "\'"': "alert-command: No closing quotation",
+    'alert-webhook = "homeassistant.local"': "alert-webhook: a URL such as http://homeassistant.l",
+    'alert-command = "true"\nalert-timeout = 0': "alert-timeout: seconds above 0 are needed, not 0",
+    "interval = -1": "interval: seconds or days from 0, not -1",
+    "results = -1": "results: seconds or days from 0, not -1",
+    "alert-command = true": "alert-command: a text in quotation marks is needed, not true",
+    'alert-timeout = "10"': 'alert-timeout: a number is needed, not "10"',
+    'log-level = "loud"': "log-level: one of debug, info, warning, error is needed",
+}
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys):
+    """Return what an agent says of a file that ends with these lines, typed with these words."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(lines, *words):
+        (tmp_path / "fleet.toml").write_text(f"{FILE}{lines}\n")
+        assert main(["agent", "--config", "fleet.toml", *words]) == Exit.USAGE
+        return capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize("lines", MISTAKES)
+def test_a_mistake_in_a_file_is_told_with_its_line(refused, lines):
+    line = 5 + len(lines.splitlines())
+    assert refused(lines).startswith(f"lasp-edge agent: fleet.toml line {line}: {MISTAKES[lines]}")
+
+
+def test_a_mistake_on_the_command_line_is_not_the_files(refused):
+    said = refused('home-assistant = "fine"', "--home-assistant", "a+b")
+    assert said.startswith("lasp-edge agent: --home-assistant: a topic such as homeassistant")
+
+
+def called(arguments):
+    """Return what is called when an alert turns."""
+    return caller_of(arguments, Random(0))._calls
+
+
+def test_alert_options_of_a_file_call_out(tmp_path):
+    lines = 'alert-command = "true now"\nalert-webhook = "http://x/hook"\nalert-timeout = 2.5\n'
+    (tmp_path / "fleet.toml").write_text(FILE + lines)
+    parser = CommandParser("agent", None)
+    agent.add_arguments(parser)
+    words = ["--config", str(tmp_path / "fleet.toml")]
+    wanted = agent.requested(parser.parse_args(words))
+    command, webhook = called(wanted.arguments)
+    assert isinstance(command, Command)
+    assert isinstance(webhook, Webhook)
+    assert (command._words, command._timeout_s) == (["true", "now"], 2.5)
+    assert (webhook._url, webhook._timeout_s) == ("http://x/hook", 2.5)
+    typed = agent.requested(parser.parse_args([*words, "--alert-command", f"{sys.executable} -V"]))
+    assert called(typed.arguments)[0]._words == [sys.executable, "-V"]

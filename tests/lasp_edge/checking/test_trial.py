@@ -1,0 +1,173 @@
+"""`check` runs functions on made-up readings: what fails is found before a fleet finds it."""
+
+import sys
+
+import pytest
+
+from crdts import BoundedLWWSet, GSet
+from lasp_edge import Program, folds
+from lasp_edge.checking.trial import tried
+from lasp_edge.dataflow.thresholds import cardinality
+from lasp_edge.errors import Exit
+from lasp_edge.examples import talk
+from lasp_edge.testing import check_program
+from lasp_edge.tool.command_line import main
+
+
+@pytest.fixture
+def house():
+    program = Program("house")
+    temperature = program.event("temperature", resolution="0.1")
+    program.samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
+    program.collect(temperature, into=program.samples)
+    here = program.fold(program.samples, folds.mean(), "here")
+    program.everywhere = program.fold_dynamic(here, "everywhere")
+    program.seen = program.declare(GSet(), "seen")
+    return program
+
+
+def window(program, key):
+    program.window("w", source="temperature", fold=folds.mean(), size_s=1, key=key)
+
+
+def lines(program, tags=None):
+    return [(finding.always, finding.text) for finding in tried(program.plan(), tags).findings]
+
+
+def test_functions_that_work_are_no_news(house):
+    window(house, lambda event: event.tags["room"])
+
+    @house.on_event("temperature")
+    def sampled(event, update):
+        update(house.seen, GSet.add, event.tags.get("floor", "0") + event.tags["room"])
+        print("never shown")
+
+    rooms = house.map(house.seen, lambda room: room.upper(), "rooms")
+    house.on_threshold(rooms, cardinality(1))(lambda value, update: min(value))
+    house.on_value(house.everywhere)(lambda value, update: sorted(value.parts))
+    house.on_value(house.everywhere, above=20)(lambda value, update: value.number + 1)
+    found = tried(house.plan())
+    assert (found.findings, found.untried) == ([], [])
+    assert found.tags == {
+        "temperature": {"room": ["key of window w", "handler sampled of event temperature"]}
+    }
+    check_program(house)
+    assert tried(talk.program.plan()).findings == []
+
+
+def test_a_tag_that_a_source_does_not_give_is_found(house):
+    window(house, lambda event: event.tags["rom"])
+    ((always, text),) = lines(house, {"room": "attic"})
+    assert always
+    assert text.startswith("key of window w fails each time: KeyError: 'rom' (")
+    assert "test_trial.py:" in text
+    assert text.endswith("for the reading temperature 21.5 with the tags {'room': 'attic'}")
+
+
+@pytest.mark.parametrize(
+    ("declare", "always", "text"),
+    [
+        (lambda p: window(p, lambda event: 7), True, "key of window w fails each time: ValueError"),
+        (
+            lambda p: window(p, lambda event: str(1 / event.value)),
+            False,
+            "key of window w fails 1 of 6 times: ZeroDivisionError: ",
+        ),
+        (
+            lambda p: p.on_event("temperature")(lambda e, update: update(p.seen, "ad", 1)),
+            True,
+            "handler <lambda> of event temperature fails each time: ValueError: update: 'seen'",
+        ),
+        (
+            lambda p: p.on_event("temperature")(lambda e, update: update(p.seen, GSet.add)),
+            True,
+            "handler <lambda> of event temperature fails each time: ValueError: update: GSet.add",
+        ),
+        (
+            lambda p: p.on_event("temperature")(lambda e, update: e.tags["room"].number),
+            True,
+            "handler <lambda> of event temperature fails each time: AttributeError: 'str' object",
+        ),
+        (
+            lambda p: p.on_event("temperature")(
+                lambda e, update: update.value(p.everywhere).number + 1
+            ),
+            False,
+            "handler <lambda> of event temperature fails 6 of 12 times: AttributeError: 'NoneType'",
+        ),
+        (
+            lambda p: p.on_value("everywhere")(lambda value, update: value.number > 3),
+            False,
+            "on_value of everywhere fails 1 of 7 times: TypeError: '>' not supported between",
+        ),
+        (
+            lambda p: p.on_value("everywhere", above=3)(lambda value, update: sys.exit(3)),
+            True,
+            "on_value of everywhere fails each time: SystemExit: 3 (",
+        ),
+    ],
+)
+def test_a_function_that_fails_is_named_with_its_error(house, declare, always, text):
+    declare(house)
+    ((found_always, found),) = lines(house)
+    assert found_always == always
+    assert found.startswith(text)
+    if always:
+        with pytest.raises(AssertionError, match="fails each time"):
+            check_program(house)
+
+
+def test_filters_and_thresholds_see_what_handlers_add(house):
+    @house.on_event("temperature")
+    def add(event, update):
+        update(house.seen, GSet.add, round(event.value))
+
+    odd = house.filter(house.seen, lambda number: 5 % number, "odd")
+    house.on_threshold(odd, cardinality(2))(lambda value, update: update(odd, GSet.add, 1))
+    house.on_threshold(house.seen, cardinality(1000))(lambda value, update: None)
+    found = tried(house.plan())
+    texts = sorted(finding.text for finding in found.findings)
+    assert texts[0].startswith("function of odd fails 1 of 6 times: ZeroDivisionError")
+    assert texts[1].startswith("on_threshold of odd fails each time: ValueError: update: 'odd' is")
+    assert found.untried == ["on_threshold of seen: nothing made-up reaches it"]
+
+
+PROGRAM = """
+from lasp_edge import Program, folds
+program = Program("planted")
+event = program.event("e")
+program.window("w", source=event, fold=folds.mean(), size_s=1, key=lambda event: {key})
+"""
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def run(key, *words):
+        (tmp_path / "tried_program.py").write_text(PROGRAM.format(key=key))
+        sys.modules.pop("tried_program", None)
+        code = main(["check", "tried_program", "--examples", "1", *words])
+        out, err = capsys.readouterr()
+        return code, out + err
+
+    yield run
+    sys.modules.pop("tried_program", None)
+
+
+def test_the_command_tells_tags_and_failures(check):
+    code, out = check('event.tags["room"]')
+    assert code == Exit.FINE
+    assert "\nTAG   readings of e must have the tag room: key of window w\n" in out
+    code, out = check('event.tags["room"]', "--tag", "rom=attic")
+    assert code == Exit.DIFFERS
+    assert "\nFAIL  key of window w fails each time: KeyError: 'room' (" in out
+    assert out.endswith("Every law holds, 1 function that cannot work.\n")
+    assert check('event.tags["room"]', "--tag", "rom=attic", "--no-run")[0] == Exit.FINE
+    code, out = check("str(1 // event.value)")
+    assert (code, "\nWARNING  key of window w fails 1 of 6" in out) == (Exit.FINE, True)
+    assert check("str(1 // event.value)", "--strict")[0] == Exit.DIFFERS
+    code, out = check('"a"', "--tag", "room")
+    assert (code, "--tag NAME=VALUE is needed, such as room=attic" in out) == (Exit.USAGE, True)
