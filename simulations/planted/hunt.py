@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from simulations.planted import of_delivery, of_omission, of_the_fleet, of_the_store
+from simulations.planted import of_acting, of_delivery, of_omission, of_the_fleet, of_the_store
 from simulations.planted.bug import PlantedBug
 from simulations.world.faults import KINDS
 from simulations.world.run import run
@@ -19,7 +19,7 @@ from simulations.world.scenario import scenario_of
 
 SEEDS = 1_000
 """A planted bug that this many seeds do not find is not found."""
-ROOMS = (of_the_store, of_delivery, of_the_fleet, of_omission)
+ROOMS = (of_the_store, of_delivery, of_the_fleet, of_omission, of_acting)
 """The modules that fill the table of bugs."""
 
 

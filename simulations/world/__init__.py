@@ -7,6 +7,6 @@ In the order in which a run goes:
 - `programs`, `workload`: what devices compute and measure
 - `disk`, `clock`, `device`: a device; `links`, `broker`, `landing`: whom it talks to
 - `world`: all of them, step by step; `misfortunes`, `hostile`: how faults befall it
-- `truth`, `checks`: what must hold
+- `truth`, `checks`, `acting`: what must hold
 - `run`: faults first, then heal, settle and demand
 """

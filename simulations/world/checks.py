@@ -20,6 +20,8 @@ from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from simulations.fleet.decoding import decoded
+from simulations.world.acting import ActingChecks
+from simulations.world.broker import NOWHERE
 from simulations.world.device import VirtualDevice
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
@@ -47,6 +49,7 @@ class Checks:
     def __init__(self) -> None:
         self.trace = sha256()
         self.quiet = False
+        self._acting = ActingChecks()
         self._dots: dict[tuple[Any, ...], Any] = {}
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -56,6 +59,10 @@ class Checks:
         """Look at what a device publishes, before anything can happen to it."""
         topic, payload = publication.topic, publication.payload
         self.trace.update(topic.encode() + payload)
+        if world.scenario.acting:
+            self._acting.published(world, device, topic, payload)
+        if world.broker.route(topic) is NOWHERE:
+            return  # for people
         if not world.broker.route(topic).landers and not self.quiet:
             return
         frame = decoded(payload)

@@ -58,6 +58,7 @@ class VirtualDevice(SimulatedDevice):
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
         said_twice: readings that its earlier processes said that they may count twice.
+        acted: value -> the `inputs` for which its handler was called last, if it must know of that.
         order: lines in the order in which they were taken in.
         slots: how many readings each pane of a room has.
     """
@@ -76,12 +77,14 @@ class VirtualDevice(SimulatedDevice):
         self.start_step = self.connect_step = 0
         self.said_twice = self._counted_twice = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
+        self.acted: dict[str, str] = {}
         self.order: list[RecordedLine] = []
         self.slots: dict[tuple[int, str], int] = {}
 
     def forget(self) -> None:
         """Note that its store went back: what it read before may be counted, or be lost."""
         self.forgot = True
+        self.acted.clear()
         self.sure_from = max(self.sure_from, self.position)
         self.unsure, self.live = self.unsure + self.live, 0
 

@@ -11,6 +11,8 @@ digit of the total in base four is how often one reading was counted.
 
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Event, Program, Update, folds
+from lasp_edge.language.acting import FoldValue
+from lasp_edge.variables import Variable
 
 SLOTS = 16
 """Readings of a device that one pane of a room can tell apart: 4 ** 15 < 2 ** 31."""
@@ -20,26 +22,38 @@ TIMED, STAMPED = "timed_by_room", "stamped_in_all"
 RECORDED, LIVE = "recorded", "live"
 """The sources: one has times and a cursor, one is stamped on acceptance."""
 
+HEARD, STALE_S = "heard", 60
+"""The value that a device leaves which is silent for so many seconds."""
+ALERT_ABOVE, ALERT_BELOW = 20, 3
+"""Where the alert goes on, and off: means of powers of four are often between."""
+CALLED: list[tuple[str, str]] = []
+"""Name and `inputs` of each value that a handler was called for; the world takes them after each
+tick of a device."""
+
 
 def room(event: Event) -> str:
     """Return the room that a reading was made in."""
     return event.tags["room"]
 
 
-def trial(*, release: int = 0, keyed: bool = False, shared: bool = False) -> Program:
+def trial(
+    *, release: int = 0, keyed: bool = False, shared: bool = False, acting: bool = False
+) -> Program:
     """Return a program that is small, and has what a fault can touch.
 
     Args:
         release: the second one has a window more; -1: the one before lacks the window by room.
         keyed: it has a dynamic variable with keys.
         shared: it has a counter that all devices share.
+        acting: it acts on its values, and has one that silent devices leave.
     """
     program = Program("trial")
     timed = program.event("timed", resolution="1")
     stamped = program.event("stamped", resolution="1")
     samples = program.declare_dynamic(BoundedLWWSet(bound=BOUND), "samples")
     program.collect(timed, into=samples)
-    program.fold_dynamic(program.fold(samples, folds.mean(), "here"), "everywhere")
+    here = program.fold(samples, folds.mean(), "here")
+    everywhere = program.fold_dynamic(here, "everywhere")
     if keyed:
         by_room = program.declare_dynamic(BoundedLWWSet(bound=2), "by_room", key=room)
         program.collect(timed, into=by_room)
@@ -51,6 +65,8 @@ def trial(*, release: int = 0, keyed: bool = False, shared: bool = False) -> Pro
         def counted(_event: Event, update: Update) -> None:
             update(total, Counter.increment, 1)
 
+    if acting:
+        _act(program, here, everywhere)
     if release >= 0:
         fold = folds.mean()
         program.window(TIMED, source=timed, fold=fold, size_s=20, slide_s=10, key=room)
@@ -58,3 +74,14 @@ def trial(*, release: int = 0, keyed: bool = False, shared: bool = False) -> Pro
     if release > 0:
         program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
     return program
+
+
+def _act(program: Program, here: Variable, everywhere: Variable) -> None:
+    """Let a program do what people do with values: leave out the silent, react, and alert."""
+    program.fold_dynamic(here, HEARD, stale_after_s=STALE_S)
+    program.alert("high", here, above=ALERT_ABOVE, below=ALERT_BELOW)
+
+    @program.on_value(here)
+    @program.on_value(everywhere)
+    def moved(value: FoldValue, _update: Update) -> None:
+        CALLED.append((value.name, value.inputs))

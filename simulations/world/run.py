@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from crdts import Membership
 from device_agent.settings import Settings
+from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
@@ -61,6 +62,8 @@ def run(scenario: Scenario) -> RunOutcome:
             world.trouble.append(f"settled after {settled} steps, {late} too late")
         if not world.trouble:
             checks.at_the_end(world)
+        if scenario.acting and not world.trouble:
+            check_absence(world)
         if not world.trouble and scenario.seed % 4 == 0:
             for _ in range(scenario.faults.delay_steps):
                 world.step()  # until the last message of before is here

@@ -30,6 +30,7 @@ class Scenario:
         retain_s: seconds that readings may be old.
         interval_s: seconds between two publications of an agent; see `Settings.paced`.
         first: the number of the first device.
+        acting: the program acts on its values; see `programs.trial`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
     """
 
@@ -48,6 +49,7 @@ class Scenario:
     interval_s: int = 1
     first: int = 0
     apart: bool = False
+    acting: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -74,6 +76,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         retain_s=random.choice((7 * 86_400, 7 * 86_400, 60)),
         commit_s=random.choice((0, 0, 10)),
         archive=random.random() < 0.25,  # noqa: PLR2004
+        acting=random.random() < 0.15,  # noqa: PLR2004
     )
 
 

@@ -12,7 +12,7 @@ from simulations.world.scenario import Scenario
 TRIES = 60
 """Runs that shrinking takes, at most: some seconds."""
 
-EXTRAS = ("keyed", "shared", "files", "sessions", "archive")
+EXTRAS = ("keyed", "shared", "files", "sessions", "archive", "acting")
 """What a scenario may have besides, by the names of its fields."""
 
 Fails = Callable[[Scenario], bool]
@@ -68,10 +68,6 @@ def lines(scenario: Scenario) -> list[str]:
     if faults.disturbs_messages:
         has = [f"loss {faults.loss}, doubled {faults.doubled}, delayed {faults.delayed}"]
         has[0] += f" by at most {faults.delay_steps} steps"
-    extras = [
-        name
-        for name in ("keyed", "shared", "files", "sessions", "archive")
-        if getattr(scenario, name)
-    ]
+    extras = [name for name in EXTRAS if getattr(scenario, name)]
     head = f"{scenario.size} devices, {scenario.steps} steps, {', '.join([*extras, *has])}"
     return [head.rstrip(", "), *map(Fault.__str__, scenario.schedule)]

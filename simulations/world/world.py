@@ -28,13 +28,13 @@ from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet.operator import SimulatedOperator
-from simulations.world.broker import SNAPSHOT_STEPS, LastWill, VirtualBroker
+from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.links import TO_BROKER, LegMessage, Links
-from simulations.world.programs import trial
+from simulations.world.programs import CALLED, trial
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.workload import LIVE_RATE, record
@@ -87,6 +87,7 @@ class World:
         plan: Plan | None = None,
         sensors: Sensors | None = None,
     ) -> None:
+        CALLED.clear()
         self.scenario = scenario
         self.random = Random(scenario.seed)
         self.now_us, self.step_number, self.bytes = START_US, 0, 0
@@ -228,12 +229,17 @@ class World:
                 break
             topic, payload, retain, *_ = publication
             self.bytes += len(topic) + len(payload)
-            if "hostile" in self._kinds:
+            if "hostile" in self._kinds and self.broker.route(topic) is not NOWHERE:
                 self.heard.append((topic, payload))
             if self.observer is not None:
                 self.observer.published(self, device, publication)
             if self.step_number >= device.mute_until:
                 self.send(LegMessage(TO_BROKER, topic, payload, retain))
+        for name, inputs in CALLED:
+            if device.acted.get(name) == inputs:
+                self.trouble.append(f"{device.name}: a handler was called twice for one inputs")
+            device.acted[name] = inputs
+        CALLED.clear()
 
     def connect(self, key: str, device: VirtualDevice) -> None:
         """Connect a device; whoever has its client id is thrown out."""
@@ -264,6 +270,8 @@ class World:
         del key
         if self.observer is not None and device.durable is not None:
             self.observer.ended(self, device)
+        if device.disk_until:
+            device.acted.clear()  # what it did last may not be durable
         device.kill()
         device.start_step = max(device.start_step, self.step_number + steps)
         self.disconnect(device, steps)
@@ -335,10 +343,11 @@ class World:
 
 
 @lru_cache(maxsize=16)
-def _plan(release: int, *, keyed: bool, shared: bool) -> Plan:
-    return trial(release=release, keyed=keyed, shared=shared).plan()
+def _plan(release: int, *, keyed: bool, shared: bool, acting: bool) -> Plan:
+    return trial(release=release, keyed=keyed, shared=shared, acting=acting).plan()
 
 
 def _trial(scenario: Scenario, release: int) -> Plan:
     """Return the plan of a release of a scenario's program."""
-    return _plan(release, keyed=scenario.keyed, shared=scenario.shared)
+    has = {"keyed": scenario.keyed, "shared": scenario.shared, "acting": scenario.acting}
+    return _plan(release, **has)

@@ -1,0 +1,91 @@
+"""Bugs in what devices do with values: leaving out who is silent, calling handlers, alerting."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from device_agent.acting.records import Records
+from device_agent.acting.standing import TriggerState
+from device_agent.acting.watch import Watch
+from device_agent.fleet.absences import Absences
+from lasp_edge.aggregates.absence import PresentFold
+from simulations.planted.bug import omitted, planted, replaced
+
+
+@planted
+def a_note_on_a_silent_device_is_taken_back_at_once() -> Iterator[None]:
+    """A dead sensor leaves the mean, is back a second later, and leaves it again, for ever."""
+    look = Absences._look  # noqa: SLF001 - a bug is planted from outside
+
+    def looked(self: Absences, name: str, *arguments: Any) -> None:
+        known = list(self._stored.get(name, ()))
+        for device in known:
+            self._take_back(name, device)
+        if not known:
+            look(self, name, *arguments)
+
+    with replaced(Absences, "_look", looked):
+        yield
+
+
+@planted
+def an_alert_ignores_its_hysteresis() -> Iterator[None]:
+    """A value swings around a level, and the alert goes on and off each second."""
+    step = TriggerState.step
+
+    def stepped(self: TriggerState, trigger: Any, number: Any, time_us: int | None) -> bool:
+        if self.fired and not trigger.holds(number, fired=False):
+            number = None
+        return step(self, trigger, number, time_us)
+
+    with replaced(TriggerState, "step", stepped):
+        yield
+
+
+@planted
+def a_handler_is_called_each_time_that_anything_moves() -> Iterator[None]:
+    """A handler of a value runs again and again for one and the same `inputs`."""
+    moved = Watch.moved
+
+    def all_moved(self: Watch) -> Iterator[tuple[str, bool]]:
+        yield from moved(self)
+        if self.watched.trigger is None:
+            yield from [(key, True) for key in sorted(self._seen)]
+
+    def forgotten(self: Records, identity: str, key: str) -> None:
+        del self, identity, key
+
+    with replaced(Watch, "moved", all_moved), replaced(Records, "get", forgotten):
+        yield
+
+
+for _name, _history, _owner, _method, _says in (
+    (
+        "a_silent_device_is_never_noted",
+        "A dead sensor counts in the fleet's mean for ever.",
+        Absences,
+        "_note",
+        None,
+    ),
+    (
+        "beats_tell_nothing_of_who_is_there",
+        "A device that measures nothing new is left out, though it beats.",
+        Absences,
+        "_hear_beat",
+        None,
+    ),
+    (
+        "notes_on_silent_devices_change_no_value",
+        "A dead sensor is noted, and counts all the same.",
+        PresentFold,
+        "absent",
+        (),
+    ),
+    (
+        "what_acting_remembers_is_not_stored",
+        "An agent restarts, and its handler runs again for the `inputs` that it had.",
+        Records,
+        "take_changes",
+        None,
+    ),
+):
+    omitted(_name, _history, _owner, _method, _says)
