@@ -16,7 +16,7 @@ query.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
-from cloud_tier.job import dynamic, merge, windows
+from cloud_tier.job import dynamic, merge, sifting, windows
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
 from cloud_tier.lake.coverage import liveness_of, recorded_frontier
@@ -39,6 +39,8 @@ _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
 _COUNTED: Final = ("kind", "stream", "pane_us", "shard")
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
+_MOST_REPEATED: Final = 4
+"""Times that a row is there on average, up to which repeats are read and left out by the driver."""
 _MOST_PLACED: Final = 500_000
 """Panes times windows that hold one, up to which one task without generated code computes them."""
 
@@ -185,7 +187,13 @@ def append_globals(
     """
     if not touched.shards:
         return {}
-    entries = _read(job, job.lake.lattice, [*_ENTRY, *job.names], touched.where())
+    columns = [*_ENTRY, *job.names]
+    entries = _newest(job, columns, touched.where(), merge.SHARD, ("incarnation", "nonce", "seq"))
+    current = touched.rows(job.folds, before)
+    if entries is not None:
+        entries, current = sifting.changed_keys(entries, job.folds, membership, current)
+        if not entries.num_rows and not current:
+            return {}
     with frames(spark, few=entries is not None) as made:
         if entries is not None:
             stored = made.rows(entries)
@@ -194,8 +202,8 @@ def append_globals(
         standing = merge.standing(stored.select(*_ENTRY, *map(identifier, job.names)))
         newest = merge.newest(standing, job.names, merge.ENTRY_IDENTITY, ("seq", "changed"))
         values = dynamic.values(newest, job.folds, membership)
-        current = made.rows(dynamic.table_of(touched.rows(job.folds, before)))
-        revised = dynamic.revisions(values, current, job.folds, membership).toArrow()
+        rows = made.rows(dynamic.table_of(current))
+        revised = dynamic.revisions(values, rows, job.folds, membership).toArrow()
     job.tables.append(job.lake.globals, revised)
     return dynamic.current_rows(revised)
 
@@ -219,18 +227,26 @@ def read(spark: SparkSession, path: str) -> DataFrame:
 def _read_windows(job: Job, starts: windows.Starts) -> tuple[pa.Table | None, pa.Table | None]:
     """Return the panes of windows and the rows that they have, None where there are many."""
     columns = [*merge.PANE_IDENTITY, "seq", *REPLACED, *job.names]
-    panes = _read(job, job.lake.lattice, columns, windows.needed(job.windows, starts))
+    needed = windows.needed(job.windows, starts)
+    panes = _newest(job, columns, needed, merge.PANE_IDENTITY, ["seq"])
     if panes is None:
         return None, None
     columns = windows.read_columns(job.columns)
-    where = windows.written(starts, standard=True)
-    return panes, _read(job, job.lake.windows, columns, where)
+    written = windows.written(starts, standard=True)
+    rows = _select(job, job.lake.windows, columns, f"{written} LIMIT {MOST_ROWS + 1}")
+    return panes, None if rows.num_rows > MOST_ROWS else rows
 
 
-def _read(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table | None:
-    """Return rows of a table, None if there are many."""
-    found = _select(job, path, columns, f"{where} LIMIT {MOST_ROWS + 1}")
-    return None if found.num_rows > MOST_ROWS else found
+def _newest(
+    job: Job, columns: Iterable[str], where: str, entry: Sequence[str], order: Sequence[str]
+) -> pa.Table | None:
+    """Return rows of `lattice` without those that a newer one replaces, None if there are many."""
+    most = _MOST_REPEATED * MOST_ROWS
+    found = _select(job, job.lake.lattice, columns, f"{where} LIMIT {most + 1}")
+    if found.num_rows > most:
+        return None
+    kept = sifting.newest(found, entry, order)
+    return None if kept.num_rows > MOST_ROWS else kept
 
 
 def _select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:

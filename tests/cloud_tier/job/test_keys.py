@@ -115,7 +115,9 @@ def lake(spark, tmp_path):
     return LakeUnderTest(spark, PROGRAM, tmp_path)
 
 
-def test_each_key_is_folded_over_its_devices_with_their_inputs(lake):
+@pytest.mark.parametrize("most", [steps.MOST_ROWS, 0])
+def test_each_key_is_folded_over_its_devices_with_their_inputs(lake, monkeypatch, most):
+    monkeypatch.setattr(steps, "MOST_ROWS", most)
     draw = random.Random(3)
     owners, rows = [Owner(f"pi-{n}") for n in range(3)], []
     for _ in range(60):
