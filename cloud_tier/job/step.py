@@ -52,11 +52,13 @@ class MergedState(NamedTuple):
         frontier: F; None is bottom.
         liveness: every promise and tick, and who was retired.
         current_rows: the newest rows of `globals`.
+        complete: whether these are all of them (`dynamic.remembered`).
     """
 
     frontier: int | None
     liveness: Liveness
     current_rows: dynamic.CurrentRows = MappingProxyType({})
+    complete: bool = True
 
 
 class Outcome(NamedTuple):
@@ -106,13 +108,13 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     starts = windows.affected(
         job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
     )
-    spark, rows = batch.sparkSession, known.current_rows
+    spark = batch.sparkSession
     appended = append_windows(spark, job, starts, coverage)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
-    news = append_globals(spark, job, liveness.membership, rows, touched)
+    news = append_globals(spark, job, liveness.membership, known, touched)
     return Outcome(
-        MergedState(coverage.frontier, liveness, {**rows, **news} if news else rows),
+        _state(coverage.frontier, liveness, known, news),
         coverage,
         sum(summary.rows.values()),
         summary.rows.get(PANE, 0),
@@ -120,6 +122,16 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         appended,
         len(news),
     )
+
+
+def _state(
+    frontier: int | None, liveness: Liveness, before: MergedState, news: dynamic.CurrentRows
+) -> MergedState:
+    if not news:
+        return before._replace(frontier=frontier, liveness=liveness)
+    rows = {**before.current_rows, **news}
+    kept = dynamic.remembered(rows)
+    return MergedState(frontier, liveness, kept, before.complete and len(kept) == len(rows))
 
 
 def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
@@ -173,7 +185,7 @@ def append_globals(
     spark: SparkSession,
     job: Job,
     membership: Membership,
-    before: dynamic.CurrentRows,
+    known: MergedState,
     touched: dynamic.Touched,
 ) -> dynamic.CurrentRows:
     """Recompute the dynamic folds, append what differs, and return what was appended.
@@ -182,13 +194,17 @@ def append_globals(
         spark: a session.
         job: the program over the lake.
         membership: who was retired.
-        before: the newest rows of `globals` so far.
+        known: what is merged already.
         touched: the entries that are looked at.
     """
     if not touched.shards:
         return {}
     columns = [*_ENTRY, *job.names]
     entries = _newest(job, columns, touched.where(), merge.SHARD, ("incarnation", "nonce", "seq"))
+    before = known.current_rows
+    if not known.complete:
+        keys = None if entries is None else set(entries["key"].to_pylist()) - {None}
+        before = {**_looked_up(job, before, keys), **before}
     current = touched.rows(job.folds, before)
     if entries is not None:
         entries, current = sifting.changed_keys(entries, job.folds, membership, current)
@@ -208,6 +224,16 @@ def append_globals(
     return dynamic.current_rows(revised)
 
 
+def _looked_up(job: Job, known: dynamic.CurrentRows, keys: set[str] | None) -> dynamic.CurrentRows:
+    """Return the newest rows of keys, None for all, of which some are not known."""
+    missing = None if keys is None else keys - {key for _, key in known}
+    if missing is not None and not missing:
+        return {}
+    return dynamic.current_rows(
+        job.tables.select(job.lake.globals, dynamic.current(job.folds, missing))
+    )
+
+
 def recalled(job: Job) -> MergedState:
     """Return what the tables know: what a query starts with."""
     telling = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING))
@@ -216,7 +242,8 @@ def recalled(job: Job) -> MergedState:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
     liveness = liveness_of(telling.to_pylist())
-    return MergedState(recorded_frontier(job.lake), liveness, rows)
+    state = MergedState(recorded_frontier(job.lake), liveness)
+    return _state(state.frontier, liveness, state, rows)
 
 
 def read(spark: SparkSession, path: str) -> DataFrame:
