@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from device_agent.fleet.onlooker import Onlooker, Order, fleet_keys
+from device_agent.fleet.onlooker import Onlooker, fleet_keys
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge.protocol.frames import MemberFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.tool.lagging import Order
 from tests.device_agent.agents import Device, entry_of, greenhouse, is_of_frames, rooms
 
 QUIET = Settings(results_us=0)
