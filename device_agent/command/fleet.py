@@ -12,14 +12,14 @@ from random import Random
 from typing import Self
 
 from crdts import Replica
-from device_agent.fleet.members import CORRECT_US
 from device_agent.fleet.roster import OPERATOR, Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
 from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
-from lasp_edge.link import Connected, Link, Message
+from lasp_edge.link import Connected, Disconnected, Link, Message
 from lasp_edge.protocol.frames import AskFrame, MemberFrame
 from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.repeating import CORRECT_US
 from lasp_edge.protocol.topics import Topics, level
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
@@ -81,6 +81,9 @@ class BrokerSession:
         filters: of the topics to listen to.
         role: as which it signs, where it signs.
         environment: where user and password may stand.
+
+    Attributes:
+        is_cut_off: a connection that was up has ended since the session began.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class BrokerSession:
         if not 0 <= arguments.listen < 1e6:  # noqa: PLR2004 - eleven days
             raise UsageError(f"--listen: seconds from 0, not {arguments.listen}")
         self._broker, self._roster = broker, roster
+        self.is_cut_off = False
         self._listen_s: float = arguments.listen
         self._correction_s = min(CORRECTION_S, self._listen_s)
         nonce = fresh_nonce()
@@ -184,4 +188,5 @@ class BrokerSession:
         for event in events:
             if isinstance(event, Message):
                 self._roster.hear(event.topic, event.payload)
+            self.is_cut_off |= isinstance(event, Disconnected)
         return list(events)

@@ -1,8 +1,22 @@
-"""Whose a data directory is: readings of one device, by one program."""
+"""Whose a data directory is: of which device and program, and whether an agent runs on it."""
 
+import fcntl
 from pathlib import Path
 
+from device_agent.state.store import LOCK_NAME
 from lasp_edge.language.plan import Plan
+
+
+def is_used(directory: Path) -> bool:
+    """Return whether an agent runs on a data directory."""
+    try:
+        with (directory / LOCK_NAME).open(encoding="ascii") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def need_own(

@@ -17,8 +17,9 @@ from lasp_edge.protocol.frames import PresenceFrame
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 
-CONNECT_S = 5.0
-"""Seconds that a broker has to answer."""
+LISTEN_S = 2.0
+"""Seconds that are listened: what is retained comes at once, and whose connection was taken over
+takes it back within a second."""
 _NO_FLEET = "doctor"
 """The fleet that is named where none is known; nothing is subscribed then."""
 
@@ -44,25 +45,28 @@ class Heard(NamedTuple):
     """What a short connection gave.
 
     Attributes:
-        trouble: why there was none, or what the broker refuses; empty where all is well.
+        trouble: why the broker does not take us, or what it refuses; empty where all is well.
         roster: who was heard; None where nobody could be.
+        is_cut_off: the broker took us, and then ended the connection.
     """
 
     trouble: str
     roster: LivesRoster | None = None
+    is_cut_off: bool = False
 
 
 def heard_of(wanted: AgentRequest, fleet: str) -> Heard:
     """Return what is heard of a fleet; without a name only whether the broker answers."""
-    arguments = argparse.Namespace(**vars(wanted.arguments) | {"listen": CONNECT_S})
+    arguments = argparse.Namespace(**vars(wanted.arguments) | {"listen": LISTEN_S})
     try:
         roster = LivesRoster(Topics(fleet or _NO_FLEET), fresh_nonce())
         filters = [roster.topics.every(kind) for kind in ("presence", "beat")] if fleet else []
         with BrokerSession(arguments, roster, filters, Role.DEVICE, wanted.environment) as session:
-            session.listen(lambda: False)
-            trouble = session.trouble
+            session.listen(lambda: True)
+            is_cut_off = session.is_cut_off
+            trouble = "" if is_cut_off else session.trouble
     except BrokerUnreachable as error:
         return Heard(str(error).partition(": ")[2])  # the rest says the address once more
     except (CommandError, ValueError) as error:
         return Heard(str(error))
-    return Heard(trouble or "", roster if fleet and not trouble else None)
+    return Heard(trouble or "", roster if fleet and not trouble else None, is_cut_off)

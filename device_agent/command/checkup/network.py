@@ -7,6 +7,7 @@ from device_agent.command.checkup.result import CheckResult, Level, Subject, ski
 from device_agent.command.line import named
 from device_agent.fleet.programs import other_programs
 from device_agent.fleet.roster import Sighting
+from device_agent.state.belonging import is_used
 from device_agent.state.store import FILE_NAME, existing_store
 from lasp_edge.errors import CommandError
 from lasp_edge.release import RELEASE
@@ -23,7 +24,14 @@ def broker(subject: Subject) -> Iterator[CheckResult]:
         yield CheckResult(Level.WRONG, subject.heard.trouble)
         return
     url = broker_of(arguments, subject.wanted.environment)
-    yield CheckResult(Level.OK, f"{url} takes us{'' if url.user else ', without a user'}")
+    says = f"{url} takes us{'' if url.user else ', without a user'}"
+    if not subject.heard.is_cut_off:
+        yield CheckResult(Level.OK, says)
+    elif subject.data_dir is not None and is_used(subject.data_dir):
+        yield CheckResult(Level.OK, f"{says}, one after the other with the agent that runs here")
+    else:
+        more = f"and then somebody else as user {url.user!r}: let each device have its own user"
+        yield CheckResult(Level.WRONG, f"{says}, {more}; a running agent is named by --data-dir")
 
 
 def name(subject: Subject) -> Iterator[CheckResult]:

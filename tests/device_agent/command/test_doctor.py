@@ -17,6 +17,7 @@ from device_agent.command.checkup import machine
 from device_agent.command.checkup.checks import CHECKS, examined
 from device_agent.command.checkup.result import Level, Subject
 from device_agent.configuration.arguments import asked
+from device_agent.state.store import Store
 from lasp_edge.errors import Exit
 from lasp_edge.examples.greenhouse import program
 from lasp_edge.link import BrokerUrl, Link
@@ -283,6 +284,26 @@ def test_broker_name_and_fleet(  # noqa: PLR0915 - one history at one broker
     present(Replica(9, 9, "kitchen"), same, online=False)
     assert said(*words)[1].level is Level.WARNING
     other.stop(0)
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_a_broker_that_allows_a_user_one_connection(said, tmp_path):
+    rules = ("allow_anonymous true", "use_username_as_clientid true")
+    with mosquitto(tmp_path / "broker", *rules) as broker:
+        url = broker.url.replace("mqtt://", "mqtt://kitchen@")
+        running = Link(BrokerUrl.parse(url), client_id="kitchen", jitter=Random(1))
+        running.start()
+        until_connected(running)
+        (other, *_) = said(url)
+        assert other.level is Level.WRONG
+        assert "and then somebody else as user 'kitchen'" in other.says
+        store = Store(tmp_path / "data")  # as an agent that runs here
+        (own, name, _) = said(url)
+        assert [own.level, name.level] == [Level.OK, Level.OK]
+        assert own.says.endswith("one after the other with the agent that runs here")
+        store.close()
+        running.stop(0)
 
 
 @pytest.mark.parametrize(
