@@ -6,9 +6,10 @@ is the greenhouse: a window by room, a fleet-wide value, promises. It prints, in
 - CPU-seconds of a naive step: three appends with app transactions, everything read back by Spark;
 - CPU-seconds of a step over the same rows, how many times less that is, and how many classes each
   of its steps compiles, at the beginning and after `--steps` steps;
-- what a step costs of whose 3,000 keys 30 change, beside one of 30 keys;
-With `--soak` it only makes steps, and prints ten times on the way what they cost and what Python and
-the JVM hold: memory, its code cache and its classes.
+- what a step costs of whose 3,000 keys 30 change, beside one of 30 keys.
+
+With `--soak` it only makes steps, and prints ten times on the way what they cost and what Python
+and the JVM hold: memory, its code cache and its classes.
 
 CPU counts this process and Spark's JVM, and is read from Linux's /proc.
 """
