@@ -3,15 +3,14 @@
 An agent whose broker is reached without TLS does not use them, but `hashlib` and paho import them.
 So the command starts itself again, as this module and in the same process, and keeps them out while
 the agent's own modules are imported: `hashlib` takes the interpreter's own SHA-256; paho finds a
-module `ssl` with only the names of the errors that it looks for, and an empty `urllib.request`,
-which it uses for SOCKS proxies alone. Then both are let in again: a user's program that imports
-them gets them, and pays for them.
+module `ssl` with only the names of the errors that it looks for, and, unless the environment names
+a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all
+are let in again: a user's program that imports them gets them, and pays for them.
 """
 
 import os
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
@@ -38,15 +37,18 @@ def _keep_out() -> None:
         setattr(named, name, type(name, (OSError,), {}))
     named.SSLSocket = type("SSLSocket", (), {})  # type: ignore[attr-defined]
     sys.modules["ssl"] = named
-    if find_spec("socks") is None:
+    away: list[str] = ["_hashlib"]
+    if "mqtt_proxy" not in map(str.lower, os.environ):
         sys.modules["urllib.request"] = ModuleType("urllib.request")
-    sys.modules["_hashlib"] = None  # type: ignore[assignment]  # what Python takes for "not there"
+        away.append("socks")
+    for name in away:
+        sys.modules[name] = None  # type: ignore[assignment]  # what Python takes for "not there"
 
 
 def _let_in() -> None:
     """Forget what was imported without OpenSSL, but for paho: the next import finds the real."""
     named = sys.modules.pop("ssl")
-    for name in ("_hashlib", "hashlib", "urllib.request"):
+    for name in ("_hashlib", "hashlib", "socks", "urllib.request"):
         sys.modules.pop(name, None)
     for name, module in list(sys.modules.items()):
         if getattr(module, "ssl", None) is named and not name.startswith("paho."):

@@ -118,7 +118,8 @@ class Runtime:
         self._clock_says = ""
         self._is_sealed = seal is not None
         self._caller = caller
-        core.acting.alerts.calls_out = caller is not None
+        if core.acting.alerts is not None:
+            core.acting.alerts.calls_out = caller is not None
         core.results.sent_bytes = lambda: self.link.traffic.sent
         self._dropped: dict[str, int] = {}
         self._stop_signal: int | None = None
@@ -289,7 +290,7 @@ class Runtime:
     def _call_out(self) -> None:
         """Have the turns of alerts called out that are durable."""
         caller, alerts = self._caller, self._core.acting.alerts
-        if caller is None or self._core.fence.closed:
+        if caller is None or alerts is None or self._core.fence.closed:
             return
         for turn, trouble in caller.ended():
             if trouble:

@@ -25,6 +25,7 @@ BLOCKS = [Block(*found) for page in PAGES for found in FENCED.findall(page.read_
 MARKS = {
     "greenhouse": ("python", 'program = Program("greenhouse")'),
     "make": ("sh", "make demo"),
+    "live table": ("text", "<1 s behind"),
     "demo output": ("text", "RESULT ok"),
     "broker": ("text", "listener 1883"),
     "device": ("sh", "python3 -m venv"),

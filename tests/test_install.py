@@ -11,7 +11,7 @@ from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program
 
 CHECKOUT = Path(__file__).parent.parent
-PEAK_MIB = 30
+PEAK_MIB = 29
 READINGS = 20_000
 
 
@@ -45,14 +45,6 @@ def test_agent_imports_neither_spark_nor_pandas(device):
 
 
 @pytest.mark.slow
-def test_base_install_has_the_page(device):
-    code = "from device_agent.dashboard import server as s; print(*map(s.FOLDER.joinpath, s.NAMES))"
-    files = subprocess.check_output([device / "bin" / "python", "-c", code], text=True).split()
-    assert len(files) == 6
-    assert all(Path(file).is_relative_to(device) and Path(file).stat().st_size for file in files)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "extra"),
     [("cloud", "cloud"), *((name, "lake") for name in ("windows", "lander", "dashboard"))],
@@ -67,7 +59,7 @@ def test_missing_extra_gives_the_line_to_type(device, command, extra):
 
 @pytest.mark.slow
 @pytest.mark.broker
-def test_agent_of_the_base_install_stays_under_30_mib(device, tmp_path):
+def test_agent_of_the_base_install_stays_under_29_mib(device, tmp_path):
     recorded = tmp_path / "readings.jsonl"
     lines = (
         json.dumps({"ts": 1_700_000_000 + index, "temperature": 20 + index % 7, "room": "attic"})

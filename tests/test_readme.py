@@ -25,7 +25,8 @@ from tests.support_readme import BLOCKS, CHECKOUT, MARKS, PAGES, block, commands
 def test_every_block_is_run_by_a_test_here():
     marked = [block(name) for name in MARKS]
     assert sorted(marked) == sorted(b.text for b in BLOCKS)
-    readers = [*Path(__file__).parent.glob("*readme*.py")]
+    tests = Path(__file__).parent
+    readers = [*tests.glob("*readme*.py"), tests / "simulations" / "test_demo_live.py"]
     source = "".join(path.read_text() for path in readers)
     assert all(f'block("{name}")' in source for name in MARKS)
 

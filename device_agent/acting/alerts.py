@@ -8,7 +8,7 @@ least once, and a state that was stored never turns again by a restart alone.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -206,17 +206,6 @@ class Alerts(Part):
             else:
                 found[name] = said
         return {"alerts": found}
-
-
-def words_of(alerts: Mapping[str, Any]) -> list[str]:
-    """Return a report's alerts that are on, each in words."""
-    found = []
-    for name, said in alerts.items():
-        for each in said["keys"].values() if "keys" in said else (said,):
-            where = f" ({each['key']})" if each.get("key") else ""
-            if each["state"] == "on":
-                found.append(f"ALERT: {name}{where}, {each['part']} was {each['value']:.6g}")
-    return found
 
 
 def _in_text(time_us: int) -> str:

@@ -10,7 +10,6 @@ the names of devices that are away, is cut after the first few.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from device_agent.acting.alerts import words_of
 from lasp_edge.tool.screen import ago
 
 MOST_NAMES = 3
@@ -28,7 +27,7 @@ def line_of(report: Mapping[str, Any]) -> str:
     for name, value in report["values"].items():
         agreed = f" {_over(name, value, report)}" if "settled" in value else ""
         words.append(f"{name}: {_in_words(value)}{agreed}")
-    words += words_of(report["alerts"])
+    words += _alerts(report.get("alerts", {}))
     clock = report["clock"]
     if clock["says"]:
         words.append(clock["says"])
@@ -56,6 +55,17 @@ def named(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
+
+
+def _alerts(alerts: Mapping[str, Any]) -> list[str]:
+    """Return the alerts that are on, each in words."""
+    found = []
+    for name, said in alerts.items():
+        for each in said["keys"].values() if "keys" in said else (said,):
+            where = f" ({each['key']})" if each.get("key") else ""
+            if each["state"] == "on":
+                found.append(f"ALERT: {name}{where}, {each['part']} was {each['value']:.6g}")
+    return found
 
 
 def _refused(report: Mapping[str, Any]) -> list[str]:

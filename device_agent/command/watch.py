@@ -20,7 +20,7 @@ from device_agent.fleet.told import Plain
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.plan import Plan
-from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, number
+from lasp_edge.tool.screen import UNKNOWN, Screen, ago, aligned, in_words, lag, number
 
 REFRESH_S = 0.5
 EVERY_S = 10.0
@@ -148,12 +148,9 @@ class View(NamedTuple):
         """Return in words whether a device holds what the others do."""
         if not each.connected:
             return "away"
-        if each.behind_s is None:
-            return UNKNOWN
-        if each.behind_s:
-            return f"{ago(each.behind_s) if each.behind_s >= 1 else '<1 s'} behind"
         alone = sum(other.connected for other in self.devices) == 1
-        return "alone" if alone else "yes" if self._all_agree() else "newest"
+        newest = "alone" if alone else "yes" if self._all_agree() else "newest"
+        return lag(each.behind_s, newest)
 
     def _all_agree(self) -> bool:
         return all(each.behind_s == 0 for each in self.devices if each.connected)

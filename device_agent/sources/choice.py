@@ -11,8 +11,12 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from device_agent.nearest import hint
-from device_agent.sources import csv_file, host, jsonl_file, mqtt_topic
-from device_agent.sources.mapping_options import MAPPING_OPTIONS, WITH_TAG
+from device_agent.sources.mapping_options import (
+    MAPPING_OPTIONS,
+    REPLAY_OPTIONS,
+    TOPIC_OPTIONS,
+    WITH_TAG,
+)
 from device_agent.sources.periods import EVERY, NAMES, ONLY
 from device_agent.sources.source import Option, Source, SourceContext, SourceKind
 
@@ -20,7 +24,7 @@ GROUP = "lasp_edge.sources"
 
 
 def _later(module: str) -> Callable[[str, str, SourceContext], Source]:
-    """Return what makes a source of a module that is imported only then: few agents need it."""
+    """Return what makes a source of a module that is imported only then: an agent needs few."""
 
     def make(name: str, place: str, context: SourceContext) -> Source:
         made: Source = import_module(f"device_agent.sources.{module}").make(name, place, context)
@@ -31,7 +35,10 @@ def _later(module: str) -> Callable[[str, str, SourceContext], Source]:
 
 _SENSOR_OPTIONS = (EVERY, WITH_TAG, ONLY, NAMES)
 KINDS: tuple[SourceKind, ...] = (
-    *(host.KIND, jsonl_file.KIND, csv_file.KIND, mqtt_topic.KIND),
+    SourceKind("host", "", _later("host"), (EVERY, WITH_TAG)),
+    SourceKind("jsonl", "PATH[.gz]", _later("jsonl_file"), REPLAY_OPTIONS, "file"),
+    SourceKind("csv", "PATH[.gz]", _later("csv_file"), REPLAY_OPTIONS, "file"),
+    SourceKind("mqtt", "TOPIC", _later("mqtt_topic"), TOPIC_OPTIONS, "topic"),
     SourceKind("stdin", "", _later("stdin_lines"), MAPPING_OPTIONS),
     SourceKind("hwmon", "", _later("hwmon"), _SENSOR_OPTIONS),
     SourceKind("iio", "", _later("iio"), _SENSOR_OPTIONS),

@@ -12,8 +12,8 @@ from pathlib import Path
 from device_agent.sources.fields import Record
 from device_agent.sources.mapping_options import mapping_of
 from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
-from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, Rows, replay_of
-from device_agent.sources.source import SourceContext, SourceKind
+from device_agent.sources.replay import Replay, Row, Rows, replay_of
+from device_agent.sources.source import SourceContext
 
 NOT_CSV = "not CSV"
 WRONG_WIDTH = "not as many fields as the header"
@@ -98,9 +98,7 @@ def _text(line: bytes) -> str:
     return line.decode("utf-8", errors="replace")
 
 
-def _make(spec: str, place: str, context: SourceContext) -> Replay:
+def make(spec: str, place: str, context: SourceContext) -> Replay:
+    """Return the source; see `SourceKind.make`."""
     mapping = mapping_of(context)
     return replay_of(spec, place, context, partial(CsvRows, needed=mapping.needed), mapping)
-
-
-KIND = SourceKind("csv", "PATH[.gz]", _make, REPLAY_OPTIONS, "file")

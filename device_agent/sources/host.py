@@ -18,7 +18,7 @@ from pathlib import Path
 from device_agent.intake.batch import Batch
 from device_agent.sources.mapping_options import WITH_TAG
 from device_agent.sources.periods import EVERY, SECOND_US, ReadingPeriod
-from device_agent.sources.source import Source, SourceContext, SourceKind
+from device_agent.sources.source import Source, SourceContext
 
 EVENTS = ("cpu", "memory", "temperature", "network", "load")
 _FILES = {
@@ -158,9 +158,7 @@ class Host(Source):
         return float(self._text("proc/loadavg").split()[0])
 
 
-def _make(name: str, _place: str, context: SourceContext) -> Host:
+def make(name: str, _place: str, context: SourceContext) -> Host:
+    """Return the source; see `SourceKind.make`."""
     period_us = context.get(EVERY) or SECOND_US
     return Host(context.events, period_us, tags=context.get(WITH_TAG), name=name)
-
-
-KIND = SourceKind("host", "", _make, (EVERY, WITH_TAG))

@@ -11,8 +11,8 @@ from typing import Any
 from device_agent.sources.fields import Record
 from device_agent.sources.mapping_options import mapping_of
 from device_agent.sources.recorded_file import UNREADABLE
-from device_agent.sources.replay import REPLAY_OPTIONS, Replay, Row, Rows, replay_of
-from device_agent.sources.source import SourceContext, SourceKind
+from device_agent.sources.replay import Replay, Row, Rows, replay_of
+from device_agent.sources.source import SourceContext
 
 NOT_JSON = "not JSON"
 NOT_AN_OBJECT = "not a JSON object"
@@ -71,8 +71,6 @@ def record_of(line: bytes) -> Record | str:
     return value if type(value) is dict else NOT_AN_OBJECT
 
 
-def _make(spec: str, place: str, context: SourceContext) -> Replay:
+def make(spec: str, place: str, context: SourceContext) -> Replay:
+    """Return the source; see `SourceKind.make`."""
     return replay_of(spec, place, context, JsonLines, mapping_of(context))
-
-
-KIND = SourceKind("jsonl", "PATH[.gz]", _make, REPLAY_OPTIONS, "file")

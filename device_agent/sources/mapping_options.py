@@ -8,6 +8,7 @@ from device_agent.sources.ready import READY
 from device_agent.sources.source import (
     Option,
     SourceContext,
+    number_of_toml,
     pair_option,
     table_in_file,
     texts_in_file,
@@ -76,6 +77,35 @@ MAPPING_OPTIONS: tuple[Option[Any], ...] = (
     *(TIME, TIME_UNIT, TIME_ZONE, DEVICE_FIELD, MAPPING, EVENT, TAG, WITH_TAG),
     *(ITEMS, VALUE, EXPECT, ABSENT_WORDS),
 )
+
+
+def _speed(text: str) -> float | None:
+    if text == "max":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--speed: a number or max is needed, not {text!r}") from None
+
+
+SPEED = Option[float | None](
+    "speed",
+    None,
+    _speed,
+    "replay at N times the recorded pace (default: max)",
+    "N|max",
+    of_toml=lambda told: _speed(told if type(told) is str else number_of_toml(told)),
+)
+REPLAY_OPTIONS = (*MAPPING_OPTIONS, SPEED)
+TAKE_RETAINED = Option[bool](
+    "retained",
+    default=False,
+    parse=bool,
+    help="what the broker retained is a reading, too: each content of a topic once",
+    is_flag=True,
+)
+IGNORE = texts_in_file("ignore", "topic filters of messages that are no readings")
+TOPIC_OPTIONS = (*MAPPING_OPTIONS, TAKE_RETAINED, IGNORE)
 
 
 def ready_context(context: SourceContext) -> SourceContext:

@@ -25,9 +25,9 @@ from device_agent.intake.batch import Batch
 from device_agent.sources.fields import Record
 from device_agent.sources.jsonl_file import NOT_JSON
 from device_agent.sources.mapping import NO_ORIGIN, FieldMapping, Origin
-from device_agent.sources.mapping_options import MAPPING_OPTIONS, mapping_of, ready_context
+from device_agent.sources.mapping_options import IGNORE, TAKE_RETAINED, mapping_of, ready_context
 from device_agent.sources.retained import SeenContents
-from device_agent.sources.source import Option, Source, SourceContext, SourceKind, texts_in_file
+from device_agent.sources.source import Source, SourceContext
 from device_agent.sources.topic_pattern import TopicPattern, matcher_of
 from lasp_edge.link import BrokerUrl, Event, Link, Message
 
@@ -42,14 +42,6 @@ LONGEST_WORD = 64
 """Bytes of a bare text, at most: the longest number or word."""
 RETAINED = "retained by the broker (--retained takes it once)"
 REPEATED = "retained by the broker, and taken before"
-_RETAINED_OPTION = Option[bool](
-    "retained",
-    default=False,
-    parse=bool,
-    help="what the broker retained is a reading, too: each content of a topic once",
-    is_flag=True,
-)
-_IGNORE = texts_in_file("ignore", "topic filters of messages that are no readings")
 _LOOK_AGAIN_US = 100_000
 """Microseconds between two looks for messages, where nothing wakes the agent."""
 
@@ -89,7 +81,7 @@ class MqttTopic(Source):
         self._mapping = mapping
         self._wakes = wake is not None
         self._pattern, self._ignored = pattern, matcher_of(ignored)
-        identity = name.removeprefix(f"{KIND.name}:")
+        identity = name.removeprefix("mqtt:")
         mark = hashlib.sha256(f"{device}\0{identity}".encode()).hexdigest()[:16]
         self.link = Link(
             broker,
@@ -200,7 +192,8 @@ def _value_of(payload: bytes) -> Any:
     return text if is_word else _NOTHING
 
 
-def _make(name: str, place: str, context: SourceContext) -> MqttTopic:
+def make(name: str, place: str, context: SourceContext) -> MqttTopic:
+    """Return the source; see `SourceKind.make`."""
     ready = ready_context(context)
     pattern = TopicPattern(place, context.device, context.events)
     mapping = mapping_of(context, passes_others=pattern.names_event)
@@ -214,9 +207,6 @@ def _make(name: str, place: str, context: SourceContext) -> MqttTopic:
         device=context.device,
         jitter=context.jitter,
         wake=context.wake,
-        retained=context.get(_RETAINED_OPTION),
-        ignored=tuple(ready.get(_IGNORE)),
+        retained=context.get(TAKE_RETAINED),
+        ignored=tuple(ready.get(IGNORE)),
     )
-
-
-KIND = SourceKind("mqtt", "TOPIC", _make, (*MAPPING_OPTIONS, _RETAINED_OPTION, _IGNORE), "topic")

@@ -18,35 +18,15 @@ from typing import NamedTuple
 from device_agent.intake.batch import Batch
 from device_agent.sources.fields import Record
 from device_agent.sources.mapping import FieldMapping
-from device_agent.sources.mapping_options import MAPPING_OPTIONS
+from device_agent.sources.mapping_options import SPEED
 from device_agent.sources.recorded_file import RecordedFile
-from device_agent.sources.source import Option, Source, SourceContext, number_of_toml
+from device_agent.sources.source import Source, SourceContext
 from lasp_edge.folds.numbers import Refused
 
 ROWS = 500
 """Rows in a batch, at most: more would not be faster, and take a small device's memory."""
 _PACED_ROWS = 100
 """Rows that are read ahead at a finite speed: some seconds of most recordings."""
-
-
-def _speed(text: str) -> float | None:
-    if text == "max":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"--speed: a number or max is needed, not {text!r}") from None
-
-
-SPEED = Option[float | None](
-    "speed",
-    None,
-    _speed,
-    "replay at N times the recorded pace (default: max)",
-    "N|max",
-    of_toml=lambda told: _speed(told if type(told) is str else number_of_toml(told)),
-)
-REPLAY_OPTIONS = (*MAPPING_OPTIONS, SPEED)
 
 
 class Row(NamedTuple):

@@ -1,6 +1,7 @@
 """The address of a broker; its text never shows the password."""
 
-from typing import NamedTuple, Self
+import sys
+from typing import NamedTuple, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from lasp_edge.link.events import MQTT_VERSIONS, MqttVersion
@@ -62,6 +63,16 @@ class BrokerUrl(NamedTuple):
         password = None if parts.password is None else unquote(parts.password)
         protocol = _protocol_of(parts.query, shown)
         return cls(parts.hostname, port or (8883 if tls else 1883), tls, user, password, protocol)
+
+    @property
+    def dialled(self) -> str:
+        """The host as paho takes it.
+
+        Looked up as bytes, a plain name spares a small device the tables of names in other scripts.
+        TLS and PySocks need text.
+        """
+        plain = self.host.isascii() and not self.tls and sys.modules.get("socks") is None
+        return cast("str", self.host.encode()) if plain else self.host
 
     def __str__(self) -> str:
         who = "" if self.user is None else f"{self.user}{':***' if self.password else ''}@"

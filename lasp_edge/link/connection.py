@@ -159,14 +159,14 @@ class Connection:
             if self._settings.keep_session_s:
                 properties.SessionExpiryInterval = self._settings.keep_session_s
             self._client.connect(
-                broker.host,
+                broker.dialled,
                 broker.port,
                 limits.keep_alive_s,
                 clean_start=not self._settings.keep_session_s,
                 properties=properties,
             )
         else:
-            self._client.connect(broker.host, broker.port, limits.keep_alive_s)
+            self._client.connect(broker.dialled, broker.port, limits.keep_alive_s)
         self.opened = True
 
     def serve(self, stopping: threading.Event, wake: socket.socket) -> None:

@@ -2,10 +2,14 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 _UNSAID = (None, False, "", argparse.SUPPRESS)
 """Defaults that mean "left out", of which the help says nothing."""
+
+_NO_WIDTH = 80
+"""Columns of what is never printed."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -17,10 +21,19 @@ class CommandParser(argparse.ArgumentParser):
     """
 
     def __init__(self, name: str, description: str | None) -> None:
-        super().__init__(
-            f"lasp-edge {name}", description=description, formatter_class=_DefaultsInHelp
-        )
+        # A formatter that knows its width asks no module of bz2 and lzma for the terminal's, and
+        # one is made for each option, to try its metavar.
+        narrow = partial(_DefaultsInHelp, width=_NO_WIDTH)
+        super().__init__(f"lasp-edge {name}", description=description, formatter_class=narrow)
         self._words: list[str] = []
+
+    def format_help(self) -> str:
+        self.formatter_class = _DefaultsInHelp
+        return super().format_help()
+
+    def format_usage(self) -> str:
+        self.formatter_class = _DefaultsInHelp
+        return super().format_usage()
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None

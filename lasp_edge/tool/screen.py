@@ -38,6 +38,19 @@ def ago(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def lag(behind_s: float | None, newest: str = "newest") -> str:
+    """Return how far a device is behind the others, for people.
+
+    >>> lag(4.2), lag(0.3), lag(0.0), lag(None)
+    ('4 s behind', '<1 s behind', 'newest', '-')
+    """
+    if behind_s is None:
+        return UNKNOWN
+    if not behind_s:
+        return newest
+    return f"{ago(behind_s) if behind_s >= 1 else '<1 s'} behind"
+
+
 def aligned(table: Sequence[Sequence[str]], left: Sequence[int] = (0, -1)) -> list[str]:
     """Return rows of equally many words as lines with aligned columns.
 

@@ -22,7 +22,7 @@ from simulations.oracle import Reading, WindowTruth, dynamic_partials, windows
 
 _EXAMPLES = 2
 _MOST_FINDINGS = 3
-_WIDTH = 98
+_WIDTH = 79
 _INDENT = " " * 12
 
 
@@ -197,8 +197,8 @@ def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
     wrong = sorted(_different([stored, right]))
     if not wrong:
         keys = f"{len(right):,} keys" if fold.keyed else held[0].inputs
-        same = f"{_name(evidence, fold)}the same, made from the same inputs ({keys})"
-        return _holds(f"Spark's table globals: {same}")
+        same = f"{_name(evidence, fold)}the same, from the same inputs ({keys})"
+        return _holds(f"Spark's table: {same}")
     (spark, theirs), (devices, ours) = (each.get(wrong[0], (None, "-")) for each in (stored, right))
     return _differs(
         f"{fold.name}{_of(wrong[0])}: Spark has {_integers(fold.fold, spark)} from inputs "

@@ -1,8 +1,12 @@
 r"""Watch a small fleet agree on this machine, from sensor to lake, and have the result checked.
 
   lasp-edge demo
-      Five agents measure this machine. One is killed, one is cut off the network; in the end all
-      hold the same average, and Spark confirms it.
+      Five agents measure five simulated rooms, and this machine. One is killed, one is cut off the
+      network; in the end all hold the same average, and Spark confirms it.
+
+  lasp-edge demo MODULE:program
+      The same with your program: what it asks for of temperature and humidity comes from simulated
+      rooms (tag: room), what it asks for of cpu, memory, load and network from this machine.
 
   lasp-edge demo MODULE:program --replay FILE --time ts --device device \
       --event temperature=data.temp --tag room=data.location --lake DIR
@@ -24,14 +28,13 @@ from simulations.demo import ending, story
 from simulations.demo.chaos import new_seed
 from simulations.demo.lake import COMMAND
 from simulations.demo.recording import Recording
+from simulations.demo.rooms import ROOMS, source_words
 from simulations.demo.stage import Cast, Stage
 from simulations.demo.traffic import Pace
 from simulations.demo.trouble import Trouble
 
 LIVE_PROGRAM = "simulations.demo.program:program"
 REPLAY_PROGRAM = "lasp_edge.examples.greenhouse:program"
-LIVE_DEVICES = ("pi-1", "pi-2", "pi-3", "pi-4", "pi-5")
-LIVE_SOURCE = ("--source", "host", "--every", "0.2")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +116,8 @@ def _cast(arguments: argparse.Namespace) -> Cast:
     if arguments.replay is None:
         _refuse_without_replay(arguments)
         spec = arguments.program or LIVE_PROGRAM
-        return Cast(spec, load_plan(spec), LIVE_DEVICES, LIVE_SOURCE, lake, COMMAND)
+        plan = load_plan(spec)
+        return Cast(spec, plan, list(ROOMS), source_words(plan.events), lake, COMMAND)
     spec = arguments.program or REPLAY_PROGRAM
     plan, recording = load_plan(spec), _recording(arguments)
     unknown = [e for e in recording.events if e.partition("=")[0] not in plan.events]

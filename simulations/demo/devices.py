@@ -2,10 +2,9 @@
 
 import json
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from simulations.demo.broker import PrivateBroker
@@ -63,7 +62,7 @@ def _key_value(plain: Mapping[str, Any]) -> KeyValue:
 
 
 class Report(NamedTuple):
-    """A line of an agent's `--report`. Counts go on over restarts."""
+    """A line of an agent's `--report`. Counts go on over restarts; `others` are connected."""
 
     accepted: int
     repeated: int
@@ -74,7 +73,7 @@ class Report(NamedTuple):
     connected: bool
     done: bool
     values: Mapping[str, Value]
-    agreed_s_ago: Mapping[str, float] = MappingProxyType({})
+    others: int = 0
 
     @classmethod
     def of(cls, line: str) -> Self | None:
@@ -92,7 +91,7 @@ class Report(NamedTuple):
                 connected=plain["connected"],
                 done=plain["done"],
                 values=values,
-                agreed_s_ago=plain.get("agreed_s_ago", {}),
+                others=plain.get("others", 0),
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -113,6 +112,7 @@ class Device:
 
     Args:
         words: the agent's command line, without device, broker, data directory and report.
+        sensor: what is measured, line by line; None where its sources are elsewhere.
     """
 
     def __init__(
@@ -122,6 +122,7 @@ class Device:
         children: Children,
         broker: PrivateBroker,
         data_dir: Path,
+        sensor: Iterator[str] | None = None,
     ) -> None:
         self.name = name
         self.relay = Relay(broker.port)
@@ -131,6 +132,7 @@ class Device:
         self._words = words
         self._children = children
         self._broker = broker
+        self._sensor = sensor
         self._child: Child | None = None
 
     @property
@@ -146,7 +148,14 @@ class Device:
         place = ["--device", self.name, "--broker", broker, "--data-dir", str(self.data_dir)]
         words = [*self._words, *place, "--report", str(REPORT_S)]
         self.condition = Condition.STARTING
-        self._child = await self._children.start(self.name, words, self._heard)
+        reads = self._sensor is not None
+        self._child = await self._children.start(self.name, words, self._heard, reads=reads)
+
+    def measure(self) -> None:
+        """Have its sensor say something, if the agent is there to hear it."""
+        here = self.condition in {Condition.RUNNING, Condition.CUT_OFF}
+        if self._sensor is not None and self._child is not None and here:
+            self._child.write_line(next(self._sensor))
 
     async def kill(self) -> None:
         """End the agent without warning, as a power failure would."""
@@ -168,6 +177,7 @@ class Device:
     def stop_sources(self) -> None:
         """Have it measure no more, but go on talking."""
         assert self._child is not None
+        self._sensor = None
         self._child.signal(signal.SIGUSR1)
 
     async def stop(self) -> None:

@@ -14,10 +14,11 @@ from simulations.demo.devices import Value
 from simulations.demo.lake import Row, current_globals, current_windows
 from simulations.demo.stage import Stage
 from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
+from simulations.demo.what_next import next_lines
 
 CLOUD_S = 240.0
-"""Seconds that Spark may take for what is left: to plan many windows takes it a minute."""
-ROWS = 5
+"""Seconds in which Spark must say or commit something: to plan many windows takes it a minute."""
+ROWS = 2
 _MOST_PARTS = 4
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,7 +48,7 @@ async def finish(stage: Stage, pace: Pace) -> int:
     wires = [device.relay for device in stage.devices.values()]
     carried = sum(w.sent_bytes for w in wires), sum(w.received_bytes for w in wires)
     stage.freeze_table()
-    stage.say("Cloud: Spark merges what is left (a pane: what one device adds to a window) ...")
+    stage.say("Spark merges what is left (a pane: what one device adds to a window) ...")
     await stage.wait_for_cloud(CLOUD_S)
     values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
     await stage.stop_devices()
@@ -134,9 +135,6 @@ def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _result(stage: Stage, found: Sequence[Verdict], readings: int) -> int:
-    if stage.cast.lake is not None:
-        name = next(iter(stage.cast.plan.windows), "NAME")
-        stage.say(f"The tables stay; to read them: lasp-edge windows {name} --lake {stage.lake}")
     wrong = [verdict for verdict in found if verdict.ok is False]
     if wrong:
         stage.say(differs("; ".join(f"({verdict.letter}) {verdict.text}" for verdict in wrong)))
@@ -144,7 +142,8 @@ def _result(stage: Stage, found: Sequence[Verdict], readings: int) -> int:
     if not readings:
         stage.say(differs("no reading was accepted, so there is nothing that could agree"))
         return Exit.DIFFERS
-    stage.say("RESULT ok")
+    window = next(iter(stage.cast.plan.windows), "")
+    stage.say(*next_lines(window, stage.cast.lake), "RESULT ok")
     return Exit.FINE
 
 

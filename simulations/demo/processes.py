@@ -67,6 +67,12 @@ class Child:
         while line := await stream.readline():
             on_line(line.decode(errors="replace").rstrip("\n"))
 
+    def write_line(self, line: str) -> None:
+        """Give it a line on its standard input, if it runs and was started to read one."""
+        stream = self._process.stdin
+        if stream is not None and self.exit_code is None:
+            stream.write(f"{line}\n".encode())
+
     def signal(self, number: int) -> None:
         """Send it a signal; nothing happens if it is over."""
         if self.exit_code is None:
@@ -136,18 +142,24 @@ class Children:
         await self.close()
 
     async def start(
-        self, name: str, words: Sequence[str], on_line: Callable[[str], None] | None = None
+        self,
+        name: str,
+        words: Sequence[str],
+        on_line: Callable[[str], None] | None = None,
+        *,
+        reads: bool = False,
     ) -> Child:
         """Start a process.
 
-        `on_line` takes each line of its standard output; without it they go to the log.
+        `on_line` takes each line of its standard output; without it they go to the log. What
+        `reads` is given its standard input by `write_line`.
         """
         log = self.folder / f"{self._started}.log"
         self._started += 1
         with log.open("ab") as file:
             process = await asyncio.create_subprocess_exec(
                 *words,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.PIPE if reads else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE if on_line else file,
                 stderr=file,
                 start_new_session=True,

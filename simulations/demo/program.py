@@ -1,8 +1,7 @@
-"""What the demo's devices compute unless told otherwise: how busy this machine is.
+"""What the demo's devices compute unless told otherwise: how warm a house is.
 
-Five devices on one machine read the same processor, each at its own moments, so their averages
-are close and still differ in their last digits. That makes agreeing on one fleet-wide average to
-the last digit worth seeing.
+Five rooms of different temperatures have one average, and every device knows it to the last digit:
+that is agreement which shows. Each device measures its processor, too.
 """
 
 from crdts import BoundedLWWSet
@@ -12,13 +11,15 @@ SAMPLES = 100
 """The number of each device's latest readings that the fleet's average is over."""
 
 program = Program("demo")
-cpu = program.event("cpu", resolution="0.01", unit="%")
-memory = program.event("memory", resolution="0.01", unit="%")
+room_temperature = program.event("room_temperature", resolution="0.01", unit="°C")
+cpu = program.event("cpu", resolution="0.1", unit="%")
 
-samples = program.declare_dynamic(BoundedLWWSet(bound=SAMPLES), "samples", measures=cpu)
+samples = program.declare_dynamic(
+    BoundedLWWSet(bound=SAMPLES), "samples", measures=room_temperature
+)
 
 
-@program.on_event(cpu)
+@program.on_event(room_temperature)
 def sampled(event: Event, update: Update) -> None:
     """Keep the reading among the last ones of its device."""
     update(samples, BoundedLWWSet.add, event.value, event.time_us)
@@ -28,15 +29,15 @@ local_average = program.fold(samples, folds.mean(), "local_average")
 global_average = program.fold_dynamic(local_average, "global_average")
 
 program.window(
-    "cpu",
-    source=cpu,
+    "house",
+    source=room_temperature,
     fold=folds.struct(mean=folds.mean(), min=folds.min(), max=folds.max()),
     size_s=10,
     slide_s=5,
 )
 program.window(
-    "memory_by_device",
-    source=memory,
+    "cpu_by_device",
+    source=cpu,
     fold=folds.mean(),
     size_s=20,
     key=lambda event: event.device,

@@ -1,10 +1,11 @@
 """Who takes part: the private broker, the cloud job, and the devices, each on its own wire."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import Self
 
@@ -13,15 +14,16 @@ from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.devices import Condition, Device, Report, Value
 from simulations.demo.lake import Commands, trouble_with
-from simulations.demo.live import Measure, rows
+from simulations.demo.live import LiveTable, Measure
 from simulations.demo.processes import Child, Children
+from simulations.demo.rooms import ROOMS, measurements
 from simulations.demo.trouble import Trouble
 
 _LOOK_S = 0.2
 _MOST_NAMES = 5
 IDLE_S = 5
 TELL_S = 15.0
-_STARTING = "Spark is still starting"
+_STARTING = "Spark has merged nothing yet"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Cast:
         spec: the program, as MODULE:ATTRIBUTE.
         plan: the same, loaded.
         devices: names.
-        words: arguments of every agent: its sources.
+        words: arguments of every agent: its sources. What they read from standard input is given
+            by a simulated room of the device's name.
         lake: where the tables are kept; None for a folder that goes with the demo.
         command: the words before a sub-command of `lasp-edge`.
     """
@@ -57,12 +60,12 @@ class Stage:
     def __init__(self, cast: Cast, screen: Screen) -> None:
         self.cast = cast
         self.screen = screen
-        self.measure = Measure.of(cast.plan)
         self.children = Children()
         self.lake = cast.lake or self.children.folder / "lake"
         self.commands = Commands(self.children, cast.command)
         self.devices: dict[str, Device] = {}
         self._clock = asyncio.get_running_loop().time
+        self._table = LiveTable(Measure.of(cast.plan), self._clock)
         self._began_s = self._said_s = self._clock()
         self._is_live = True
         self._closing = AsyncExitStack()
@@ -84,8 +87,12 @@ class Stage:
         words += ["--interval", "1"]  # a demo is looked at
         for number, name in enumerate(self.cast.devices, 1):
             place = self.children.folder / f"device-{number}"
-            self.devices[name] = Device(name, words, self.children, self.broker, place)
+            sensor = self._sensor(name) if "stdin" in self.cast.words else None
+            self.devices[name] = Device(name, words, self.children, self.broker, place, sensor)
         return self
+
+    def _sensor(self, room: str) -> Iterator[str] | None:
+        return measurements(room, Random(room)) if room in ROOMS else None
 
     async def __aexit__(
         self,
@@ -156,7 +163,9 @@ class Stage:
             await self._look_around()
 
     async def _look_around(self) -> None:
-        self.screen.show(self.table() if self._is_live else [])
+        for device in self.devices.values():
+            device.measure()
+        self.screen.show(self.table() if self._is_live else [self._summary()])
         if not self.screen.is_terminal and self._clock() > self._said_s + TELL_S:
             self.say(self._summary())
         for child in self._running():
@@ -175,9 +184,15 @@ class Stage:
 
     def _summary(self) -> str:
         if not self._is_live:
-            return f"  ... {(self._cloud_lines or [_STARTING])[-1]}"
+            merged = [line for line in self._cloud_lines if line[:1].isdigit()]
+            return f"  ... {(merged or [_STARTING])[-1]}"
         dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
         return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"
+
+    def cloud_progress(self) -> tuple[int, int]:
+        """Return what changes as long as Spark merges: the lines that it says, and its commits."""
+        commits = sum(1 for _ in self.lake.glob("*/_delta_log/*.json"))
+        return len(set(self._cloud_lines)), commits
 
     def progress(self) -> list[Report | None]:
         """Return what changes as long as something moves."""
@@ -196,7 +211,7 @@ class Stage:
 
     def table(self) -> list[str]:
         """Return the live table's lines."""
-        return ["", *aligned(rows(self.devices.values(), self.measure))]
+        return ["", *aligned(self._table.rows(self.devices.values()))]
 
     def freeze_table(self) -> None:
         """Let the live table stay as it is now."""
@@ -234,12 +249,20 @@ class Stage:
     async def wait_for_cloud(self, most_s: float) -> None:
         """Wait until the job has merged everything and ended by itself.
 
+        It may take as long as it likes, while it does something every `most_s` seconds.
+
         Raises:
             Trouble: it did not, or not well.
         """
         assert self._cloud is not None
         cloud, self._cloud = self._cloud, None
-        await self.until(lambda: cloud.exit_code is not None, most_s, "all merged by Spark")
+        await self.until(
+            lambda: cloud.exit_code is not None,
+            most_s,
+            "all merged by Spark, and nothing moves",
+            moving=self.cloud_progress,
+        )
+        self.screen.show([])
         if cloud.exit_code != 0:
             raise trouble_with(cloud)
         self.children.forget(cloud)
@@ -251,7 +274,7 @@ class Stage:
 
 def _agreed(held: Sequence[Value | None], *, derived: bool) -> bool:
     """Return whether devices hold the same value, and know it; derived sets are only compared."""
-    first = held[0]
+    first = next(iter(held), None)
     if derived:
         return all(value == first for value in held)
     return first is not None and all(

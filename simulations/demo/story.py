@@ -18,11 +18,11 @@ BETWEEN_S = 4.0
 CUT_OFF_S = 8.0
 STALLED_S = 90.0
 ACCIDENTS = 8
-WIDTH = 98
+WIDTH = 79
 
 INTRODUCTION = (
-    "Five devices, each a process of its own on this machine, measure how busy it is and agree on",
-    "one average, though one of them crashes and another loses its network. Spark confirms it.",
+    "Five devices, each its own process, measure five simulated rooms and agree on",
+    "one average, though one crashes and one loses its network. Spark confirms it.",
     "",
 )
 
@@ -31,18 +31,17 @@ async def open_stage(stage: Stage) -> None:
     """Start everything and say what was started."""
     say = stage.say
     broker = stage.broker
-    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}, for this demo alone.")
+    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}. Spark is starting; that takes a while.")
     if broker.lacks:
         text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
         say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
     await stage.start_cloud()
-    say("Cloud: Spark is starting; that takes a while. The devices do not wait for it.")
     await stage.start_devices()
     await stage.until(stage.all_report, START_S, "all agents running")
 
 
 async def live(stage: Stage) -> float:
-    """Measure this machine; kill one device, cut another off; then stop measuring.
+    """Measure five rooms; kill one device, cut another off; then stop measuring.
 
     Returns:
         How long the devices measured, in seconds.
@@ -53,10 +52,9 @@ async def live(stage: Stage) -> float:
     await open_stage(stage)
     began = clock()
     _, second, _, fourth, *_ = stage.devices.values()
-    say(f"Devices: {', '.join(stage.devices)} are measuring and talking to each other.")
+    say(f"Devices: {', '.join(stage.devices)}. They measure, and talk.")
     await stage.pass_time(MEASURE_S)
-    await stage.until(stage.cloud_is_ready, SPARK_S, "started Spark")
-    say("Cloud: Spark runs and keeps the tables.")
+    await stage.until(stage.cloud_is_ready, SPARK_S, "started Spark", moving=stage.cloud_progress)
     await _kill(stage, second)
     await stage.pass_time(BETWEEN_S)
     await _cut_off(stage, fourth)
@@ -64,7 +62,7 @@ async def live(stage: Stage) -> float:
     for device in stage.devices.values():
         device.stop_sources()
     measured_s = clock() - began
-    say("Measuring stops. The devices keep exchanging until all of them hold the same value.")
+    say("Measuring stops. The devices exchange what they know until all hold the same.")
     await stage.until(stage.is_settled, SETTLE_S, "agreed")
     return measured_s
 
@@ -78,8 +76,8 @@ async def _kill(stage: Stage, device: Device) -> None:
     await stage.until(lambda: device.condition is Condition.RUNNING, START_S, f"{device.name} back")
     after = device.report.accepted if device.report else 0
     stage.say(
-        f"... restarted: {before} readings had been reported before the crash, {after} were safe "
-        "on disk."
+        f"... restarted: {before} readings had been reported before the crash, {after} were on "
+        "disk."
     )
 
 
@@ -97,8 +95,8 @@ async def _cut_off(stage: Stage, device: Device) -> None:
     )
     waited_s = clock() - let_in
     stage.say(
-        f"... has its network back after {CUT_OFF_S:.0f} s; it reconnects {waited_s:.0f} s later "
-        "and sends what it measured."
+        f"... back after {CUT_OFF_S:.0f} s: it reconnects {waited_s:.0f} s later and sends what it "
+        "measured."
     )
 
 

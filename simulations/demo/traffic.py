@@ -34,7 +34,7 @@ class Pace(NamedTuple):
     def of(cls, readings: int, devices: int, seconds: float) -> Self:
         """Return the pace of `devices` that together took `readings` in `seconds`."""
         rate = readings / devices / seconds
-        return cls(f"{rate:.1f} a second on each device", rate)
+        return cls(f"{rate:.1f} a second each", rate)
 
 
 class Traffic(NamedTuple):
@@ -72,13 +72,14 @@ def traffic_lines(traffic: Traffic) -> list[str]:
     ]
     if not traffic.json_bytes:
         return [*lines, f"{indent}no reading was accepted, so JSON would have sent nothing"]
-    as_json = f"{traffic.json_bytes:,} for {traffic.readings:,} readings, {how}"
-    lines.append(f"{indent}{_compared(traffic.ratio)} JSON over MQTT ({as_json}).")
+    as_json = f"{traffic.json_bytes:,} of JSON over MQTT"
+    lines.append(f"{indent}{_compared(traffic.ratio)} the {as_json}")
+    measured = f"{indent}({traffic.readings:,} readings, {how})"
     if rate is None:
-        lines.append(f"{indent}At the recorded pace the agents would run for longer and send more.")
+        lines.append(f"{measured}.")
+        lines.append(f"{indent}At the recorded pace the agents would run longer and send more.")
     else:
-        even = f"{rate * traffic.ratio:.0f} readings a second"
-        lines.append(f"{indent}Our bytes do not grow with the rate: below {even} JSON is smaller.")
+        lines.append(f"{measured}; below {rate * traffic.ratio:.0f}, JSON is smaller.")
     return lines
 
 

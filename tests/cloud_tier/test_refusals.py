@@ -9,9 +9,9 @@ import pytest
 
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
+from lasp_edge import Program, folds
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
-from tests.cloud_tier.support_devices import rooms
 
 pytest.importorskip("pyspark", reason="needs the extra `cloud`")
 
@@ -53,11 +53,14 @@ def test_a_lake_that_cannot_be_written(command, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
 def test_a_lake_of_another_program_is_refused_by_name_and_stays_as_it_is(command, tmp_path, capsys):
-    prepare(rooms(), LakeTables(tmp_path))
+    other = Program("garden")
+    event = other.event("moisture", resolution="0.1")
+    other.window("wettest", source=event, fold=folds.max(), size_s=60)
+    prepare(other.plan(), LakeTables(tmp_path))
     (tmp_path / "job.lock").touch()
     before = files(tmp_path)
     line = refused(capsys, *command, "--lake", tmp_path)
-    assert "holds results of the program 'rooms'; give 'greenhouse' a --lake of its own" in line
+    assert "holds results of the program 'garden'; give 'greenhouse' a --lake of its own" in line
     assert files(tmp_path).keys() == before.keys()
     assert all(
         files(table) == {p: t for p, t in before.items() if table in p.parents}

@@ -94,20 +94,20 @@ class Agent:
         count = len(readings_of(self.data_dir))
         with (self.data_dir / "readings").open("a") as file:
             now_us = time.time_ns() // 1000  # noqa: TID251
-            reading = {"device": self.device, "event": "cpu", "value": 7.0 + count}
+            reading = {"device": self.device, "event": "room_temperature", "value": 7.0 + count}
             file.write(json.dumps(reading | {"time_us": now_us, "tags": {}}) + "\n")
 
     def report(self) -> None:
         held = readings_of(self.data_dir)
         own = {"parts": {"mean": 7.0}, "count": 1, "total_q": 700}
         every = global_average(self.data_dir.parent)
-        if "a" in BROKEN and self.device == "pi-3":
+        if "a" in BROKEN and self.device == "cellar":
             every |= {"total_q": every["total_q"] + 1}
-        if "crash" in BROKEN and self.device == "pi-3" and len(held) > 5:
+        if "crash" in BROKEN and self.device == "cellar" and len(held) > 5:
             raise SystemExit("the disk is full")
         counts = {"accepted": len(held), "repeated": 0, "late": 0, "too_late": 0, "refused": 0}
         every |= {"settled": self.done, "except": [], "devices": 5}
-        state = {"dirty": 0, "connected": self.socket is not None, "done": self.done}
+        state = {"dirty": 0, "others": 4, "connected": self.socket is not None, "done": self.done}
         values = {"local_average": own, "global_average": every}
         print(json.dumps({"device": self.device, **counts, **state, "values": values}), flush=True)
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 
@@ -9,7 +10,10 @@ from lasp_edge.examples.greenhouse import program as greenhouse
 from lasp_edge.language.program import Program
 from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.devices import Condition, Report
-from simulations.demo.live import Measure, rows
+from simulations.demo.live import LiveTable, Measure
+from simulations.demo.program import program as demo
+from simulations.demo.rooms import ROOMS
+from tests.support_readme import block
 
 UP_TWO_AND_CLEAR = "\x1b[2A\x1b[J"
 
@@ -21,28 +25,28 @@ class Shown:
         self.name, self.condition, self.report = name, condition, report
 
 
-def report(accepted=5, *, connected=True, settled=True, absent=(), agreed_s_ago=None):
-    fleet = {"parts": {"mean": 11.9666}, "settled": settled, "except": list(absent), "inputs": "0f"}
+def report(accepted=5, *, connected=True, settled=True, absent=(), inputs="0f", others=1):
+    fleet = {"parts": {"mean": 11.9666}, "settled": settled, "except": list(absent)}
+    fleet["inputs"] = inputs
     values = {"local_average": {"parts": {"mean": 12.0}}, "global_average": fleet}
     counts = {"accepted": accepted, "repeated": 0, "late": 0, "too_late": 0, "refused": 0}
     state = {"dirty": 3, "connected": connected, "done": False, "values": values}
-    if agreed_s_ago is not None:
-        state["agreed_s_ago"] = {"global_average": agreed_s_ago}
+    state["others"] = others
     made = Report.of(json.dumps(counts | state))
     assert made is not None
     return made
 
 
 def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
-    return aligned(rows(devices, Measure.of(program.plan())))
+    return aligned(LiveTable(Measure.of(program.plan()), lambda: 0.0).rows(devices))
 
 
 @pytest.mark.parametrize(
     ("condition", "told", "agreed"),
     [
         (Condition.RUNNING, report(), "yes"),
-        (Condition.RUNNING, report(settled=False), "not yet"),
-        (Condition.RUNNING, report(settled=False, agreed_s_ago=2.4), "2 s ago"),
+        (Condition.RUNNING, report(settled=False), "newest"),
+        (Condition.RUNNING, report(others=0), "alone"),
         (Condition.RUNNING, report(absent=["pi-4"]), "yes, without pi-4"),
         (Condition.RUNNING, report(connected=False), "no connection"),
         (Condition.KILLED, report(), "killed"),
@@ -51,9 +55,28 @@ def table(*devices: Shown, program: Program = greenhouse) -> list[str]:
 )
 def test_the_last_column_says_in_words_how_a_device_stands(condition, told, agreed):
     head, row = table(Shown("pi-1", condition, told))
-    words = "device samples its own average the fleet's average, as it sees it agreed"
+    words = "device samples its own average the fleet's, as it sees it agreed"
     assert " ".join(head.split()) == words
     assert row.split(maxsplit=6) == ["pi-1", "5", "12.00", "°C", "11.97", "°C", agreed]
+
+
+def test_a_device_is_behind_since_another_one_told_of_something_newer():
+    at_s = 0.0
+    table = LiveTable(Measure.of(greenhouse.plan()), lambda: at_s)
+    slow = Shown("a", Condition.RUNNING, report(settled=False, inputs="01"))
+    quick = Shown("b", Condition.RUNNING, report(settled=False, inputs="01"))
+
+    def agreed(now_s, *, told):
+        nonlocal at_s
+        at_s, quick.report = now_s, report(settled=False, inputs=told)
+        return [row[-1] for row in table.rows([slow, quick])[1:]]
+
+    assert agreed(0.0, told="01") == ["newest", "newest"]
+    assert agreed(5.0, told="02") == ["newest", "newest"]  # seen in this moment
+    assert agreed(5.4, told="02") == ["<1 s behind", "newest"]
+    slow.condition = Condition.CUT_OFF
+    slow.report = report(settled=False, inputs="03")  # it goes on by itself, and nobody hears it
+    assert agreed(8.0, told="02") == ["cut off 3 s", "newest"]
 
 
 def test_a_device_that_has_told_nothing_yet_is_starting():
@@ -70,6 +93,15 @@ def test_a_program_without_a_fleet_wide_value_shows_what_is_still_to_send():
         ["device", "samples", "still", "to", "send"],
         ["a", "12,345", "3"],
     ]
+
+
+def test_the_readme_shows_the_table_as_it_is():
+    shown = [re.split(r"\s{2,}", line) for line in block("live table").splitlines()]
+    head, *rows = LiveTable(Measure.of(demo.plan()), lambda: 0.0).rows([])
+    assert (tuple(shown[0]), rows) == (head, [])
+    assert [row[0] for row in shown[1:]] == list(ROOMS)
+    kinds = {re.sub(r"\d+ s", "# s", row[-1]) for row in shown[1:]}
+    assert kinds == {"newest", "<# s behind", "cut off # s"}
 
 
 def test_a_terminal_redraws_the_table_below_what_stays():

@@ -16,6 +16,7 @@ from lasp_edge.tool.screen import Screen
 from simulations.demo import command, story
 from simulations.demo.broker import find_broker
 from simulations.demo.trouble import Trouble
+from simulations.demo.what_next import typed_here
 from tests.simulations.watching import eventually, processes_of, runs
 from tests.support_missing import lacks
 
@@ -51,9 +52,10 @@ def test_the_demo_kills_cuts_off_settles_and_finds_everything_equal(quick):
     code, lines = play()
     text = "\n".join(lines)
     assert (code, lines[-1]) == (Exit.FINE, "RESULT ok"), text
-    assert len(lines) <= 45, text
-    assert "pi-2 is killed" in text
-    assert "pi-4 is cut off" in text
+    assert len(lines) <= 42, text
+    assert max(map(len, lines)) <= 80, text
+    assert "bedroom is killed" in text
+    assert "kitchen is cut off" in text
     assert [line[:7] for line in lines if line.startswith("(")] == [
         "(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt"
     ]  # fmt: skip
@@ -74,7 +76,7 @@ def test_each_check_sees_what_it_is_there_for(monkeypatch, quick):
 def test_a_lake_that_is_asked_for_is_kept_and_how_to_read_it_is_said(quick):
     code, lines = play("--lake", str(quick / "kept"))
     assert code == Exit.FINE
-    assert f"The tables stay; to read them: lasp-edge windows cpu --lake {quick / 'kept'}" in lines
+    assert f"  {typed_here()} windows house --lake {quick / 'kept'}" in lines
     assert [path.name for path in quick.iterdir()] == ["kept"]
 
 
@@ -84,7 +86,7 @@ def test_an_agent_that_ends_by_itself_is_told_with_its_last_words(monkeypatch, q
     assert code == Exit.DIFFERS
     assert lines[-2:] == [
         "  | the disk is full",
-        "RESULT differs: pi-3 ended by itself, with exit code 1",
+        "RESULT differs: cellar ended by itself, with exit code 1",
     ]
     assert list(quick.iterdir()) == []
 
@@ -107,7 +109,7 @@ def test_a_signal_at_any_time_leaves_nothing_behind(number, quick):
         text=True,
     )
     assert demo.stdout is not None
-    wait_for_line(demo.stdout, "are measuring")
+    wait_for_line(demo.stdout, "They measure")
     started = processes_of(quick)
     assert len(started) >= 7, "a broker, a cloud job and five agents"
     demo.send_signal(number)

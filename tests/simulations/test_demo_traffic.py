@@ -31,15 +31,15 @@ def test_a_publish_of_128_bytes_and_more_has_a_length_of_two():
 def test_more_bytes_than_json_are_told_as_such_with_the_rate_from_which_it_pays():
     lines = " ".join(traffic_lines(Traffic(60_000, 60_000, 40_000, 400, Pace.of(400, 10, 20.0))))
     assert "120,000 over the devices' sockets (60,000 sent, 60,000 received)" in lines
-    json = "JSON over MQTT (40,000 for 400 readings, 2.0 a second on each device)"
-    assert f"3.00 times as much as {json}" in lines
-    assert "below 6 readings a second JSON is smaller" in lines
+    assert "3.00 times as much as the 40,000 of JSON over MQTT" in lines
+    assert "(400 readings, 2.0 a second each); below 6, JSON is smaller." in lines
 
 
 def test_a_recording_says_nothing_about_a_rate():
     lines = " ".join(traffic_lines(Traffic(10, 10, 40, 4, Pace("replayed at full speed"))))
-    assert "50 % less than JSON over MQTT (40 for 4 readings, replayed at full speed)" in lines
-    assert "At the recorded pace the agents would run for longer and send more." in lines
+    assert "50 % less than the 40 of JSON over MQTT" in lines
+    assert "(4 readings, replayed at full speed)." in lines
+    assert "At the recorded pace the agents would run longer and send more." in lines
     assert "a second" not in lines
 
 

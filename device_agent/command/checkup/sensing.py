@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from device_agent.command.checkup.result import CheckResult, Level, Subject, skipped
 from device_agent.intake.batch import Batch
-from device_agent.sources import host
 from device_agent.sources.choice import BrokenSourceError, SourceSpec, kind_of, source_of
 from device_agent.sources.periods import EVERY
 from device_agent.sources.source import Source, SourceContext
@@ -95,7 +94,7 @@ def _given(spec: SourceSpec, batches: list[Batch], says: str) -> CheckResult:
     if not given:
         return CheckResult(Level.WRONG, says or "no sensor gives anything")
     words = ", ".join(f"{name} {value:g}" for name, value in given.items())
-    lacks = spec.kind == host.KIND.name and says
+    lacks = spec.kind == "host" and says
     return CheckResult(Level.WARNING if lacks else Level.OK, f"{words}; {says}" if says else words)
 
 

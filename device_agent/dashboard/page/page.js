@@ -318,8 +318,9 @@ function bytes(ledger) {
   const share = ledger.json / ledger.sent;
   return [
     h("p", {}, share >= 1
-      ? `Every reading as JSON would be ${share.toFixed(1)} times as much.`
-      : `Every reading as JSON would be ${Math.round(share * 100)} % of it.`,
+      ? `Each reading as JSON would take ${share.toFixed(1)} times as much.`
+      : `That is ${(1 / share).toFixed(1)} times what each reading as JSON would take: few ` +
+        "readings and short intervals (--interval, --results) cost most a reading.",
     ` Counted over ${ledger.readings.toLocaleString("en")} readings of ` +
       `${count(ledger.devices, "device")} since this page was first served.`),
     table("What these devices sent", [

@@ -177,6 +177,20 @@ def test_no_width_needs_scrolling_sideways(reader, pixels):
     assert whole <= window == pixels
 
 
+def test_on_a_phone_a_row_is_a_card_that_names_its_cells(reader):
+    shown = """
+        const [row] = document.querySelectorAll("#devices tbody tr");
+        const cells = [...row.querySelectorAll("td")];
+        return [getComputedStyle(row).display, cells.map((each) =>
+          getComputedStyle(each, "::before").content), row.getAttribute("role")]"""
+    reader.width(1280)
+    assert reader.script(shown) == ["table-row", ["none"] * 6, "row"]
+    reader.width(360)
+    display, titles, role = reader.script(shown)
+    assert (display, role) == ("block", "row")
+    assert titles[:3] == ['"state"', '"agrees"', '"readings"']
+
+
 def test_a_reader_with_a_keyboard_reaches_everything_and_sees_where_they_are(reader):
     reader.width(1280)
     reader.script("document.activeElement.blur(); scrollTo(0, 0)")

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from device_agent.fleet.onlooker import Onlooker, Order
+from device_agent.fleet.onlooker import Onlooker, fleet_keys
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge.protocol.frames import MemberFrame, VariableFrame
 from lasp_edge.protocol.topics import Topics
+from lasp_edge.tool.lagging import Order
 from tests.device_agent.agents import Device, entry_of, greenhouse, is_of_frames, rooms
 
 QUIET = Settings(results_us=0)
@@ -96,6 +97,21 @@ def test_a_device_that_is_cut_off_is_behind_since_the_others_went_on(scene):
     assert mean(scene.onlooker.value("global_average")) == 30
 
 
+def test_a_value_is_settled_while_all_that_are_connected_hold_the_same(scene):
+    attic, shed = scene.devices
+    assert scene.onlooker.is_settled("global_average") is None
+    attic.read([10])
+    shed.read([60])
+    scene.play()
+    assert scene.onlooker.is_settled("global_average") is True
+    attic.read([20])
+    scene.play(1, cut=["shed"])
+    scene.play(3, cut=["shed"])
+    assert scene.onlooker.is_settled("global_average") is False
+    scene.play(8)
+    assert scene.onlooker.is_settled("global_average") is True
+
+
 def test_nonsense_is_left_aside(scene):
     root = scene.devices[0].core.agent.topics.root
     for topic in (f"{root}/out/a/b", f"{root}/fleet/a", f"{root}/0a/var/attic/x/00", "x", ""):
@@ -120,6 +136,22 @@ def test_what_the_broker_kept_says_nothing_about_when_a_device_was_heard(tmp_pat
         device.kill()
 
 
+def test_an_agent_tells_why_it_refuses_and_what_it_sent(tmp_path):
+    scene = Scene(tmp_path, greenhouse(), TOLD, knows=False)
+    attic, _ = scene.devices
+    attic.core.results.sent_bytes = lambda: 4_711
+    for number in range(8):
+        attic.core.counters.add(f"refused: reason {number}", number + 1)
+    scene.play(2)
+    standing = scene.standing("attic")
+    assert standing.sent_bytes == 4_711
+    assert standing.refused_because == {f"reason {n}": n + 1 for n in range(3, 8)}
+    assert scene.standing("shed").refused_because == {}
+    assert scene.standing("shed").sent_bytes is None
+    for device in scene.devices:
+        device.kill()
+
+
 @pytest.mark.parametrize("knows", [True, False])
 def test_keys_are_seen_one_by_one(tmp_path, knows):
     settings = QUIET if knows else TOLD
@@ -133,6 +165,8 @@ def test_keys_are_seen_one_by_one(tmp_path, knows):
     assert onlooker.keys("everywhere", None) == (["", "a"] if knows else [])
     assert mean(onlooker.value("everywhere", None, "a")) == 20
     assert mean(onlooker.value("everywhere", None, "")) == 20
+    assert fleet_keys(onlooker, "everywhere") == ["", "a"]
+    assert onlooker.is_settled("everywhere") is True
     assert onlooker.keys("here", "attic") == ["", "a"]
     assert mean(onlooker.value("here", "shed", "a")) == 30
     assert onlooker.value("here", "shed", "b") is None

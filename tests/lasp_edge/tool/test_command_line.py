@@ -1,5 +1,6 @@
 """The `lasp-edge` command: exit codes, and one plain line where something is wrong."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -247,3 +248,15 @@ def test_every_command_refuses_a_wrong_argument(name, tmp_path):
     done = run_present(name, "--no-such-argument", cwd=tmp_path)
     assert done.returncode == Exit.USAGE
     assert "Traceback" not in done.stderr
+
+
+def test_parsing_options_looks_up_no_terminal():
+    script = (
+        "import sys; from lasp_edge.tool.parser import CommandParser as P; p = P('x', 'why');"
+        "p.add_argument('--of', metavar='N', help='what'); p.parse_args(['--of', '1']);"
+        "print('shutil' in sys.modules, p.format_help(), 'shutil' in sys.modules)"
+    )
+    environment = os.environ | {"COLUMNS": "30"}
+    told = subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
+    assert told.startswith("False usage: lasp-edge x [-h]\n"), told  # as wide as the terminal
+    assert told.endswith("True\n")

@@ -1,0 +1,49 @@
+"""How far each device is behind the others, read off what all report that they hold."""
+
+from collections.abc import Iterable
+
+MOST_STATES = 1_000
+"""Reports that are remembered in their order: more than devices can be behind by."""
+
+
+class Order:
+    """What devices report that they hold, in the order in which each report was first seen.
+
+    >>> order = Order()
+    >>> for at_s, device, state in ((0, "a", "x"), (1, "b", "x"), (5, "a", "y")):
+    ...     order.note(device, state, at_s)
+    >>> order.behind_s("a", 8), order.behind_s("b", 8), order.behind_s("c", 8)
+    (0.0, 3, None)
+    """
+
+    def __init__(self) -> None:
+        self._seen_s: dict[str, float] = {}
+        self._of: dict[str, str] = {}
+
+    def note(self, device: str, state: str, now_s: float) -> None:
+        """Note what a device reports."""
+        self._of[device] = state
+        if state not in self._seen_s:
+            self._seen_s[state] = now_s
+            if len(self._seen_s) > MOST_STATES:
+                del self._seen_s[next(iter(self._seen_s))]
+
+    def behind_s(self, device: str, now_s: float) -> float | None:
+        """Return for how long a later report than this device's is known; None: it told nothing."""
+        state = self._of.get(device)
+        if state is None:
+            return None
+        later = iter(self._seen_s)
+        if state in self._seen_s:
+            while next(later) != state:
+                pass
+        following = next(later, None)
+        return 0.0 if following is None else now_s - self._seen_s[following]
+
+    def held(self, devices: Iterable[str]) -> set[str]:
+        """Return what these devices report, those that report anything."""
+        return {self._of[device] for device in devices if device in self._of}
+
+    def holders(self, state: str) -> list[str]:
+        """Return who reports a state."""
+        return [device for device, held in self._of.items() if held == state]

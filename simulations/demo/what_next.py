@@ -1,0 +1,43 @@
+"""What a newcomer types next: commands that work as they stand, in the folder where they are."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+EXAMPLE = "lasp_edge.examples.greenhouse:program"
+
+
+def typed_here() -> str:
+    """Return how `lasp-edge` of this very Python is typed in this folder."""
+    script = Path(sys.executable).with_name("lasp-edge")
+    if not script.exists():
+        return shlex.join([sys.executable, "-m", "lasp_edge"])
+    found = shutil.which("lasp-edge")
+    if found is not None and Path(found).samefile(script):
+        return "lasp-edge"
+    short = os.path.relpath(script)
+    return shlex.quote(short if len(short) < len(str(script)) else str(script))
+
+
+def next_lines(window: str, lake: Path | None) -> list[str]:
+    """Return what to type next.
+
+    Args:
+        window: a window of the program; empty where it has none.
+        lake: where the tables stay; None where they go with the demo.
+    """
+    typed = typed_here()
+    lines = [f"  {typed} new {_free('house')}", f"  {typed} simulate {EXAMPLE}"]
+    if lake is None:
+        lines.append(f"  {typed} demo --lake {_free('tables')}")
+    elif window:
+        lines.append(f"  {typed} windows {window} --lake {shlex.quote(str(lake))}")
+    return ["What to type next, in this folder (README.md goes on from there):", *lines]
+
+
+def _free(name: str) -> str:
+    """Return a folder's name that is not taken here."""
+    names = [name, *(f"{name}-{number}" for number in range(2, 100))]
+    return next((each for each in names if not Path(each).exists()), name)
