@@ -45,14 +45,6 @@ def test_agent_imports_neither_spark_nor_pandas(device):
 
 
 @pytest.mark.slow
-def test_base_install_has_the_page(device):
-    code = "from device_agent.dashboard import server as s; print(*map(s.FOLDER.joinpath, s.NAMES))"
-    files = subprocess.check_output([device / "bin" / "python", "-c", code], text=True).split()
-    assert len(files) == 6
-    assert all(Path(file).is_relative_to(device) and Path(file).stat().st_size for file in files)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "extra"),
     [("cloud", "cloud"), *((name, "lake") for name in ("windows", "lander", "dashboard"))],

@@ -138,6 +138,7 @@ class Lander:
             self.close_segment()
         self._send_acks()
         self._vouch()
+        self._repeat_commands()
 
     def close_segment(self) -> None:
         """Close the segment and land it."""
@@ -179,6 +180,14 @@ class Lander:
         self._vouches_sent += sent
         return sent
 
+    def _repeat_commands(self) -> None:
+        """Let everybody hear what operators said, should the broker and the devices forget it."""
+        if self._since_us is None:
+            return  # a message that finds no broker would be lost
+        for frame in self._acceptance.repeated(self._sender, self._now_us()):
+            topic = topic_of(frame, self._acceptance.topics)
+            self._link.publish(topic, frame.encode(), retain=True)
+
     def _take(self, events: Sequence[Event]) -> None:
         messages: list[Message] = []
         for event in events:
@@ -188,6 +197,7 @@ class Lander:
             elif isinstance(event, Connected):
                 log.info("connected to the broker (MQTT %s)", event.protocol)
                 self._since_us = self._now_us()
+                self._acceptance.connected(self._since_us)
             elif isinstance(event, Disconnected):
                 log.warning("no broker: %s", event.reason)
                 self._close_for_silence()

@@ -23,7 +23,7 @@ from lasp_edge.errors import UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
-from lasp_edge.protocol.kinds import Subscriber, subscriptions
+from lasp_edge.protocol.kinds import Subscriber, is_left_to_operators, subscriptions
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 
@@ -152,18 +152,20 @@ class LanderProcess:
             keep_session_s=_SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
             seal=self._seal,
+            expects_refusal=lambda topic: is_left_to_operators(topic, self._topics),
         )
 
     def _lander(self, log_: Log, link: Link) -> Lander:
         plan, landing = self._plan, Landing(self._lake, log_.lander)
         streams = (plan.windows.values(), plan.published_folds.values())
         known = (landing.incarnations(), landing.membership())
+        store, is_signed = (self._sink, landing.lake_id), self._seal is not None
         tick_us = self._tick_us
         return Lander(
             link=link,
             log_=log_,
             landing=landing,
-            acceptance=Acceptance(*streams, self._topics, (self._sink, landing.lake_id), *known),
+            acceptance=Acceptance(*streams, self._topics, store, *known, is_signed=is_signed),
             columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             now_us=_now_us,

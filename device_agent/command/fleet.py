@@ -12,7 +12,6 @@ from random import Random
 from typing import Self
 
 from crdts import Replica
-from device_agent.fleet.members import CORRECT_US
 from device_agent.fleet.roster import OPERATOR, Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
@@ -20,6 +19,7 @@ from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
 from lasp_edge.link import Connected, Disconnected, Link, Message
 from lasp_edge.protocol.frames import AskFrame, MemberFrame
 from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.repeating import CORRECT_US
 from lasp_edge.protocol.topics import Topics, level
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of

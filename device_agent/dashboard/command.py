@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--port: a number from 0 to {(1 << 16) - 1}, not {arguments.port}")
     with dashboard(arguments) as shown:
         shown.fleet.await_connection()
+        shown.turn()  # what cannot be shown is said before anybody looks
         print(f"The page: {shown.server.url} (Ctrl-C ends it)", flush=True)  # noqa: T201
         while True:
             shown.turn()

@@ -32,15 +32,14 @@ ALIVE_S = 5.0
 PATIENCE_S = 20.0
 """Seconds that a browser takes to ask, or to take what it is sent, at most."""
 
-FOLDER: Final = Path(__file__).parent / "page"
-FILES: Final = {
+_FOLDER: Final = Path(__file__).parent / "page"
+_FILES: Final = {
     "/": ("index.html", "text/html; charset=utf-8"),
     **{f"/{name}": (name, "text/javascript") for name in ("page.js", "nodes.js", "charts.js")},
     "/style.css": ("style.css", "text/css; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 """Path -> file and type: nothing else is served."""
-NAMES: Final = tuple(name for name, _ in FILES.values())
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -118,9 +117,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path == "/events":
             self._tell()
-        elif path in FILES:
-            name, kind = FILES[path]
-            self._answer(200, kind, (FOLDER / name).read_bytes())
+        elif path in _FILES:
+            name, kind = _FILES[path]
+            self._answer(200, kind, (_FOLDER / name).read_bytes())
         else:
             self._answer(404, "text/plain; charset=utf-8", b"nothing is here; the page is at /\n")
 

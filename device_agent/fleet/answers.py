@@ -43,15 +43,15 @@ class Answers:
         """Take an answer; who answers twice knows more by then."""
         self._told[frame.sender.device] = frame
 
-    def tellings(self, own: int) -> Iterator[tuple[Telling, bool]]:
-        """Yield what other processes than that with this nonce told, and whether a lander says so.
+    def tellings(self, own: int) -> Iterator[Telling]:
+        """Yield what other processes than that with this nonce told.
 
         What a process said itself tells it nothing.
         """
         for vouch in self._told.values():
             for telling in vouch.told:
                 if telling.teller.nonce != own:
-                    yield telling, vouch.keeps
+                    yield telling
 
     def is_told_by(self, replica: Replica) -> bool:
         """Return whether it is known how far the process of a replica had come."""

@@ -36,6 +36,7 @@ from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import is_time
 from device_agent.fleet.answers import Answers, is_ignorant
+from device_agent.intake.highs import Teller
 from device_agent.intake.intake import Intake
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
@@ -237,9 +238,8 @@ class Fence(Part):
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
         answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
-        for (teller, highs), of_lander in answers.tellings(own):
-            known = teller.nonce if answers.knows(teller) else None
-            tellings.learn(highs, known, now_us, of_lander=of_lander)
+        for teller, highs in answers.tellings(own):
+            tellings.learn(highs, Teller(teller.incarnation, answers.knows(teller)), now_us)
         if newest is not None and not answers.is_told_by(newest):
             tellings.learn_of_lost_life()
 

@@ -7,11 +7,13 @@ counted, for to accept one that had counted already would count it twice. A doub
 such readings may come: below the floor they are too late anyway. What was accepted before that was
 told may count twice: it is counted, too.
 
-A lander hears all that lands, so its word is final. What is accepted before one has answered is not
-**confirmed**: its number must not hide what another life has accepted.
+What this process accepts says nothing of what another one has accepted. So what another one told is
+held against the number at the **end** of that process, as this store knows it: a store that is an
+older image knows less than the process told. What is accepted before a lander has answered is not
+**confirmed**: should a doubt be told later, all of that may count twice.
 
     >>> highs = Highs(Facts())
-    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], None, most_us=100)
+    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], Teller(7, False), most_us=100)
     >>> highs.doubt_us("csv:a"), highs.doubt_us("csv:b")
     (60, None)
     >>> highs.advance("csv:a", 80, 1)
@@ -21,15 +23,28 @@ A lander hears all that lands, so its word is final. What is accepted before one
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from device_agent.facts import Facts
 from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
+
+class Teller(NamedTuple):
+    """A process of this device that told how far its sources had come.
+
+    Attributes:
+        incarnation: the last one of the process.
+        is_known: the store knows that process: how far it had come, or some of that.
+    """
+
+    incarnation: int
+    is_known: bool
+
+
 _NOTHING = (0, 0)
 _MOST_ENDS: Final = 8
-"""Processes without a lander whose ends are remembered: as many as lives that a lander tells of."""
+"""Processes whose ends are remembered: as many as lives that a lander tells of."""
 
 
 class Highs:
@@ -37,7 +52,7 @@ class Highs:
 
     Args:
         facts: what the store holds of them.
-        last: the nonce of the last process of the store; 0 for none.
+        last: the incarnation of the last process of the store; 0 for none.
 
     Attributes:
         is_alone: no lander has told this process what earlier lives have accepted.
@@ -52,7 +67,6 @@ class Highs:
         "_ends",
         "_highs",
         "_ids",
-        "_started",
         "_unconfirmed",
         "is_alone",
         "maybe_twice",
@@ -63,15 +77,15 @@ class Highs:
         # How many, and the least own time; of the confirmed ones those of this process.
         self._unconfirmed: dict[int, tuple[int, int]] = {}
         self._confirmed: dict[int, tuple[int, int]] = {}
-        self._ends: dict[int, dict[int, int]] = {}  # nonce of an unconfirmed process -> accepted
+        self._ends: dict[int, dict[int, int]] = {}  # incarnation -> accepted
         for source, (high_us, accepted, *rest) in (facts.highs or {}).items():
-            self._highs[int(source)] = SourceHigh(int(source), high_us, accepted)
-            if rest:
-                self._unconfirmed[int(source)] = (rest[0], rest[1])
-                ends = [*zip(rest[2::2], rest[3::2], strict=True), (last, accepted)]
-                self._ends[int(source)] = dict(ends[-_MOST_ENDS:])
+            at = int(source)
+            self._highs[at] = SourceHigh(at, high_us, accepted)
+            if rest[:2] and rest[0]:
+                self._unconfirmed[at] = (rest[0], rest[1])
+            self._ends[at] = dict(zip(rest[2::2], rest[3::2], strict=True))
+            self._note_end(at, last, accepted)
         self._doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
-        self._started = {at: high.accepted for at, high in self._highs.items()}
         self._ids: dict[str, int] = {}
         self._changed = False
         self.is_alone = False
@@ -113,43 +127,50 @@ class Highs:
     def learn(
         self,
         told: Iterable[SourceHigh],
-        teller: int | None,
+        teller: Teller,
         *,
         most_us: int,
-        of_lander: bool = True,
     ) -> None:
         """Take what another process of this device told of its sources.
 
         Args:
             told: how far they had come.
-            teller: the nonce of that process; None: the store does not know it.
+            teller: that process.
             most_us: no source can have come further: a high beyond it counts as this.
-            of_lander: a lander heard it, of which what is confirmed depends.
         """
         for high in told:
             at, high_us = high.source, min(high.high_us, most_us)
             known = self._highs.get(at)
-            if known is not None and teller is not None:
-                accepted = self._sure(known, teller) if of_lander else self._started.get(at, 0)
-                if high.accepted <= accepted:
-                    continue
+            if (
+                known is not None
+                and teller.is_known
+                and high.accepted <= self._sure(at, teller.incarnation)
+            ):
+                continue
             before = 0 if known is None else known.accepted
             furthest = high_us if known is None else max(high_us, known.high_us)
             self._highs[at] = SourceHigh(at, furthest, max(before, high.accepted))
-            self._started[at] = max(high.accepted, self._started.get(at, 0))
+            self._note_end(at, teller.incarnation, high.accepted)
             self._changed = True
             if high_us > self._doubts.get(at, high_us - 1):
                 self._doubts[at] = high_us
                 self._count_maybe_twice(at, high_us)
 
-    def _sure(self, known: SourceHigh, teller: int) -> int:
+    def _note_end(self, source: int, incarnation: int, accepted: int) -> None:
+        """Note how many readings of a source a process knew of in the end."""
+        ends = self._ends.setdefault(source, {})
+        ends[incarnation] = max(accepted, ends.get(incarnation, 0))
+        if len(ends) > _MOST_ENDS:
+            del ends[min(ends)]
+
+    def _sure(self, source: int, incarnation: int) -> int:
         """Return how many readings of a source a process can have told, if all of them are known.
 
-        A process that no lander confirmed had no more than it had at its end. Others had no more
-        than what was confirmed.
+        That is what it had at its end; where that is forgotten, what the next one had.
         """
-        confirmed = known.accepted - self._unconfirmed.get(known.source, _NOTHING)[0]
-        return max(confirmed, self._ends.get(known.source, {}).get(teller, confirmed))
+        ends = self._ends.get(source, {})
+        later = [each for each in ends if each >= incarnation]
+        return ends[min(later)] if later else max(ends.values(), default=0)
 
     def _count_maybe_twice(self, source: int, most_us: int) -> None:
         """Count what was accepted of a source before it was told of a doubt up to this time."""
@@ -166,11 +187,16 @@ class Highs:
             self._count_maybe_twice(source, TIME_LIMIT_US)
 
     def confirm(self) -> None:
-        """Note that a lander has answered, and that no earlier life is heard by it any more."""
+        """Note that a lander has answered, and that no earlier life is heard by it any more.
+
+        Another one may still know more: what was accepted until now counts as this process's own.
+        """
         self.is_alone = False
         self._changed |= bool(self._unconfirmed)
+        for at, (count, least_us) in self._unconfirmed.items():
+            before, first_us = self._confirmed.get(at, (0, least_us))
+            self._confirmed[at] = (before + count, min(first_us, least_us))
         self._unconfirmed.clear()
-        self._ends.clear()
 
     def furthest_doubt_us(self) -> int | None:
         """Return the greatest own time that some life of this device surely had accepted."""
@@ -182,13 +208,11 @@ class Highs:
             return None
         self._changed = False
         highs = {
-            str(at): [high_us, accepted, *self._unconfirmed_facts(at)]
+            str(at): [high_us, accepted, *self._facts_of_processes(at)]
             for at, high_us, accepted in self._highs.values()
         }
         doubts = {str(at): high_us for at, high_us in self._doubts.items()}
         return Facts(highs=highs, doubts=doubts or None)
 
-    def _unconfirmed_facts(self, at: int) -> list[int]:
-        if at not in self._unconfirmed:
-            return []
-        return [*self._unconfirmed[at], *chain(*self._ends.get(at, {}).items())]
+    def _facts_of_processes(self, at: int) -> list[int]:
+        return [*self._unconfirmed.get(at, _NOTHING), *chain(*self._ends.get(at, {}).items())]

@@ -7,7 +7,7 @@ doubtful. So while no clock is trusted, the tellings wait; and so do the reading
 from typing import Final
 
 from device_agent.clock import DeviceClock
-from device_agent.intake.highs import Highs
+from device_agent.intake.highs import Highs, Teller
 from device_agent.intake.progress import IntakeProgress
 from device_agent.state.counters import Counters
 from lasp_edge.protocol.fencing import SourceHigh
@@ -36,14 +36,12 @@ class Tellings:
     ) -> None:
         self._highs, self._progress, self._clock = highs, progress, clock
         self._counters, self._max_skew_us = counters, max_skew_us
-        self._waiting: list[tuple[tuple[SourceHigh, ...], int | None, bool]] = []
+        self._waiting: list[tuple[tuple[SourceHigh, ...], Teller]] = []
         self._has_reached = False
 
-    def learn(
-        self, told: tuple[SourceHigh, ...], teller: int | None, now_us: int, *, of_lander: bool
-    ) -> None:
+    def learn(self, told: tuple[SourceHigh, ...], teller: Teller, now_us: int) -> None:
         """Take what somebody knows, as soon as a clock is trusted; see `Highs.learn`."""
-        self._waiting.append((told, teller, of_lander))
+        self._waiting.append((told, teller))
         self.catch_up(now_us)
 
     def catch_up(self, now_us: int) -> None:
@@ -51,8 +49,8 @@ class Tellings:
         if not self._waiting or not self._clock.trusted:
             return
         most_us = self._clock.time_us(now_us) + self._max_skew_us
-        for told, teller, of_lander in self._waiting:
-            self._highs.learn(told, teller, most_us=most_us, of_lander=of_lander)
+        for told, teller in self._waiting:
+            self._highs.learn(told, teller, most_us=most_us)
         self._waiting.clear()
         self._note_twice()
         furthest_us = self._highs.furthest_doubt_us()

@@ -10,6 +10,8 @@ bit, and a pane entry is dirty for the sinks of its bits.
 - A store that was left before comes back only when the present one was silent for `LEFT_US`. Until
   then two of one name are alive, each would have everything sent again for ever, and it is said
   aloud instead.
+- What a store said before the present one spoke is late, by the landers' clocks: it does not come
+  back by that, nor does one that was never heard of, unless the present one was silent for as long.
 - There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept is
   forgotten while another one is heard: strangers cannot make entries dirty for ever.
 
@@ -62,6 +64,7 @@ class Sink:
         silent_us: for how long it was not heard.
         moves: to stores that were never heard of, lately.
         moved_us: how long ago the last of them was.
+        said_s: the latest second at which its store spoke, by its lander's clock; None if unknown.
         contested_us: for how long it still counts that a store spoke that was not believed.
         flights: the frames that it has not answered yet.
     """
@@ -75,6 +78,7 @@ class Sink:
         "moved_us",
         "moves",
         "name",
+        "said_s",
         "silent_us",
         "store",
     )
@@ -83,6 +87,7 @@ class Sink:
         self.bit = 1 << place
         self.name, self.store, self.former, self.silent_us = row
         self.contested_us = self.moves = self.moved_us = 0
+        self.said_s: int | None = None
         self.flights = flights
         self._speakers: list[int] = []
 
@@ -96,6 +101,18 @@ class Sink:
             return False
         self._speakers = [*self._speakers, nonce][-KNOWN_SPEAKERS:]
         return True
+
+    def hear(self, clock_s: int | None) -> None:
+        """Note that its store spoke."""
+        self.silent_us = 0
+        if clock_s is not None:
+            self.said_s = max(clock_s, self.said_s or 0)
+
+    def is_late(self, clock_s: int | None) -> bool:
+        """Return whether another store spoke before the present one did, and that one is alive."""
+        if clock_s is None or self.said_s is None:
+            return False
+        return clock_s < self.said_s and self.silent_us < LEFT_US
 
     @property
     def believes_strangers(self) -> bool:
@@ -117,7 +134,7 @@ class Sink:
             self.moves, self.moved_us = self.moves + 1, 0
         left = [each for each in (*self.former, self.store) if each not in {"", store}]
         self.former = tuple(left[-FORMER_STORES:])
-        self.store, self.contested_us = store, 0
+        self.store, self.contested_us, self.said_s = store, 0, None
         self.flights.abandon_all()
 
 
@@ -160,9 +177,9 @@ class Sinks:
         if sink is None:
             self._counters.note("frame: acknowledgement of one sink too many")
             return None
-        if frame.store != sink.store and not self._moves(sink, frame.store):
+        if frame.store != sink.store and not self._moves(sink, frame.store, frame.clock_s):
             return None
-        sink.silent_us = 0
+        sink.hear(frame.clock_s)
         return sink
 
     def _add(self, name: str) -> Sink | None:
@@ -176,9 +193,11 @@ class Sinks:
         self._make_dirty(sink)
         return sink
 
-    def _moves(self, sink: Sink, store: str) -> bool:
+    def _moves(self, sink: Sink, store: str, clock_s: int | None) -> bool:
         """Return whether the sink has another store from now on."""
-        if store in sink.former:
+        if sink.is_late(clock_s):
+            is_believed, why = False, TWO_STORES
+        elif store in sink.former:
             is_believed, why = sink.silent_us >= LEFT_US, TWO_STORES
         else:
             is_believed, why = sink.believes_strangers, STRANGERS

@@ -14,8 +14,9 @@ A promise is made to one sink and store (`lasp_edge.protocol.sinks`): of a beat,
 row of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from crdts import Frontier, Member, Membership, Replica
@@ -42,6 +43,7 @@ from lasp_edge.protocol.frames import (
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.lives import Lives
+from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.witness import Witness
@@ -149,6 +151,7 @@ class Acceptance:
         local_folds: those whose entries devices publish.
         incarnations: the greatest that is known of each device.
         membership: the member commands that were taken before.
+        is_signed: frames are signed, so nobody else can say again what an operator said.
 
     Attributes:
         sink: for whom it accepts: the sink's name, and the id of its store.
@@ -167,14 +170,18 @@ class Acceptance:
         sink: tuple[str, str],
         incarnations: Mapping[str, int] | None = None,
         membership: Membership | None = None,
+        *,
+        is_signed: bool = False,
     ) -> None:
         self.membership = membership or Membership()
+        self._is_signed = is_signed
         self.topics = topics
         self.sink = sink
         self._windows = {window.stream: window for window in windows}
         self._local_folds = {local.stream: local for local in local_folds}
         self.witness = Witness(LANDED_DEVICES, incarnations, keeps=True)
         self._lives = Lives()
+        self._repeating, self._repeats = Repeating(Random(sink[1])), 0
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 
@@ -270,6 +277,17 @@ class Acceptance:
         if frame.online:
             accepted.known.add(frame.about)
 
+    def connected(self, now_us: int) -> None:
+        """Note a new connection: the broker may have lost the commands that operators gave."""
+        self._repeating.begin(self.membership.entries, now_us)
+
+    def repeated(self, sender: Replica, now_us: int) -> Iterator[MemberFrame]:
+        """Yield the commands that were not heard for some time, for everybody to hear."""
+        due = () if self._is_signed else self._repeating.due(now_us)
+        for device in due:
+            self._repeats += 1
+            yield MemberFrame.of(sender, self._repeats, device, self.membership.entries[device])
+
     def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
         """Note that somebody asks what is known of a device.
 
@@ -288,6 +306,9 @@ class Acceptance:
     def take_command(self, frame: MemberFrame, record: Record, accepted: Accepted) -> None:
         """Take a member command, unless it is known."""
         command = frame.membership()
+        known = self.membership.entries.get(frame.about)
+        is_newest = not command <= self.membership or command.entries[frame.about] == known
+        self._repeating.hear(frame.about, record.received_us, is_newest=is_newest)
         if command <= self.membership:
             return
         self.membership |= command

@@ -1,14 +1,15 @@
 """What a step of the cloud costs beside a naive one, and whether it costs the same for ever.
 
-Run: `python -m simulations.benchmarks.cloud_steps [--steps N] [--devices N]`. The program is the
-greenhouse: a window by room, a fleet-wide value, promises. It prints, in one warm session,
+Run: `python -m simulations.benchmarks.cloud_steps [--soak] [--steps N] [--devices N]`. The program
+is the greenhouse: a window by room, a fleet-wide value, promises. It prints, in one warm session,
 
 - CPU-seconds of a naive step: three appends with app transactions, everything read back by Spark;
 - CPU-seconds of a step over the same rows, how many times less that is, and how many classes each
   of its steps compiles, at the beginning and after `--steps` steps;
-- what a step costs of whose 3,000 keys 30 change, beside one of 30 keys;
-- after a tenth of the steps and at the end: memory of Python and of the JVM, its code cache and its
-  classes. `--steps 3000` is a soak.
+- what a step costs of whose 3,000 keys 30 change, beside one of 30 keys.
+
+With `--soak` it only makes steps, and prints ten times on the way what they cost and what Python
+and the JVM hold: memory, its code cache and its classes.
 
 CPU counts this process and Spark's JVM, and is read from Linux's /proc.
 """
@@ -17,7 +18,7 @@ import argparse
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -336,32 +337,35 @@ def measure_keys(spark: SparkSession, folder: Path, keys: int, changing: int) ->
     return steps.median(slice(WARM, None))
 
 
-def measure(spark: SparkSession, folder: Path, steps: int, devices: int) -> None:
-    """Print the figures."""
+def measure_beside(spark: SparkSession, folder: Path, steps: int, devices: int) -> None:
+    """Print what steps cost beside naive ones, when the lake is young and when it is not."""
     made = greenhouse()
     rows = len(list(fleet_rows(made, 0, devices)))
     naive = measure_naive(spark, made, folder / "naive", devices)
     _show(f"a naive step of {rows:,} rows, its last {SHOWN}", naive)
-    machine, ours = Machine(spark), Steps(spark, made, folder / "lake")
-    marks: Mapping[int, str] = {WARM + SHOWN: "first", steps: "last "}
-    held: dict[int, dict[str, float]] = {}
+    ours = Steps(spark, made, folder / "lake")
     for number in range(steps):
         ours(landed(made, list(fleet_rows(made, number, devices))))
-        done = number + 1
-        if done in {max(WARM + SHOWN, steps // 10), steps}:
-            held[done] = machine.mib()
-        if done in marks:
-            cost = ours.median(slice(done - SHOWN, done))
-            _show(f"a step of these rows, the {marks[done]} {SHOWN} of {steps}", cost, naive, "it")
     first, last = ours.median(slice(WARM, WARM + SHOWN)), ours.median(slice(-SHOWN, None))
+    _show(f"a step of these rows, the first {SHOWN} of {steps}", first, naive, "it")
+    _show(f"a step of these rows, the last {SHOWN} of {steps}", last, naive, "it")
     _say(f"    after this history it costs {last.cpu_s / first.cpu_s:.2f} of the first")
     few = measure_keys(spark, folder / "few", 30, 30)
     _show("a step of 30 keys that change", few)
     many = measure_keys(spark, folder / "many", 3_000, 30)
     _show("a step of 3,000 keys of which 30 change", many, few, "that of 30 keys")
-    for done, mib in held.items():
-        shown = ", ".join(f"{what} {size:,.0f}" for what, size in mib.items())
-        _say(f"after {done:>5} steps, MiB: {shown}")
+
+
+def measure_soak(spark: SparkSession, folder: Path, steps: int, devices: int) -> None:
+    """Print what steps cost and what is held, ten times on the way."""
+    made, machine, ours = greenhouse(), Machine(spark), Steps(spark, greenhouse(), folder)
+    every = max(1, steps // 10)
+    for number in range(steps):
+        ours(landed(made, list(fleet_rows(made, number, devices))))
+        if (number + 1) % every == 0:
+            held = ", ".join(f"{what} {size:,.0f}" for what, size in machine.mib().items())
+            _show(f"up to step {number + 1:,}", ours.median(slice(number + 1 - every, None)))
+            _say(f"    MiB: {held}")
 
 
 def main(start: Callable[..., SparkSession] = spark_session) -> None:
@@ -371,11 +375,13 @@ def main(start: Callable[..., SparkSession] = spark_session) -> None:
     )
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--devices", type=int, default=200)
+    parser.add_argument("--soak", action="store_true", help="many steps in one session, alone")
     arguments = parser.parse_args()
     if arguments.steps < WARM + SHOWN:
         parser.error(f"--steps: at least {WARM + SHOWN} are needed, not {arguments.steps}")
     with tempfile.TemporaryDirectory() as folder:
         spark = start(app_name="steps", master="local[2]", conf={**CONF, **LOCAL_CONF})
+        measure = measure_soak if arguments.soak else measure_beside
         measure(spark, Path(folder), arguments.steps, arguments.devices)
         spark.stop()
 

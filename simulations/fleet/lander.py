@@ -1,6 +1,6 @@
 """The lander: joins what lands, by the acceptance rules of the real one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from crdts import Frontier, Membership, Replica
 from device_agent.settings import SECOND_US
@@ -9,6 +9,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.fencing import VouchFrame
+from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
@@ -84,6 +85,14 @@ class SimulatedLander:
     def membership(self) -> Membership:
         """All member commands that were taken."""
         return self._acceptance.membership
+
+    def connected(self, now_us: int) -> None:
+        """Note a new connection to the broker."""
+        self._acceptance.connected(now_us)
+
+    def repeated(self, now_us: int) -> Iterator[MemberFrame]:
+        """Yield the commands that are to be repeated."""
+        return self._acceptance.repeated(self.process, now_us)
 
     def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | VouchFrame | None:
         """Take a message; return what its sender is told of it.

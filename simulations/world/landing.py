@@ -41,6 +41,7 @@ class VirtualLander:
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
         self._inbox: list[tuple[str, bytes]] = []
         self._slow_steps = 0
+        self._is_connected = False
 
     def _on_new_store(self, number: int, known: Membership | None = None) -> SimulatedLander:
         store = f"{self.sink}-{number}"
@@ -65,12 +66,21 @@ class VirtualLander:
             answer = self.lander.hear(topic, payload, now_us)
             if answer is not None:
                 yield answer
+        if not self._is_connected:
+            self._is_connected = True
+            self.lander.connected(now_us)
+        yield from self.lander.repeated(now_us)
+
+    def disconnect(self) -> None:
+        """Lose the connection until the next commit."""
+        self._is_connected = False
 
     def crash(self, until: int) -> int:
         """End the process; return how many messages are lost with it."""
         lost, self._inbox = len(self._inbox), []
         self.down_until = until
         self.lander = self.lander.restarted(self._running, self._new_process())
+        self.disconnect()
         return lost
 
     def run_program(self, plan: Plan | None = None) -> None:
@@ -89,6 +99,7 @@ class VirtualLander:
         self.former.append(self.lander)
         self.lander = self._on_new_store(len(self.former) + 1, self.lander.membership)
         self._inbox.clear()
+        self.disconnect()
 
     def heal(self) -> None:
         """Let it run its own program, hear, and commit at once."""

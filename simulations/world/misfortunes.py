@@ -70,6 +70,8 @@ def _broker(world: World, *, back: bool) -> bool:
     world.broker.crash(back=back)
     for device in world.devices.values():
         world.disconnect(device, world.random.randint(1, 5))
+    for sink in world.sinks:
+        sink.disconnect()
     world.links.drop()
     return True
 

@@ -24,7 +24,7 @@ from device_agent.parts import Publication
 from device_agent.settings import SECOND_US, Settings
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from simulations.fleet.operator import SimulatedOperator
@@ -174,7 +174,8 @@ class World:
         """Let the sinks commit what they have, and answer."""
         for sink in self.sinks:
             for frame in sink.commit(self.step_number, self.now_us):
-                self.send(LegMessage(TO_BROKER, topic_of(frame, self.topics), frame.encode()))
+                topic, is_kept = topic_of(frame, self.topics), FRAME_KINDS[frame.kind].retained
+                self.send(LegMessage(TO_BROKER, topic, frame.encode(), is_kept))
 
     def _take_snapshots(self) -> None:
         self.broker.take_snapshot()

@@ -21,6 +21,7 @@ class FakeLink:
         self.coming: deque[list[Event]] = deque()
         self.acknowledged: list[Message] = []
         self.published: list[tuple[str, bytes]] = []
+        self.retained: dict[str, bytes] = {}
         self.connected = True
 
     def poll(self, timeout_s: float) -> list[Event]:
@@ -29,6 +30,8 @@ class FakeLink:
     def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> bool:
         if self.connected:
             self.published.append((topic, payload))
+            if retain:
+                self.retained[topic] = payload
         return self.connected
 
     def acknowledge(self, message: Message) -> None:

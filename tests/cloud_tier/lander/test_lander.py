@@ -19,10 +19,19 @@ from lasp_edge.link import Connected, Disconnected
 from lasp_edge.protocol.acks import RUNS_IN_AN_ACK, NotTaken
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
 from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.repeating import REPEAT_US
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 from tests.cloud_tier.frames import FakeLink, message
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, rooms
-from tests.lasp_edge.protocol.support_frames import LANDER, ME, TOPICS, acceptance, beat, panes
+from tests.lasp_edge.protocol.support_frames import (
+    LANDER,
+    ME,
+    TOPICS,
+    acceptance,
+    beat,
+    command,
+    panes,
+)
 
 PROGRAM = rooms()
 LIFE = (ME.incarnation, ME.nonce)
@@ -301,6 +310,17 @@ def test_stop_lands_what_is_logged(station):
     station.lander.stop()
     assert len(station.rows()) == 2
     assert station.link.acks() == {"pi-0": {LIFE: [1, 2]}}
+
+
+def test_what_an_operator_said_is_repeated_and_kept_by_the_broker(station):
+    said = command(1, seq=5)
+    station.turn(CONNECTED, message(said))
+    station.turn(after_s=1)
+    assert station.link.retained == {}
+    station.turn(after_s=2 * REPEAT_US / SECOND_US)
+    ((topic, payload),) = station.link.retained.items()
+    assert "/member/" in topic
+    assert decode(payload).membership() == said.membership()
 
 
 def vouches(station):

@@ -9,7 +9,6 @@ import pytest
 from crdts import Membership, Replica, Version
 from crdts.membership import Member
 from device_agent.command import status
-from device_agent.fleet.members import CORRECT_US, REPEAT_US
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import (
     BeatFrame,
@@ -19,6 +18,7 @@ from lasp_edge.protocol.frames import (
     VariableReport,
 )
 from lasp_edge.protocol.inputs import membership_text
+from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.shards import key_shard
 from simulations.oracle import PublishedPartial, inputs
 from tests.device_agent.agents import NOW_US, Device, rooms

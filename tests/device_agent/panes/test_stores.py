@@ -1,5 +1,7 @@
 """The stores of one sink: a lake that is made anew, two of one name, and forged ones."""
 
+from dataclasses import replace
+
 from crdts import Replica
 from device_agent.panes.sinks import LEFT_US, MOVES, MOVES_AT_ONCE
 from device_agent.settings import SECOND_US
@@ -20,6 +22,21 @@ def test_two_lakes_of_one_name_do_not_make_a_device_send_for_ever(device):
     (reason,) = [name for name in device.counted if name.startswith("sink: ")]
     assert "start the lander of one of them with --sink" in reason
     assert device.counted[reason] == 1
+
+
+def test_late_words_of_the_lake_before_do_not_bring_it_back(device):
+    full(device)
+
+    def says(store, clock_s):
+        device.hear(replace(ack_of(device.name, sink=("lake", store)), clock_s=clock_s))
+        return sink(device)["store"]
+
+    assert says("new", 100) == "new"
+    assert says("before", 99) == "new", "it spoke first, and was overtaken"
+    assert says("new", 101) == "new"
+    assert says("made anew", 102) == "made anew"
+    Fleetlet(device).run(LEFT_US // SECOND_US + 1)
+    assert says("behind", 50) == "behind", "the one before is silent, whatever the clocks say"
 
 
 def test_forged_stores_cost_a_bounded_number_of_sendings_and_are_told(device):

@@ -20,6 +20,7 @@ from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
 from lasp_edge.protocol.limits import CONTROLS_AHEAD, FUTURE_US, INCARNATIONS_AHEAD
+from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from lasp_edge.protocol.sharing import SharedFrame
 from tests.lasp_edge.protocol.support_frames import (
@@ -259,6 +260,17 @@ def test_a_member_command_is_taken_once_and_says_nothing_of_the_devices_life():
 def test_an_older_member_command_is_not_taken_again():
     known = Membership({"pi-0": Member(4, retired=False, version=Version(3, 7, 5))})
     assert accepted(command(3, seq=9), membership=known).rows == []
+
+
+def test_a_command_that_is_not_heard_for_some_time_is_repeated_for_all():
+    lander, spoken = acceptance(PLAN), Replica(1, 9, "lander")
+    lander.take([record(command(2, seq=5))])
+    heard_us = NOW_US
+    assert list(lander.repeated(spoken, heard_us + REPEAT_US - 1)) == []
+    (frame,) = lander.repeated(spoken, heard_us + 2 * REPEAT_US)
+    assert (frame.membership(), frame.sender) == (lander.membership, spoken)
+    lander.connected(heard_us + 2 * REPEAT_US + 1)
+    assert len(list(lander.repeated(spoken, heard_us + 2 * REPEAT_US + 2 * CORRECT_US + 1))) == 1
 
 
 def test_a_control_far_ahead_of_the_known_one_is_refused():

@@ -1,0 +1,54 @@
+"""Histories that seeds of the simulator once found, as short as they could be made."""
+
+import pytest
+
+from simulations.world.faults import Fault, FaultRates
+from simulations.world.run import run
+from simulations.world.scenario import Scenario
+
+HISTORIES = {
+    # The lake knows a command that every device and the broker have lost: it says it again.
+    "a command that only the lake still knows": Scenario(
+        441,
+        2,
+        29,
+        schedule=(
+            Fault(11, "disk_read_only", "pi-0", 14),
+            Fault(14, "retire", "pi-1", 6),
+            Fault(25, "broker_old", "", 1),
+            Fault(28, "older_image", "pi-1", 3),
+        ),
+        keyed=True,
+    ),
+    # An empty lake answers first, and the archive knows of readings that the older store lacks.
+    "an empty lake vouches before one that knows more": Scenario(
+        366,
+        1,
+        118,
+        FaultRates(delayed=0.7, delay_steps=20),
+        (
+            Fault(106, "broker_forgets", "", 1),
+            Fault(107, "older_image", "pi-0", 5),
+            Fault(109, "new_lake", "", 1),
+            Fault(113, "broker_forgets", "", 1),
+        ),
+        keyed=True,
+        sessions=True,
+        archive=True,
+    ),
+    # The last words of a lost lake come after the first ones of the lake in its place.
+    "late words of a lake that was lost": Scenario(
+        544,
+        4,
+        20,
+        FaultRates(doubled=0.1, delayed=0.2, delay_steps=20),
+        (Fault(14, "store_lost", "pi-2", 9), Fault(15, "new_lake", "", 1)),
+        files=True,
+        retain_s=60,
+    ),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_a_history_ends_with_the_truth(history):
+    assert run(HISTORIES[history]).trouble == ()
