@@ -26,7 +26,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates, combined
-from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, standard_literal
+from cloud_tier.lake.sqltext import (
+    any_of,
+    identifier,
+    literal,
+    newest_of,
+    one_of,
+    standard_literal,
+)
 from cloud_tier.lake.tables import VARIABLE
 from crdts import Membership
 from lasp_edge.folds.columns import Column, Op
@@ -160,11 +167,7 @@ def current(folds: Iterable[DynamicFold], keys: Iterable[str] | None = None) -> 
     listed = None if keys is None else ", ".join(map(standard_literal, sorted(keys)))
     only = "" if listed is None else f" AND key IN ({listed})"
     fields = ", ".join((*_IDENTITY, *CurrentRow._fields))
-    newest = "row_number() OVER (PARTITION BY name, key ORDER BY revision DESC) AS newest"
-    return (
-        f"SELECT {fields} FROM (SELECT {fields}, {newest} FROM source "  # noqa: S608 - quoted
-        f"WHERE name IN ({names}){only}) WHERE newest = 1"
-    )
+    return newest_of("source", fields, f"name IN ({names}){only}", "name, key")
 
 
 def current_rows(rows: pa.Table) -> CurrentRows:
