@@ -79,7 +79,7 @@ def _meant(error: Exception) -> str:
 
 
 def _near(word: str, known: list[str]) -> str:
-    """Return the nearest of the known words, or all of them; an empty text if there are none."""
+    """Return the nearest of the known words, all of them, or nothing if they are many."""
     from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
 
     near = get_close_matches(word, known, 1, 0.5)
