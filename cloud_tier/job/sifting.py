@@ -85,8 +85,8 @@ def _digests(
 ) -> dict[tuple[int, str], int]:
     """Return the digest of each key of the variables that are compared.
 
-    Where two rows claim to be one device's entry, which only a clone makes, it is nobody's `inputs`,
-    so Spark decides.
+    Where two rows claim to be one device's entry, which only a clone makes, no current row has
+    that digest, so Spark decides.
     """
     found: dict[tuple[int, str], int] = {}
     retired, text = membership.retired, membership_text(membership)

@@ -259,7 +259,7 @@ class Machine:
         return held
 
 
-class Cost(NamedTuple):
+class StepCost(NamedTuple):
     """What one step took."""
 
     wall_s: float
@@ -282,7 +282,7 @@ class Steps:
         lake.create(made.columns)
         self._job = Job(made, lake)
         self._known = MergedState(None, NOTHING_HEARD)
-        self.costs: list[Cost] = []
+        self.costs: list[StepCost] = []
 
     def __call__(self, rows: pa.Table) -> None:
         """Merge a batch."""
@@ -291,16 +291,16 @@ class Steps:
         compiled = self._machine.compiled()
         with measured(self._cpu) as figures:
             self._known = step(batch, number, self._job, self._known).known
-        self.costs.append(Cost(figures[0], figures[1], self._machine.compiled() - compiled))
+        self.costs.append(StepCost(figures[0], figures[1], self._machine.compiled() - compiled))
         if len(self.costs) % USUAL.maintain_every == 0:
             maintain(self._spark, self._job)
         elif len(self.costs) % USUAL.pack_every == 0:
             pack(self._job)
 
-    def median(self, part: slice) -> Cost:
+    def median(self, part: slice) -> StepCost:
         """Return the medians over some steps, and all classes that they compiled."""
         walls, cpus, compiled = zip(*self.costs[part], strict=True)
-        return Cost(statistics.median(walls), statistics.median(cpus), sum(compiled))
+        return StepCost(statistics.median(walls), statistics.median(cpus), sum(compiled))
 
 
 def _say(line: str) -> None:
@@ -308,13 +308,13 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _show(what: str, cost: Cost, beside: Cost | None = None, word: str = "") -> None:
+def _show(what: str, cost: StepCost, beside: StepCost | None = None, word: str = "") -> None:
     ratio = "" if beside is None else f"   {cost.cpu_s / beside.cpu_s:.2f} of {word}"
     classes = f"{cost.compiled} classes compiled"
     _say(f"{what:<42}{cost.wall_s:6.2f} s  {cost.cpu_s:6.2f} CPU-s  {classes}{ratio}")
 
 
-def measure_naive(spark: SparkSession, made: Plan, folder: Path, devices: int) -> Cost:
+def measure_naive(spark: SparkSession, made: Plan, folder: Path, devices: int) -> StepCost:
     """Return what a naive step costs."""
     naive, cpu, machine = Naive(spark, made, folder), Cpu(spark), Machine(spark)
     costs = []
@@ -323,12 +323,12 @@ def measure_naive(spark: SparkSession, made: Plan, folder: Path, devices: int) -
         compiled = machine.compiled()
         with measured(cpu) as figures:
             naive(batch, number)
-        costs.append(Cost(figures[0], figures[1], machine.compiled() - compiled))
+        costs.append(StepCost(figures[0], figures[1], machine.compiled() - compiled))
     walls, cpus, compiled_each = zip(*costs[-SHOWN:], strict=True)
-    return Cost(statistics.median(walls), statistics.median(cpus), sum(compiled_each))
+    return StepCost(statistics.median(walls), statistics.median(cpus), sum(compiled_each))
 
 
-def measure_keys(spark: SparkSession, folder: Path, keys: int, changing: int) -> Cost:
+def measure_keys(spark: SparkSession, folder: Path, keys: int, changing: int) -> StepCost:
     """Return what a step costs in which some of a device's keys change."""
     made = greenhouse(keyed=True)
     steps = Steps(spark, made, folder)
