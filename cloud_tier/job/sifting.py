@@ -82,12 +82,13 @@ def _digests(
     readers: Mapping[int, Sequence[DynamicFold]],
     whole: set[int],
     membership: Membership,
-) -> dict[tuple[int, str], int | None]:
+) -> dict[tuple[int, str], int]:
     """Return the digest of each key of the variables that are compared.
 
-    None where two rows claim to be one device's entry of a key: only a clone makes these.
+    Where two rows claim to be one device's entry, which only a clone makes, no current row has
+    that digest, so Spark decides.
     """
-    found: dict[tuple[int, str], int | None] = {}
+    found: dict[tuple[int, str], int] = {}
     retired, text = membership.retired, membership_text(membership)
     for stream in readers.keys() - whole:
         names = readers[stream][0].fold.columns_named
@@ -101,8 +102,7 @@ def _digests(
             hashes = [
                 entry_hash(key, row[1], Version(row[2], row[3], row[4]), row[5:]) for row in own
             ]
-            once = len({row[1] for row in own}) == len(own)
-            found[stream, key] = variable_digest(hashes, text) if once else None
+            found[stream, key] = variable_digest(hashes, text)
     return found
 
 
@@ -110,9 +110,9 @@ def _entry(row: tuple[Any, ...]) -> tuple[str, str]:
     return row[0], row[1]
 
 
-def _row(fold: DynamicFold, digest: int | None) -> tuple[str, int] | None:
-    return None if digest is None else (inputs_digest(digest, fold.stream), fold.stream)
+def _row(fold: DynamicFold, digest: int) -> tuple[str, int]:
+    return inputs_digest(digest, fold.stream), fold.stream
 
 
-def _same(known: CurrentRow | None, row: tuple[str, int] | None) -> bool:
+def _same(known: CurrentRow | None, row: tuple[str, int]) -> bool:
     return known is not None and (known.inputs, known.stream) == row
