@@ -23,6 +23,7 @@ from cloud_tier.job.run import Run
 from cloud_tier.job.step import recalled
 from cloud_tier.job.streaming import CONF, LOCAL_CONF
 from cloud_tier.job.watching import BatchWatch, steps_run_here
+from cloud_tier.lake.checkpoint import mend
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
@@ -152,6 +153,8 @@ def _merge(
         short_run=short,
         say=say,
     )
+    if torn := mend(job.lake):
+        say(torn)
     merging = Run(
         spark,
         job,

@@ -9,6 +9,7 @@ streaming    one streaming query, a step for each batch
 job          what is merged: a program's plan into a lake
 step         one micro-batch: join, frontier, windows, globals
 opened       the lake's tables, read and appended without Spark
+sifting      rows that cannot change a result, left out beforehand
 frames       how few rows and many come into Spark
 merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates

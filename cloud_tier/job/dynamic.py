@@ -19,14 +19,21 @@ change and is read only at a start.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates, combined
-from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, standard_literal
+from cloud_tier.lake.sqltext import (
+    any_of,
+    identifier,
+    literal,
+    newest_of,
+    one_of,
+    standard_literal,
+)
 from cloud_tier.lake.tables import VARIABLE
 from crdts import Membership
 from lasp_edge.folds.columns import Column, Op
@@ -137,15 +144,30 @@ def _version(names: Sequence[str], columns: Sequence[str]) -> str:
     return f"named_struct({', '.join(f'{literal(n)}, CAST({c} AS BIGINT)' for n, c in pairs)})"
 
 
-def current(folds: Iterable[DynamicFold]) -> str:
-    """Return the query, in DataFusion's dialect, for the newest rows of these folds."""
+def remembered(rows: CurrentRows) -> CurrentRows:
+    """Return the rows that the driver keeps: all, or without the keys that went if these are many.
+
+    Keys may be session numbers that come and go for ever. What was left out is looked up in
+    `globals` when a key comes that is not known.
+    """
+    gone = sum(not row.devices_in for row in rows.values())
+    if gone <= GONE_KEPT:
+        return rows
+    return {at: row for at, row in rows.items() if row.devices_in or not at[1]}
+
+
+def current(folds: Iterable[DynamicFold], keys: Iterable[str] | None = None) -> str:
+    """Return the query, in DataFusion's dialect, for the newest rows of these folds.
+
+    Args:
+        folds: some of the program's.
+        keys: the keys to look up; None for all.
+    """
     names = ", ".join(standard_literal(fold.name) for fold in folds)
+    listed = None if keys is None else ", ".join(map(standard_literal, sorted(keys)))
+    only = "" if listed is None else f" AND key IN ({listed})"
     fields = ", ".join((*_IDENTITY, *CurrentRow._fields))
-    newest = "row_number() OVER (PARTITION BY name, key ORDER BY revision DESC) AS newest"
-    return (
-        f"SELECT {fields} FROM (SELECT {fields}, {newest} FROM source "  # noqa: S608 - quoted
-        f"WHERE name IN ({names})) WHERE newest = 1"
-    )
+    return newest_of("source", fields, f"name IN ({names}){only}", "name, key")
 
 
 def current_rows(rows: pa.Table) -> CurrentRows:
@@ -153,6 +175,10 @@ def current_rows(rows: pa.Table) -> CurrentRows:
     columns = [rows.column(name).to_pylist() for name in (*_IDENTITY, *CurrentRow._fields)]
     found = zip(*columns, strict=True)
     return {(name, key): CurrentRow(*record) for name, key, *record in found}
+
+
+GONE_KEPT: Final = 10_000
+"""Keys that nobody has any more and whose newest row the driver keeps: some 3 MB."""
 
 
 class Touched(NamedTuple):

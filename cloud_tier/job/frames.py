@@ -56,6 +56,6 @@ def frames(spark: SparkSession, *, few: bool = True) -> Iterator[Frames]:
 
 
 def at_most(rows: DataFrame, most: int) -> pa.Table | None:
-    """Return the rows if there are at most so many, else None."""
+    """Return the rows; None where there are more than `most`."""
     found = rows.coalesce(1).limit(most + 1).toArrow()
     return None if found.num_rows > most else found

@@ -43,7 +43,8 @@ PARTITION_PANES: Final = 1_024
 years of hours are 171 partitions, and each is soon written anew where a pane of it has changed."""
 
 _OWNER = ("kind", "stream", "key", "device", "lander")
-_SHARD = ("stream", "device", "shard")
+SHARD: Final = ("stream", "device", "shard")
+"""What a frame of a variable holds whole: its newest version replaces all others."""
 _LIFE = "shiftleft(incarnation, 32) | nonce"
 _HASH_BITS = 23
 """Bits of a payload's hash below its seq: with a seq below 2**40 they fill a signed 64-bit long."""
@@ -129,11 +130,11 @@ def standing(rows: DataFrame) -> DataFrame:
     Args:
         rows: rows of `landing` or `lattice`, of variables only; they may repeat.
     """
-    lives = rows.selectExpr(*_SHARD, f"{_LIFE} AS life", "seq")
-    replicas = lives.groupBy(*_SHARD, "life").agg(*aggregates("max(seq) AS seq"))
+    lives = rows.selectExpr(*SHARD, f"{_LIFE} AS life", "seq")
+    replicas = lives.groupBy(*SHARD, "life").agg(*aggregates("max(seq) AS seq"))
     greatest = aggregates("max(life) AS life", "max_by(seq, life) AS seq")
-    newest = replicas.groupBy(*_SHARD).agg(*greatest).hint("shuffle_hash")
-    same = " AND ".join(f"row.{name} = newest.{name}" for name in (*_SHARD, "seq"))
+    newest = replicas.groupBy(*SHARD).agg(*greatest).hint("shuffle_hash")
+    same = " AND ".join(f"row.{name} = newest.{name}" for name in (*SHARD, "seq"))
     at = sql.expr(f"{same} AND ({_LIFE}) = newest.life")
     return rows.alias("row").join(newest.alias("newest"), at, "leftsemi")
 

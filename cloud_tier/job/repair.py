@@ -27,5 +27,5 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
     coverage = advance(known.frontier, known.liveness, job.roster, job.dead_after_us)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     everything = touched(job.folds, {}, everything=True)
-    append_globals(spark, job, known.liveness.membership, known.current_rows, everything)
+    append_globals(spark, job, known.liveness.membership, known, everything)
     return append_windows(spark, job, starts, coverage._replace(frontier=known.frontier))

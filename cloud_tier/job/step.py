@@ -16,7 +16,7 @@ query.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
-from cloud_tier.job import dynamic, merge, windows
+from cloud_tier.job import dynamic, merge, sifting, windows
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
 from cloud_tier.lake.coverage import liveness_of, recorded_frontier
@@ -39,6 +39,8 @@ _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
 _COUNTED: Final = ("kind", "stream", "pane_us", "shard")
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
+_MOST_REPEATED: Final = 4
+"""Times that a row is there on average, up to which repeats are read and left out by the driver."""
 _MOST_PLACED: Final = 500_000
 """Panes times windows that hold one, up to which one task without generated code computes them."""
 
@@ -50,11 +52,13 @@ class MergedState(NamedTuple):
         frontier: F; None is bottom.
         liveness: every promise and tick, and who was retired.
         current_rows: the newest rows of `globals`.
+        complete: whether these are all of them (`dynamic.remembered`).
     """
 
     frontier: int | None
     liveness: Liveness
     current_rows: dynamic.CurrentRows = MappingProxyType({})
+    complete: bool = True
 
 
 class Outcome(NamedTuple):
@@ -104,13 +108,13 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     starts = windows.affected(
         job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
     )
-    spark, rows = batch.sparkSession, known.current_rows
+    spark = batch.sparkSession
     appended = append_windows(spark, job, starts, coverage)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
-    news = append_globals(spark, job, liveness.membership, rows, touched)
+    news = append_globals(spark, job, liveness.membership, known, touched)
     return Outcome(
-        MergedState(coverage.frontier, liveness, {**rows, **news} if news else rows),
+        _state(coverage.frontier, liveness, known, news),
         coverage,
         sum(summary.rows.values()),
         summary.rows.get(PANE, 0),
@@ -118,6 +122,16 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         appended,
         len(news),
     )
+
+
+def _state(
+    frontier: int | None, liveness: Liveness, before: MergedState, news: dynamic.CurrentRows
+) -> MergedState:
+    if not news:
+        return before._replace(frontier=frontier, liveness=liveness)
+    rows = {**before.current_rows, **news}
+    kept = dynamic.remembered(rows)
+    return MergedState(frontier, liveness, kept, before.complete and len(kept) == len(rows))
 
 
 def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
@@ -171,7 +185,7 @@ def append_globals(
     spark: SparkSession,
     job: Job,
     membership: Membership,
-    before: dynamic.CurrentRows,
+    known: MergedState,
     touched: dynamic.Touched,
 ) -> dynamic.CurrentRows:
     """Recompute the dynamic folds, append what differs, and return what was appended.
@@ -180,12 +194,22 @@ def append_globals(
         spark: a session.
         job: the program over the lake.
         membership: who was retired.
-        before: the newest rows of `globals` so far.
+        known: what is merged already.
         touched: the entries that are looked at.
     """
     if not touched.shards:
         return {}
-    entries = _read(job, job.lake.lattice, [*_ENTRY, *job.names], touched.where())
+    columns = [*_ENTRY, *job.names]
+    entries = _newest(job, columns, touched.where(), merge.SHARD, ("incarnation", "nonce", "seq"))
+    before = known.current_rows
+    if not known.complete:
+        keys = None if entries is None else set(entries["key"].to_pylist()) - {None}
+        before = {**_looked_up(job, before, keys), **before}
+    current = touched.rows(job.folds, before)
+    if entries is not None:
+        entries, current = sifting.changed_keys(entries, job.folds, membership, current)
+        if not entries.num_rows and not current:
+            return {}
     with frames(spark, few=entries is not None) as made:
         if entries is not None:
             stored = made.rows(entries)
@@ -194,10 +218,20 @@ def append_globals(
         standing = merge.standing(stored.select(*_ENTRY, *map(identifier, job.names)))
         newest = merge.newest(standing, job.names, merge.ENTRY_IDENTITY, ("seq", "changed"))
         values = dynamic.values(newest, job.folds, membership)
-        current = made.rows(dynamic.table_of(touched.rows(job.folds, before)))
-        revised = dynamic.revisions(values, current, job.folds, membership).toArrow()
+        rows = made.rows(dynamic.table_of(current))
+        revised = dynamic.revisions(values, rows, job.folds, membership).toArrow()
     job.tables.append(job.lake.globals, revised)
     return dynamic.current_rows(revised)
+
+
+def _looked_up(job: Job, known: dynamic.CurrentRows, keys: set[str] | None) -> dynamic.CurrentRows:
+    """Return the newest rows of keys, None for all, of which some are not known."""
+    missing = None if keys is None else keys - {key for _, key in known}
+    if missing is not None and not missing:
+        return {}
+    return dynamic.current_rows(
+        job.tables.select(job.lake.globals, dynamic.current(job.folds, missing))
+    )
 
 
 def recalled(job: Job) -> MergedState:
@@ -208,7 +242,8 @@ def recalled(job: Job) -> MergedState:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
     liveness = liveness_of(telling.to_pylist())
-    return MergedState(recorded_frontier(job.lake), liveness, rows)
+    state = MergedState(recorded_frontier(job.lake), liveness)
+    return _state(state.frontier, liveness, state, rows)
 
 
 def read(spark: SparkSession, path: str) -> DataFrame:
@@ -219,18 +254,26 @@ def read(spark: SparkSession, path: str) -> DataFrame:
 def _read_windows(job: Job, starts: windows.Starts) -> tuple[pa.Table | None, pa.Table | None]:
     """Return the panes of windows and the rows that they have, None where there are many."""
     columns = [*merge.PANE_IDENTITY, "seq", *REPLACED, *job.names]
-    panes = _read(job, job.lake.lattice, columns, windows.needed(job.windows, starts))
+    needed = windows.needed(job.windows, starts)
+    panes = _newest(job, columns, needed, merge.PANE_IDENTITY, ["seq"])
     if panes is None:
         return None, None
     columns = windows.read_columns(job.columns)
-    where = windows.written(starts, standard=True)
-    return panes, _read(job, job.lake.windows, columns, where)
+    written = windows.written(starts, standard=True)
+    rows = _select(job, job.lake.windows, columns, f"{written} LIMIT {MOST_ROWS + 1}")
+    return panes, None if rows.num_rows > MOST_ROWS else rows
 
 
-def _read(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table | None:
-    """Return rows of a table, None if there are many."""
-    found = _select(job, path, columns, f"{where} LIMIT {MOST_ROWS + 1}")
-    return None if found.num_rows > MOST_ROWS else found
+def _newest(
+    job: Job, columns: Iterable[str], where: str, entry: Sequence[str], order: Sequence[str]
+) -> pa.Table | None:
+    """Return rows of `lattice` without those that a newer one replaces, None if there are many."""
+    most = _MOST_REPEATED * MOST_ROWS
+    found = _select(job, job.lake.lattice, columns, f"{where} LIMIT {most + 1}")
+    if found.num_rows > most:
+        return None
+    kept = sifting.newest(found, entry, order)
+    return None if kept.num_rows > MOST_ROWS else kept
 
 
 def _select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:

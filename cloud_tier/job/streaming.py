@@ -26,9 +26,6 @@ CONF: Final = {
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
 LOCAL_CONF: Final = {
-    # What is large enough is not written again and again, and a window's rows lie in few files.
-    "spark.databricks.delta.optimize.minFileSize": str(16 << 20),
-    "spark.databricks.delta.optimize.maxFileSize": str(32 << 20),
     # Batches are small and plans many, so planning again at every shuffle costs more than it
     # saves: 2.7 instead of 3.1 s a step on two cores, with one partition.
     "spark.sql.adaptive.enabled": "false",

@@ -9,6 +9,7 @@ results      the rows of windows and fleet-wide values, as Arrow tables
 lowering     readable values beside stored integers
 feed         what was appended after a version of a table
 coverage     the frontier, and which devices hold it
+checkpoint   how far the streaming query has read, and torn files of it
 times        times as people write them
 status       all of a lake in one report
 look         the newest windows, for a page that shows them

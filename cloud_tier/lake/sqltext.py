@@ -62,11 +62,6 @@ def within(column: str, spans: Iterable[tuple[int, int]]) -> str:
     return any_of(f"{column} BETWEEN {first} AND {last}" for first, last in spans)
 
 
-def within_days(column: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return whether the date lies in one of the spans of days counted from the epoch."""
-    return any_of(f"{column} BETWEEN {day(first)} AND {day(last)}" for first, last in spans)
-
-
 def newest_of(
     source: str, listed: str, where: str, entry: str, *, all_revisions: bool = False
 ) -> str:

@@ -5,7 +5,6 @@ job's checkpoint, and the locks of both.
 """
 
 import fcntl
-import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from cloud_tier.lake.checkpoint import merged
 from cloud_tier.lake.coverage import FleetCoverage, fleet_coverage
 from cloud_tier.lake.definitions import program_of
 from cloud_tier.lake.query import selected
@@ -101,35 +101,11 @@ def _rejects(tables: LakeTables) -> list[dict[str, Any]]:
 
 def _merged(tables: LakeTables, landed: int) -> dict[str, Any] | None:
     """Return what the checkpoint of a lake on this machine tells; None before there is one."""
-    checkpoint = Path(tables.checkpoint)
-    begun = _numbered(checkpoint / "offsets")
-    if not begun:
+    found = merged(tables)
+    if found is None:
         return None
-    finished = _numbered(checkpoint / "commits")
-    last = max(finished, default=-1)
-    read = _offset(begun[last]) if last in begun else None
-    return {
-        "batch": last if last >= 0 else None,
-        "unfinished": max(begun) > last,
-        "commits_behind": landed + 1 if read is None else max(0, landed - read),
-    }
-
-
-def _numbered(folder: Path) -> dict[int, Path]:
-    return {int(path.name): path for path in folder.glob("*") if path.name.isdecimal()}
-
-
-def _offset(file: Path) -> int | None:
-    """Return the version of `landing` up to which a batch has read; None if that is unclear.
-
-    Source: `DeltaSourceOffset` of Delta Lake 4; index -1 and below: nothing of that version yet.
-    """
-    try:
-        told = json.loads(file.read_text().splitlines()[-1])
-        version, index = int(told["reservoirVersion"]), int(told["index"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    return version if index >= 0 else version - 1
+    behind = landed + 1 if found.version is None else max(0, landed - found.version)
+    return {"batch": found.batch, "unfinished": found.unfinished, "commits_behind": behind}
 
 
 def _is_locked(tables: LakeTables, path: str) -> bool | None:

@@ -40,7 +40,7 @@ from device_agent.state.belonging import need_own
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from device_agent.state.stored import DROP_OPTION
-from lasp_edge.errors import CommandError, EnvironmentLacks, Exit, UsageError
+from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.security.access import Role
@@ -152,8 +152,9 @@ def run(given: argparse.Namespace) -> int:
     try:
         stopped = _run(wanted, load_plan(arguments.program))
     except (sqlite3.Error, OSError) as error:
-        what = f"the agent's data cannot be kept in {arguments.data_dir}: {error}"
-        raise EnvironmentLacks(what, f"df -h {arguments.data_dir}") from error
+        from device_agent.command.keeping import not_kept  # noqa: PLC0415 - only after a mistake
+
+        raise not_kept(arguments.data_dir, error) from error
     return Exit.INTERRUPTED if stopped == signal.SIGINT else Exit.FINE
 
 
@@ -266,7 +267,11 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             continue
         least = 1e-6 if name in {"interval", "retain_days"} else 0
         if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
-            raise ValueError(f"--{name.replace('_', '-')}: seconds or days from 0, not {value}")
+            unit = "days" if name == "retain_days" else "seconds"
+            bound = "above 0" if least else "from 0"
+            raise ValueError(
+                f"--{name.replace('_', '-')}: {unit} {bound} are needed, not {value:g}"
+            )
     return Settings.paced(
         arguments.interval,
         arguments.commit_every,

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     own = (load_plan(arguments.program).digest, RELEASE) if arguments.program else None
     members = [_member(roster, device, own) for device in roster.devices]
     print(json.dumps({"members": members}) if arguments.json else _plainly(members))  # noqa: T201
-    return Exit.FINE
+    return Exit.FINE if members else Exit.DIFFERS
 
 
 def _member(roster: Roster, device: str, own: tuple[str, str] | None) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _member(roster: Roster, device: str, own: tuple[str, str] | None) -> dict[st
 
 def _plainly(members: list[dict[str, Any]]) -> str:
     if not members:
-        return "no device sent anything in this fleet"
+        return "no device sent anything in this fleet; is its name right? (--fleet)"
     width = max(len(member["device"]) for member in members)
     return "\n".join(f"{member['device']:{width}}  {_words(member)}" for member in members)
 

@@ -6,6 +6,7 @@ quantised to.
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from device_agent.state.store import existing_store
@@ -21,7 +22,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     store = existing_store(arguments.data_dir)
     device = (store.replica() or (0, 0, ""))[2]
+    there = False
     for reading in store.readings():
+        there = True
         print(json.dumps({"device": device, **reading}))  # noqa: T201
     store.close()
+    if not there:
+        kept = "it keeps what it accepts from now on if it is started with --keep-readings"
+        print(f"{device or 'it'} kept no reading; {kept}", file=sys.stderr)  # noqa: T201
     return Exit.FINE

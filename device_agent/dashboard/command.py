@@ -20,8 +20,8 @@ from device_agent.dashboard.server import PageServer
 from lasp_edge.errors import UsageError
 
 PORT = 8_700
-LAKE_LOOKS = "lasp_edge.lake_looks"
-"""The entry points of what looks at a lake: it stands in a tier that no device needs."""
+ADDITIONS = "lasp_edge.dashboard"
+"""The entry points of what other tiers add to the page; `lake` follows a lake's windows."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def dashboard(arguments: argparse.Namespace) -> Iterator[Dashboard]:
         CommandError: the port is taken, or there is no such fleet or lake.
     """
     board = Board()
-    lake = _lake_look(arguments.lake, board) if arguments.lake else None
+    lake = _lake_follower(arguments.lake, board) if arguments.lake else None
     server = PageServer(board, arguments.port)
     try:
         with looking(arguments) as fleet:
@@ -68,13 +68,13 @@ def dashboard(arguments: argparse.Namespace) -> Iterator[Dashboard]:
             lake.stop()
 
 
-def _lake_look(root: str, board: Board) -> Any:
-    """Return what looks at a lake, and shows its windows.
+def _lake_follower(root: str, board: Board) -> Any:
+    """Return what follows a lake, and shows its windows.
 
     Raises:
         NotFound: there is no such lake.
     """
     from importlib.metadata import entry_points  # noqa: PLC0415 - rarely needed
 
-    (point,) = entry_points(group=LAKE_LOOKS, name="windows")
+    (point,) = entry_points(group=ADDITIONS, name="lake")
     return point.load()(root, partial(board.write, "windows"))

@@ -7,6 +7,7 @@ reports an earlier one is behind since the next one was seen. The module is pure
 times, in seconds of any clock, go in.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from crdts import Entry, OwnedMap
 from device_agent.fleet.heard_alerts import HeardAlerts
 from device_agent.fleet.roster import Roster
 from device_agent.fleet.told import Plain, result_told
+from device_agent.fleet.told_results import ToldResults
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, rows_of
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
@@ -23,9 +25,6 @@ from lasp_edge.protocol.inputs import inputs_digest
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import ResultAddress, Topics
 from lasp_edge.tool.lagging import Order
-
-MOST_RESULTS = 100_000
-"""Results that are remembered, some 100 MB at most; an onlooker is no device."""
 
 
 class DeviceView(NamedTuple):
@@ -81,12 +80,14 @@ class Onlooker:
             name: FleetFold(fold.fold, keyed=fold.keyed)
             for name, fold in (plan.published_folds.items() if plan else ())
         }
-        self._results: dict[ResultAddress, Plain] = {}
+        self._results = ToldResults()
+        self._made_since: dict[str, dict[str, Plain]] = {}  # since the last message
         self._heard_s: dict[str, float] = {}
         self._orders: dict[str, Order] = {}
 
     def hear(self, topic: str, payload: bytes, now_s: float, *, kept: bool = False) -> None:
         """Take a message; `kept`: the broker had retained it."""
+        self._made_since.clear()
         with suppress(Exception):  # no message may end a command
             if self._topics.is_alert(topic):
                 self.alerts.hear(topic, payload)
@@ -100,12 +101,11 @@ class Onlooker:
         self, address: ResultAddress, payload: bytes, now_s: float, *, kept: bool
     ) -> None:
         if not payload:
-            self._results.pop(address, None)
+            self._results.drop(address)
             return
         value = result_told(payload)
-        if len(self._results) >= MOST_RESULTS and address not in self._results:
+        if not self._results.put(address, value):
             return
-        self._results[address] = value
         if address.device is None:
             return
         if not kept:
@@ -151,38 +151,31 @@ class Onlooker:
     @property
     def names(self) -> list[str]:
         """The names of all values that are known, sorted."""
-        told = {address.name for address in self._results if address.name}
+        told = self._results.names
         declared = {*self._plan.local_folds, *self._plan.dynamic_folds} if self._plan else set()
         return sorted(told | declared)
 
     @property
     def devices(self) -> list[str]:
         """The devices that are known and not retired, sorted."""
-        told = {address.device for address in self._results if address.device}
+        told = self._results.devices
         return sorted(told.union(self.roster.devices) - self.roster.membership.retired.keys())
 
     def is_of_fleet(self, name: str) -> bool:
         """Return whether a value is the fleet's, and not each device's own."""
         if self._plan is not None and name in self._plan.dynamic_folds:
             return True
-        return any(
-            address.name == name and (address.device is None or "inputs" in value)
-            for address, value in self._results.items()
-        )
+        told = self._results.all_of(name)
+        return any(address.device is None or "inputs" in value for address, value in told)
 
     def keys(self, name: str, device: str | None) -> list[str]:
         """Return the keys of a value that are known, sorted; of no device, of the fleet's."""
-        told = {
-            address.key
-            for address in self._results
-            if (address.name, address.device) == (name, device)
-        }
-        return sorted(key for key in told if key is not None) or sorted(self._made(name, device))
+        return self._results.keys(name, device) or sorted(self._made(name, device))
 
     def is_settled(self, name: str) -> bool | None:
         """Return whether all connected devices hold the fleet's value; None: nobody says."""
         made = bool(self._made(name, None))
-        told = self._results.get(ResultAddress(name, None, None))
+        told = self._results.get(name, None)
         told = told or (None if made else self._most_held(name, None))
         if told is not None and "settled" in told:
             return bool(told["settled"])
@@ -204,7 +197,7 @@ class Onlooker:
         Returns:
             the value as plain data; None where it is not known.
         """
-        told = self._results.get(ResultAddress(name, device, key))
+        told = self._results.get(name, device, key)
         if told is not None and "parts" in told:
             return told
         made = self._made(name, device).get(key or "")
@@ -214,13 +207,10 @@ class Onlooker:
 
     def _most_held(self, name: str, key: str | None) -> Plain | None:
         """Return what most devices hold for the fleet's value, where nobody speaks for all."""
-        views = [
-            value
-            for address, value in sorted(self._results.items(), key=str)
-            if address.name == name and address.key == key and value.get("inputs")
-        ]
-        counts = [sum(value["inputs"] == each["inputs"] for each in views) for value in views]
-        return views[counts.index(max(counts))] if views else None
+        told = self._results.all_of(name)
+        views = [v for address, v in told if address.key == key and v.get("inputs")]
+        counts = Counter(value["inputs"] for value in views)
+        return max(views, key=lambda value: counts[value["inputs"]], default=None)
 
     def _made(self, name: str, device: str | None) -> dict[str, Plain]:
         """Return key -> value, computed from the devices' entries; empty without the program."""
@@ -237,13 +227,16 @@ class Onlooker:
             entries = (held.entry(device, shard) for shard in held.shards)
             rows = [row for entry in entries if entry is not None for row in entry.payload]
             return {key: _plain(source, partial) for key, _, partial in rows}
+        if name in self._made_since:
+            return self._made_since[name]
         held.set_membership(self.roster.membership)
         totals = {key: held.total(key) for key in held.keys}
-        return {
+        self._made_since[name] = {
             key: _plain(source, total.partial)
             | {"devices": total.devices, "inputs": inputs_digest(total.digest, made.stream)}
             for key, total in totals.items()
         }
+        return self._made_since[name]
 
     def standing(self, device: str, own: str | None, fleet: str | None, now_s: float) -> DeviceView:
         """Return how a device stands.
@@ -254,7 +247,7 @@ class Onlooker:
             fleet: the name of the value that is shown as the fleet's.
             now_s: what time it is.
         """
-        seen, agent = self.roster.seen(device), self._agent(device)
+        seen, agent = self.roster.seen(device), self._results.get(None, device) or {}
         heard_s, order = self._heard_s.get(device), self._orders.get(fleet or "")
         return DeviceView(
             device,
@@ -269,9 +262,6 @@ class Onlooker:
             agent.get("refused_because", {}),
             agent.get("sent_bytes"),
         )
-
-    def _agent(self, device: str) -> Mapping[str, Any]:
-        return self._results.get(ResultAddress(None, device, None), {})
 
     def _shown(self, name: str | None, device: str) -> Plain | None:
         """Return a device's value, or all its keys."""

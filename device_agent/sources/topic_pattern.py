@@ -79,6 +79,8 @@ class TopicPattern:
         return Origin(told, event)
 
     def _level(self, level: str, events: Sequence[str], *, is_last: bool) -> str:
+        if level == "#" and not is_last:
+            raise ValueError(f"{self.text}: # must be the last level; + stands for one level")
         if level in _WILD:
             return _WILD[level]
         parts, ends = [], 0

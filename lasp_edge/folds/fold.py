@@ -166,7 +166,12 @@ class Fold(ABC):
 
     def _check_sample(self) -> None:
         """Try one sample: what `lift` and `lower` give must be what was declared."""
-        partial = self.at(_HALVES).lift(3, 0)
+        partial: object = self.at(_HALVES).lift(3, 0)
+        if not isinstance(partial, tuple):
+            raise ValueError(
+                f"fold {self.name}: lift must give a tuple of integers, one a column "
+                f"({', '.join(self.columns_named)}), not {partial!r}"
+            )
         if not self.within_limits(partial):
             raise ValueError(f"fold {self.name}: lift gives {partial!r} for {self.columns_named}")
         lowered = self.lower(partial, _HALVES)
@@ -252,7 +257,9 @@ def as_fold(fold: Any) -> Fold:
     except TypeError as error:  # it needs arguments, or an abstract method is missing
         raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}: {error}") from None
     if not isinstance(made, Fold):
-        raise ValueError(f"a fold such as folds.mean() is needed, not {fold!r}")
+        raise ValueError(
+            f"a fold such as folds.mean(), or of a class that extends Fold, is needed, not {fold!r}"
+        )
     if type(made) is not BUILT_IN.get(made.name, type(made)):
         raise ValueError(f"fold {made.name}: that is a built-in fold's name; give yours another")
     return made.checked()

@@ -7,6 +7,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice
@@ -128,8 +129,19 @@ def run_handlers(plan: Plan, event: Event, value_of: ValueOf | None = None) -> l
     """Return what the event's handlers ask for."""
     update = Update(plan, event, value_of=value_of)
     for handler in plan.functions.handlers.get(event.name, ()):
-        handler(event, update)
+        try:
+            handler(event, update)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # the handler's own line raised it
+            raise TypeError(f"{error}{_place_of(handler)}") from error
     return update.changes
+
+
+def _place_of(handler: object) -> str:
+    """Return where a handler stands that cannot be called as it is."""
+    code = getattr(handler, "__code__", None)
+    return f": {Path(code.co_filename).name} line {code.co_firstlineno}" if code else ""
 
 
 def reaction_source(variable: str) -> str:

@@ -55,9 +55,10 @@ class BrokerUrl(NamedTuple):
             raise ValueError(f"{shown!r} is not a broker address: {error}") from None
         tls, extra = parts.scheme == "mqtts", parts.path.strip("/") or parts.fragment
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or extra or port == 0:
+            meant = "" if "://" in text or not text else f"; did you mean mqtt://{shown}?"
             raise ValueError(
                 "a broker address is mqtt://[user:password@]host[:port], or mqtts:// for TLS, "
-                f"not {shown!r}"
+                f"not {shown!r}{meant}"
             )
         user = None if parts.username is None else unquote(parts.username)
         password = None if parts.password is None else unquote(parts.password)

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
-from lasp_edge.protocol.limits import DAY_US, EARLIEST_PANE_US, LATEST_PANE_US
+from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 
 # Predicates of this many spans plan in some 10 ms; nearer spans are read as one beyond that.
 _MOST: Final = 32
@@ -72,11 +72,6 @@ def panes_of(window: WindowShape, starts: Iterable[Span]) -> list[Span]:
     """Return the spans of panes that the windows with these starts consist of."""
     reach_us = window.size_us - window.span_us
     return [Span(start.first, start.last + reach_us) for start in starts]
-
-
-def days(ranges: Iterable[Span]) -> list[Span]:
-    """Return the days, counted from the epoch, on which panes of these spans start."""
-    return joined(Span(span.first // DAY_US, span.last // DAY_US) for span in ranges)
 
 
 def joined(spans: Iterable[Span], gap_us: int = 1, most: int = _MOST) -> list[Span]:

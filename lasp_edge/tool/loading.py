@@ -1,14 +1,21 @@
 """Finding MODULE:program, as uvicorn finds an app: the current directory counts."""
 
 import importlib
+import re
 import sys
 import traceback
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
+from lasp_edge import folds
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
+
+_UNEXPECTED = re.compile(r"Program\.(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_MOST_LISTED = 24
+"""Known words that are listed, at most, where none of them is near."""
 
 
 def load_plan(spec: str) -> Plan:
@@ -23,16 +30,22 @@ def load_plan(spec: str) -> Plan:
         UsageError: the module fails when it is imported, or its program cannot run.
     """
     module_name, _, attribute = spec.partition(":")
+    if module_name.endswith(".py") and "/" not in module_name:
+        stem = Path(module_name).stem
+        raise NotFound(f"{spec} names a file; a module is needed: {stem}:{attribute or 'program'}")
     if not all(map(str.isidentifier, module_name.split("."))):
         raise UsageError(f"MODULE:program is needed, such as greenhouse:program, not {spec!r}")
     attribute = attribute or "program"
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    program = getattr(_module(module_name), attribute, None)
+    module = _module(module_name)
+    program = getattr(module, attribute, None)
     if not isinstance(program, Program):
         found = "nothing is there" if program is None else f"it is of type {type(program).__name__}"
-        raise NotFound(f"{spec}: {module_name}.{attribute} must be a Program, but {found}")
+        names = [name for name, each in vars(module).items() if isinstance(each, Program)]
+        meant = f"; did you mean {module_name}:{names[0]}?" if names else ""
+        raise NotFound(f"{spec}: {module_name}.{attribute} must be a Program, but {found}{meant}")
     try:
         return program.plan()
     except ValueError as error:
@@ -44,11 +57,35 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise NotFound(f"no module {name!r} in the current directory or installed") from None
+            files = _near(name, [path.stem for path in Path.cwd().glob("*.py")])
+            where = f"in {Path.cwd()} or installed"
+            raise NotFound(f"no module {name!r} {where}{files}") from None
         raise UsageError(f"module {name!r} imports {error.name!r}, which is missing") from error
     except Exception as error:  # the module is the user's and may raise anything
         place = _place(error)
-        raise UsageError(f"module {name!r}{place}: {type(error).__name__}: {error}") from error
+        said = f"{type(error).__name__}: {error}{_meant(error)}"
+        raise UsageError(f"module {name!r}{place}: {said}") from error
+
+
+def _meant(error: Exception) -> str:
+    """Return what may have been meant by a name that is not in our language."""
+    if isinstance(error, AttributeError) and (error.obj is folds or type(error.obj) is Program):
+        return _near(str(error.name), [name for name in dir(error.obj) if name[0] != "_"])
+    found = _UNEXPECTED.search(str(error)) if isinstance(error, TypeError) else None
+    method = getattr(Program, found[1], None) if found else None
+    if found is None or method is None:
+        return ""
+    return _near(found[2], [name for name in signature(method).parameters if name != "self"])
+
+
+def _near(word: str, known: list[str]) -> str:
+    """Return the nearest of the known words, all of them, or nothing if they are many."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
+
+    near = get_close_matches(word, known, 1, 0.5)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; there are {', '.join(sorted(known))}" if 0 < len(known) <= _MOST_LISTED else ""
 
 
 def _place(error: Exception) -> str:

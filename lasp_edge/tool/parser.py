@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from lasp_edge.errors import Exit
+
 _UNSAID = (None, False, "", argparse.SUPPRESS)
 """Defaults that mean "left out", of which the help says nothing."""
 
@@ -42,8 +44,9 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> Any:
-        """Say what is wrong, and which options were meant by those that do not exist."""
-        super().error(message + "".join(self._meant()))
+        """Say on one line what is wrong, and which options were meant by unknown ones."""
+        meant = "".join(self._meant())
+        self.exit(Exit.USAGE, f"{self.prog}: {message}{meant}; `{self.prog} --help` says more\n")
 
     def _meant(self) -> list[str]:
         known = list(self._option_string_actions)

@@ -1,14 +1,15 @@
 """What a step of the cloud costs beside a naive one, and whether it costs the same for ever.
 
-Run: `python -m simulations.benchmarks.cloud_steps [--steps N] [--devices N]`. The program is the
-greenhouse: a window by room, a fleet-wide value, promises. It prints, in one warm session,
+Run: `python -m simulations.benchmarks.cloud_steps [--soak] [--steps N] [--devices N]`. The program
+is the greenhouse: a window by room, a fleet-wide value, promises. It prints, in one warm session,
 
 - CPU-seconds of a naive step: three appends with app transactions, everything read back by Spark;
 - CPU-seconds of a step over the same rows, how many times less that is, and how many classes each
   of its steps compiles, at the beginning and after `--steps` steps;
-- what a step costs of whose 3,000 keys 30 change, beside one of 30 keys;
-- after a tenth of the steps and at the end: memory of Python and of the JVM, its code cache and its
-  classes. `--steps 3000` is a soak.
+- what a step costs of whose 3,000 keys 30 change, beside one of 30 keys.
+
+With `--soak` it only makes steps, and prints ten times on the way what they cost and what Python
+and the JVM hold: memory, its code cache and its classes.
 
 CPU counts this process and Spark's JVM, and is read from Linux's /proc.
 """
@@ -17,7 +18,7 @@ import argparse
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -258,7 +259,7 @@ class Machine:
         return held
 
 
-class Cost(NamedTuple):
+class StepCost(NamedTuple):
     """What one step took."""
 
     wall_s: float
@@ -281,7 +282,7 @@ class Steps:
         lake.create(made.columns)
         self._job = Job(made, lake)
         self._known = MergedState(None, NOTHING_HEARD)
-        self.costs: list[Cost] = []
+        self.costs: list[StepCost] = []
 
     def __call__(self, rows: pa.Table) -> None:
         """Merge a batch."""
@@ -290,16 +291,16 @@ class Steps:
         compiled = self._machine.compiled()
         with measured(self._cpu) as figures:
             self._known = step(batch, number, self._job, self._known).known
-        self.costs.append(Cost(figures[0], figures[1], self._machine.compiled() - compiled))
+        self.costs.append(StepCost(figures[0], figures[1], self._machine.compiled() - compiled))
         if len(self.costs) % USUAL.maintain_every == 0:
             maintain(self._spark, self._job)
         elif len(self.costs) % USUAL.pack_every == 0:
             pack(self._job)
 
-    def median(self, part: slice) -> Cost:
+    def median(self, part: slice) -> StepCost:
         """Return the medians over some steps, and all classes that they compiled."""
         walls, cpus, compiled = zip(*self.costs[part], strict=True)
-        return Cost(statistics.median(walls), statistics.median(cpus), sum(compiled))
+        return StepCost(statistics.median(walls), statistics.median(cpus), sum(compiled))
 
 
 def _say(line: str) -> None:
@@ -307,13 +308,13 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _show(what: str, cost: Cost, beside: Cost | None = None, word: str = "") -> None:
+def _show(what: str, cost: StepCost, beside: StepCost | None = None, word: str = "") -> None:
     ratio = "" if beside is None else f"   {cost.cpu_s / beside.cpu_s:.2f} of {word}"
     classes = f"{cost.compiled} classes compiled"
     _say(f"{what:<42}{cost.wall_s:6.2f} s  {cost.cpu_s:6.2f} CPU-s  {classes}{ratio}")
 
 
-def measure_naive(spark: SparkSession, made: Plan, folder: Path, devices: int) -> Cost:
+def measure_naive(spark: SparkSession, made: Plan, folder: Path, devices: int) -> StepCost:
     """Return what a naive step costs."""
     naive, cpu, machine = Naive(spark, made, folder), Cpu(spark), Machine(spark)
     costs = []
@@ -322,12 +323,12 @@ def measure_naive(spark: SparkSession, made: Plan, folder: Path, devices: int) -
         compiled = machine.compiled()
         with measured(cpu) as figures:
             naive(batch, number)
-        costs.append(Cost(figures[0], figures[1], machine.compiled() - compiled))
+        costs.append(StepCost(figures[0], figures[1], machine.compiled() - compiled))
     walls, cpus, compiled_each = zip(*costs[-SHOWN:], strict=True)
-    return Cost(statistics.median(walls), statistics.median(cpus), sum(compiled_each))
+    return StepCost(statistics.median(walls), statistics.median(cpus), sum(compiled_each))
 
 
-def measure_keys(spark: SparkSession, folder: Path, keys: int, changing: int) -> Cost:
+def measure_keys(spark: SparkSession, folder: Path, keys: int, changing: int) -> StepCost:
     """Return what a step costs in which some of a device's keys change."""
     made = greenhouse(keyed=True)
     steps = Steps(spark, made, folder)
@@ -336,32 +337,35 @@ def measure_keys(spark: SparkSession, folder: Path, keys: int, changing: int) ->
     return steps.median(slice(WARM, None))
 
 
-def measure(spark: SparkSession, folder: Path, steps: int, devices: int) -> None:
-    """Print the figures."""
+def measure_beside(spark: SparkSession, folder: Path, steps: int, devices: int) -> None:
+    """Print what steps cost beside naive ones, when the lake is young and when it is not."""
     made = greenhouse()
     rows = len(list(fleet_rows(made, 0, devices)))
     naive = measure_naive(spark, made, folder / "naive", devices)
     _show(f"a naive step of {rows:,} rows, its last {SHOWN}", naive)
-    machine, ours = Machine(spark), Steps(spark, made, folder / "lake")
-    marks: Mapping[int, str] = {WARM + SHOWN: "first", steps: "last "}
-    held: dict[int, dict[str, float]] = {}
+    ours = Steps(spark, made, folder / "lake")
     for number in range(steps):
         ours(landed(made, list(fleet_rows(made, number, devices))))
-        done = number + 1
-        if done in {max(WARM + SHOWN, steps // 10), steps}:
-            held[done] = machine.mib()
-        if done in marks:
-            cost = ours.median(slice(done - SHOWN, done))
-            _show(f"a step of these rows, the {marks[done]} {SHOWN} of {steps}", cost, naive, "it")
     first, last = ours.median(slice(WARM, WARM + SHOWN)), ours.median(slice(-SHOWN, None))
+    _show(f"a step of these rows, the first {SHOWN} of {steps}", first, naive, "it")
+    _show(f"a step of these rows, the last {SHOWN} of {steps}", last, naive, "it")
     _say(f"    after this history it costs {last.cpu_s / first.cpu_s:.2f} of the first")
     few = measure_keys(spark, folder / "few", 30, 30)
     _show("a step of 30 keys that change", few)
     many = measure_keys(spark, folder / "many", 3_000, 30)
     _show("a step of 3,000 keys of which 30 change", many, few, "that of 30 keys")
-    for done, mib in held.items():
-        shown = ", ".join(f"{what} {size:,.0f}" for what, size in mib.items())
-        _say(f"after {done:>5} steps, MiB: {shown}")
+
+
+def measure_soak(spark: SparkSession, folder: Path, steps: int, devices: int) -> None:
+    """Print what steps cost and what is held, ten times on the way."""
+    made, machine, ours = greenhouse(), Machine(spark), Steps(spark, greenhouse(), folder)
+    every = max(1, steps // 10)
+    for number in range(steps):
+        ours(landed(made, list(fleet_rows(made, number, devices))))
+        if (number + 1) % every == 0:
+            held = ", ".join(f"{what} {size:,.0f}" for what, size in machine.mib().items())
+            _show(f"up to step {number + 1:,}", ours.median(slice(number + 1 - every, None)))
+            _say(f"    MiB: {held}")
 
 
 def main(start: Callable[..., SparkSession] = spark_session) -> None:
@@ -371,11 +375,13 @@ def main(start: Callable[..., SparkSession] = spark_session) -> None:
     )
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--devices", type=int, default=200)
+    parser.add_argument("--soak", action="store_true", help="many steps in one session, alone")
     arguments = parser.parse_args()
     if arguments.steps < WARM + SHOWN:
         parser.error(f"--steps: at least {WARM + SHOWN} are needed, not {arguments.steps}")
     with tempfile.TemporaryDirectory() as folder:
         spark = start(app_name="steps", master="local[2]", conf={**CONF, **LOCAL_CONF})
+        measure = measure_soak if arguments.soak else measure_beside
         measure(spark, Path(folder), arguments.steps, arguments.devices)
         spark.stop()
 

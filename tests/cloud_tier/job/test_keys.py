@@ -5,6 +5,7 @@ from functools import reduce
 
 import pytest
 
+from cloud_tier.job import dynamic
 from cloud_tier.job import step as steps
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
@@ -115,7 +116,9 @@ def lake(spark, tmp_path):
     return LakeUnderTest(spark, PROGRAM, tmp_path)
 
 
-def test_each_key_is_folded_over_its_devices_with_their_inputs(lake):
+@pytest.mark.parametrize("most", [steps.MOST_ROWS, 0])
+def test_each_key_is_folded_over_its_devices_with_their_inputs(lake, monkeypatch, most):
+    monkeypatch.setattr(steps, "MOST_ROWS", most)
     draw = random.Random(3)
     owners, rows = [Owner(f"pi-{n}") for n in range(3)], []
     for _ in range(60):
@@ -149,6 +152,19 @@ def test_key_that_went_is_a_row_of_nothing_and_can_come_back(lake):
     assert lake.step(gone).globals == 0, "said once"
     lake.step(one.says(LOCAL, "attic", 5, 6))
     assert lake.globals()["fleet", "attic"] == (*truth([one, other])["fleet", "attic"], 3)
+
+
+def test_driver_forgets_keys_that_went_and_looks_them_up_when_they_come_back(lake, monkeypatch):
+    monkeypatch.setattr(dynamic, "GONE_KEPT", 1)
+    owner = Owner("pi-0")
+    for key in ("attic", "cellar"):
+        lake.step(owner.says(LOCAL, key, 5))
+        lake.step(owner.says(LOCAL, key))
+    assert lake.known.current_rows == {}
+    lake.step(owner.says(LOCAL, "attic", 5, 6) + owner.says(LOCAL, "hall", 1))
+    assert lake.globals_there() == truth([owner])
+    assert lake.globals()["fleet", "attic"].revision == 2, "counts go on"
+    assert {key for _, key in lake.known.current_rows} == {"attic", "hall"}
 
 
 def stream_of(name):

@@ -1,11 +1,12 @@
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from cloud_tier.job import step as steps
-from cloud_tier.job.maintenance import compact
+from cloud_tier.job.maintenance import compact, pack
 from cloud_tier.job.repair import repair
 from cloud_tier.lake.coverage import recorded_frontier
 from lasp_edge import Program, folds
@@ -231,7 +232,12 @@ def test_compaction_keeps_the_merged_view_and_repair_finds_nothing_to_do(lake):
         lake.step([*batch, tick(len(batch), BEGIN_US)])
     before = lake.rows(lake.lake.lattice)
     dates = {str(row["pane_date"]) for row in before}
+    assert lake.job.tables.files(lake.lake.lattice).num_rows > len(dates)
+    pack(lake.job)
+    assert lake.job.tables.files(lake.lake.lattice).num_rows == len(dates)
+    assert Counter(map(repr, lake.rows(lake.lake.lattice))) == Counter(map(repr, before))
     compact(lake.spark, lake.job, sorted(dates))
+    assert lake.job.tables.files(lake.lake.lattice).num_rows == len(dates)
     after = lake.rows(lake.lake.lattice)
     assert len(after) < len(before)
     assert len({tuple(row[name] for name in ENTRY) for row in after}) == len(after)

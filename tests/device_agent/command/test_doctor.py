@@ -13,7 +13,7 @@ import pytest
 from crdts import Replica
 from device_agent.clock import ClockReading
 from device_agent.command import agent
-from device_agent.command.checkup import machine
+from device_agent.command.checkup import hearing, machine, sensing
 from device_agent.command.checkup.checks import CHECKS, examined
 from device_agent.command.checkup.result import Level, Subject
 from device_agent.configuration.arguments import asked
@@ -194,7 +194,10 @@ def planted(tmp_path, monkeypatch):
     sys.modules.pop("doctored", None)
 
 
-def test_sensors_are_read_and_their_readings_have_what_the_keys_ask_for(planted, tmp_path):
+def test_sensors_are_read_and_their_readings_have_what_the_keys_ask_for(
+    planted, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sensing, "PATIENCE_S", 0.5)
     lacking, *rest = results("sources", planted, "--source", "host")
     assert lacking.says.startswith("host: memory ")
     assert "load " in lacking.says
@@ -250,8 +253,9 @@ def guarded(tmp_path):
 @pytest.mark.broker
 @pytest.mark.slow
 def test_broker_name_and_fleet(  # noqa: PLR0915 - one history at one broker
-    said, guarded, tmp_path
+    said, guarded, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(hearing, "LISTEN_S", 0.6)
     login = tmp_path / "login"
     login.write_text("wrong\n")
     login.chmod(0o600)

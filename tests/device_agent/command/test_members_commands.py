@@ -218,8 +218,9 @@ def test_the_other_agents_count_a_retired_one_no_more_and_an_admitted_one_again(
 
 
 def test_an_empty_fleet_has_no_members(fleet, capsys):
-    assert run(members, fleet.url) == Exit.FINE
-    assert capsys.readouterr().out == "no device sent anything in this fleet\n"
+    assert run(members, fleet.url) == Exit.DIFFERS
+    said = "no device sent anything in this fleet; is its name right? (--fleet)\n"
+    assert capsys.readouterr().out == said
 
 
 def test_a_broker_that_is_not_there_is_named():

@@ -204,7 +204,7 @@ def test_home_assistant_discovers_the_agents_at_its_birth_and_sees_them_go(agent
     topics = {topic for topic in home.held if topic.endswith("/config")}
     names = {config["device"]["name"] for config in configs}
     assert names == {"attic", "Küche/2", "greenhouse"}
-    assert {config["state_topic"] for config in configs} <= set(home.held)
+    home.until(lambda: {config["state_topic"] for config in configs} <= set(home.held))
     home.heard.clear()
     assert home.link.publish("homeassistant/status", b"online", retain=True)
     until_true(lambda: home.link.in_flight == 0)

@@ -1,12 +1,10 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lasp_edge.protocol.limits import DAY_US
-from lasp_edge.protocol.spans import Span, above, days, joined, panes_of, passed, touched
+from lasp_edge.protocol.spans import Span, above, joined, panes_of, passed, touched
 
 
 class Odd(NamedTuple):
@@ -77,11 +75,6 @@ def test_nearest_spans_are_joined_first():
 
 def test_equal_gaps_still_become_few():
     assert len(joined([Span(n, n) for n in range(0, 1_000, 10)], most=3)) <= 3
-
-
-@pytest.mark.parametrize(("at", "day"), [(-1, -1), (0, 0), (DAY_US - 1, 0), (DAY_US, 1)])
-def test_days_count_from_the_epoch(at, day):
-    assert days([Span(at, at)]) == [Span(day, day)]
 
 
 def test_windows_below_the_floor_are_left_out():

@@ -129,7 +129,9 @@ def test_the_option_that_was_meant_is_told(commands, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["works", "--mane", "y"])
     err = capsys.readouterr().err
-    assert err.rstrip().endswith("did you mean --name by --mane?")
+    (line,) = err.splitlines()
+    assert "did you mean --name by --mane?" in line
+    assert line.endswith("; `lasp-edge works --help` says more")
 
 
 def test_help_tells_defaults_and_nothing_where_there_is_none(commands, capsys):

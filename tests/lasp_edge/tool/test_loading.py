@@ -6,6 +6,8 @@ from itertools import count
 import pytest
 
 from lasp_edge.errors import Exit, NotFound, UsageError
+from lasp_edge.language.declarations import Event
+from lasp_edge.language.updates import run_handlers
 from lasp_edge.tool.loading import load_plan
 
 fresh = count()
@@ -94,3 +96,59 @@ def test_a_module_that_fails_says_where(here, text, why):
 def test_a_program_that_cannot_run_is_a_usage_error(here):
     with pytest.raises(UsageError, match="program 'unfinished' declares no event"):
         load_plan(f"{here(GOOD)}:unfinished")
+
+
+@pytest.mark.parametrize(
+    ("spec", "meant"),
+    [
+        ("{0}.py:program", "a module is needed: {0}:program"),
+        ("{0}:prog", "did you mean {0}:program?"),
+        ("x{0}:program", "did you mean {0}?"),
+    ],
+)
+def test_what_was_meant_by_a_program_that_is_not_there_is_told(here, spec, meant):
+    name = here(GOOD)
+    with pytest.raises(NotFound) as raised:
+        load_plan(spec.format(name))
+    assert meant.format(name) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("folds.median()", "did you mean mean?"),
+        ("program.emit(t)", "there are alert, "),
+        ("program.window('w', source=t, fold=folds.mean(), size=60)", "did you mean size_s?"),
+        ("program.window('w', source=t, fold=folds.mean(), size_s=9, gap_s=5)", "there are fold, "),
+        ("program.window('w', source=t, fold=Avg(), size_s=60)", "a class that extends Fold"),
+        ("Half()", "lift must give a tuple of integers, one a column (n), not 1.5"),
+    ],
+)
+def test_what_was_meant_by_a_word_that_is_not_in_the_language_is_told(here, line, meant):
+    name = here(f"{LANGUAGE}\n{line}\n")
+    with pytest.raises(UsageError) as raised:
+        load_plan(name)
+    assert meant in str(raised.value)
+
+
+LANGUAGE = """
+from lasp_edge import Column, Fold, Op, Program, folds
+program = Program("p")
+t = program.event("t")
+class Avg:
+    pass
+class Half(Fold):
+    name = "half"
+    columns = (Column("n", Op.SUM),)
+    parts = ("n",)
+    def __init__(self): self.checked()
+    def lift(self, value, time_us): return 1.5
+    def lower(self, partial, resolution): return {"n": partial[0]}
+"""
+
+
+def test_a_handler_that_cannot_be_called_is_told_with_its_own_place(here):
+    name = here(GOOD + "\n@program.on_event('temperature')\ndef only(event): pass\n")
+    plan = load_plan(name)
+    with pytest.raises(TypeError, match=rf"takes 1 positional .*: {name}.py line \d+$"):
+        run_handlers(plan, Event("temperature", 1.0, 0, "a", {}))

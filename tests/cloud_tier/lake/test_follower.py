@@ -7,8 +7,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from cloud_tier.lake.definitions import record
+from cloud_tier.lake.follower import MOST_ROWS, STARTS, LakeFollower
 from cloud_tier.lake.lake import Lake
-from cloud_tier.lake.look import MOST_ROWS, STARTS, LakeLook
 from cloud_tier.lake.tables import LakeTables
 from tests.brokers import until_true
 from tests.device_agent.agents import greenhouse
@@ -58,7 +58,7 @@ def lake(tmp_path):
 def test_a_lakes_windows_come_with_status_and_coverage_the_newest_first(lake):
     write(lake, [row(0), row(10, 0, status="tentative", devices=1), row(10, 1, key="attic")])
     told = []
-    LakeLook(lake.root, told.append)
+    LakeFollower(lake.root, told.append)
     (window,) = told[-1]["windows"]
     assert (window["name"], window["parts"]) == ("by_room", ["count", "total", "low"])
     shown = [(r["start"], r["key"], r["status"], r["in"], r["expected"]) for r in window["rows"]]
@@ -73,31 +73,31 @@ def test_a_lakes_windows_come_with_status_and_coverage_the_newest_first(lake):
 def test_only_the_last_starts_and_rows_are_shown(lake):
     write(lake, [row(10 * n) for n in range(2 * STARTS)])
     told = []
-    LakeLook(lake.root, told.append)
+    LakeFollower(lake.root, told.append)
     (window,) = told[-1]["windows"]
     assert [r["start"] for r in window["rows"]] == [
         10 * n for n in reversed(range(STARTS, 2 * STARTS))
     ]
     write(lake, [row(10 * 2 * STARTS, key=str(n)) for n in range(2 * MOST_ROWS)])
     told = []
-    LakeLook(lake.root, told.append)
+    LakeFollower(lake.root, told.append)
     assert len(told[-1]["windows"][0]["rows"]) == MOST_ROWS
 
 
 def test_a_lake_is_read_again_only_where_it_grew(lake, monkeypatch):
     told, reads = [], []
-    monkeypatch.setattr("cloud_tier.lake.look.LOOK_S", 0.01)
-    look = LakeLook(lake.root, told.append)
+    monkeypatch.setattr("cloud_tier.lake.follower.LOOK_S", 0.01)
+    follower = LakeFollower(lake.root, told.append)
     monkeypatch.setattr(
-        "cloud_tier.lake.look._shown", lambda *a: reads.append(a) or {"n": len(reads)}
+        "cloud_tier.lake.follower._shown", lambda *a: reads.append(a) or {"n": len(reads)}
     )
-    look.look()
+    follower.look()
     assert reads == []
     write(lake, [row(0)])
-    look.start()
+    follower.start()
     until_true(lambda: told[-1]["windows"] == [{"n": 1}])
-    monkeypatch.setattr(look, "_lake", Lake(f"{lake.root}-gone"))
+    monkeypatch.setattr(follower, "_lake", Lake(f"{lake.root}-gone"))
     until_true(lambda: "no lake with a table" in (told[-1]["trouble"] or ""))
-    monkeypatch.setattr(look, "_lake", Lake(lake.root))
+    monkeypatch.setattr(follower, "_lake", Lake(lake.root))
     until_true(lambda: told[-1]["trouble"] is None)
-    look.stop()
+    follower.stop()

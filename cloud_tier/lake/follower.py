@@ -1,8 +1,8 @@
-"""The windows of a lake as plain data, looked at again and again: for a page that shows them.
+"""Follows a lake for the dashboard: tells the newest windows as plain data whenever it grew.
 
-The lake is looked at every few seconds in a thread of its own, and read only where a step of the
-job has written something. Who shows it names this class by the entry point group
-`lasp_edge.lake_looks`, so that a device needs nothing of the cloud.
+A thread of its own looks every few seconds, and reads only where a step of the job has written
+something. The dashboard finds this class by the entry point group `lasp_edge.dashboard`, so that a
+device needs nothing of the cloud.
 """
 
 import math
@@ -26,8 +26,8 @@ MOST_ROWS = 400
 _SHOWN = ("key", "start_us", "end_us", "devices_in", "devices_expected", "status", "revision")
 
 
-class LakeLook:
-    """Looks at a lake, and tells its windows.
+class LakeFollower:
+    """Follows a lake, and tells its windows.
 
     Args:
         root: the lake.
@@ -45,11 +45,11 @@ class LakeLook:
         self.look()
 
     def start(self) -> None:
-        """Go on looking."""
+        """Look again every few seconds."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """End the thread."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()

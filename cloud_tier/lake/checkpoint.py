@@ -1,0 +1,110 @@
+"""The streaming query's checkpoint of a lake on this machine: how far it has read, and torn files.
+
+    offsets/N    batch N was planned: up to where it reads `landing`
+    commits/N    batch N is finished
+
+Spark renames these files into place and does not sync them, so a power cut may leave the newest one
+empty or cut short, and Spark then fails at every start. A newest file that is torn is as good as
+one that was never written: the batch is planned and merged again, which gives the same lake. Where
+a finished batch's offsets are torn, nothing tells any more what was read; then the checkpoint is
+put aside, and all that landed is merged again, with the same result.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from cloud_tier.lake.tables import LakeTables
+
+_OFFSETS: Final = "offsets"
+_COMMITS: Final = "commits"
+_ASIDE: Final = "checkpoint.torn"
+
+
+class Merged(NamedTuple):
+    """How far the query has come.
+
+    Attributes:
+        batch: the number of the last batch that is finished; None before the first.
+        unfinished: whether a later one was planned.
+        version: of `landing`, up to which finished batches have read; None where that is unclear.
+    """
+
+    batch: int | None
+    unfinished: bool
+    version: int | None
+
+
+def merged(tables: LakeTables) -> Merged | None:
+    """Return how far the query has come; None before it has planned a batch, or elsewhere."""
+    begun, finished = _numbered(tables, _OFFSETS), _numbered(tables, _COMMITS)
+    if not begun:
+        return None
+    last = max(finished, default=None)
+    version = _version(begun[last]) if last in begun else None
+    return Merged(last, last is None or max(begun) > last, version)
+
+
+def mend(tables: LakeTables) -> str:
+    """Take away what a power cut has torn; return one line about it, empty if all is whole.
+
+    No query may run.
+    """
+    begun, finished = _numbered(tables, _OFFSETS), _numbered(tables, _COMMITS)
+    torn = ""
+    if finished and not _is_whole(finished[max(finished)], lines=2):
+        _remove(finished.pop(max(finished)))
+        torn = "the last batch is merged again"
+    if begun and not _is_whole(begun[max(begun)], lines=3):
+        number = max(begun)
+        _remove(begun[number])
+        torn = f"batch {number} is planned again"
+        if number in finished:
+            shutil.rmtree(Path(tables.root, _ASIDE), ignore_errors=True)
+            Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
+            torn = f"it is kept as {_ASIDE}, and all that landed is merged again"
+    return f"a file of the checkpoint was torn: {torn}" if torn else ""
+
+
+def _numbered(tables: LakeTables, folder: str) -> dict[int, Path]:
+    if not tables.is_local:
+        return {}
+    paths = Path(tables.checkpoint, folder).glob("*")
+    return {int(path.name): path for path in paths if path.name.isdecimal()}
+
+
+def _is_whole(file: Path, lines: int) -> bool:
+    """Return whether a file has its version and then so much JSON, a line each."""
+    found = file.read_text(errors="replace").splitlines()
+    return len(found) >= lines and found[0] == "v1" and all(map(_is_json, found[1:]))
+
+
+def _is_json(line: str) -> bool:
+    return line == "-" or _read(line) is not None  # "-": a source that had nothing yet
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _remove(file: Path) -> None:
+    file.unlink()
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def _version(offsets: Path) -> int | None:
+    """Return the version of `landing` up to which a batch has read.
+
+    Source: `DeltaSourceOffset` of Delta Lake 4; with index -1 nothing of that version is read yet.
+    """
+    lines = offsets.read_text(errors="replace").splitlines()
+    told = (_read(lines[-1]) if lines else None) or {}
+    version, index = told.get("reservoirVersion"), told.get("index")
+    if not isinstance(version, int) or not isinstance(index, int):
+        return None
+    return version if index >= 0 else version - 1

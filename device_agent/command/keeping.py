@@ -1,0 +1,30 @@
+"""Why an agent's data cannot be kept where they should be, and what to type.
+
+>>> error = FileExistsError(17, "File exists")
+>>> print(not_kept(Path("/dev/null"), error))
+the agent's data cannot be kept in /dev/null: that is no directory; name one with --data-dir
+"""
+
+import shlex
+import sqlite3
+from pathlib import Path
+
+from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
+
+_NOT_OURS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
+
+
+def not_kept(directory: Path, error: OSError | sqlite3.Error) -> CommandError:
+    """Return what a command ends with, whose data cannot be kept in a directory."""
+    what = f"the agent's data cannot be kept in {directory}"
+    typed = shlex.quote(str(directory))
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return UsageError(f"{what}: that is no directory; name one with --data-dir")
+    if isinstance(error, FileNotFoundError):
+        return UsageError(f"{what}: it cannot be made there; name another one with --data-dir")
+    sqlite_says = str(getattr(error, "sqlite_errorname", ""))
+    if isinstance(error, PermissionError) or sqlite_says.startswith(_NOT_OURS):
+        return EnvironmentLacks(
+            f"{what}: {error}", f"sudo mkdir -p {typed} && sudo chown -R $(id -un) {typed}"
+        )
+    return EnvironmentLacks(f"{what}: {error}", f"df -h {typed}")
