@@ -2,7 +2,7 @@
 
 - a handler is never called twice in a row for one `inputs`, not even by the next process; the world
   looks at that itself, for only it knows which device runs a handler
-- an alert that is on goes off only where its value is at the lower level, or there is none
+- an alert that is on goes off only where its value is at the lower level, or where it has no value
 - a device that is silent for longer than `stale_after_s` does not count, to anybody who is
   connected, for as long as it is silent; it counts again when it is heard
 """

@@ -23,7 +23,7 @@ RECORDED, LIVE = "recorded", "live"
 """The sources: one has times and a cursor, one is stamped on acceptance."""
 
 HEARD, STALE_S = "heard", 60
-"""The value that a device leaves which is silent for so many seconds."""
+"""The value that a device leaves which is silent for this many seconds."""
 ALERT_ABOVE, ALERT_BELOW = 20, 3
 """Where the alert goes on, and off: means of powers of four are often between."""
 CALLED: list[tuple[str, str]] = []
