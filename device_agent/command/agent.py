@@ -22,7 +22,7 @@ from random import Random
 from typing import Any
 
 from device_agent.acting.options import add_alert_arguments, caller_of
-from device_agent.command.line import nothing_accepted, write_plainly
+from device_agent.command.line import nothing_accepted, write_plainly, write_until_done
 from device_agent.configuration.arguments import AgentRequest, asked
 from device_agent.core import Core
 from device_agent.durable import Durable
@@ -367,7 +367,8 @@ def _on(
 def _reporter(arguments: argparse.Namespace) -> Reporter:
     if arguments.report is not None:
         return Reporter(round(arguments.report * SECOND_US), write_json)
-    write = _log_report if is_json(arguments) else write_plainly
+    plainly = write_until_done if arguments.exit_when_done else write_plainly
+    write = _log_report if is_json(arguments) else plainly
     return Reporter(round(PLAIN_EVERY_S * SECOND_US), write)
 
 

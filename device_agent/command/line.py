@@ -21,6 +21,14 @@ def write_plainly(report: Mapping[str, Any]) -> None:
     print(line_of(report), flush=True)  # noqa: T201
 
 
+def write_until_done(report: Mapping[str, Any]) -> None:
+    """Print the same of an agent that ends when all is landed: it may wait for a lander."""
+    waits = report["dirty"] and not any(sink["store"] for sink in report["sinks"].values())
+    lander = f"; {report['dirty']} entries of windows wait for a lander, and none was heard yet"
+    lander += " (lasp-edge lander --help)"
+    print(line_of(report) + (lander if waits else ""), flush=True)  # noqa: T201
+
+
 def line_of(report: Mapping[str, Any]) -> str:
     """Return a report as one line."""
     words = [f"{report['device']}: {report['accepted']} readings", *_refused(report)]

@@ -19,6 +19,7 @@ from device_agent.command import template
 from device_agent.command.service import unit_of
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.examples import machines
+from lasp_edge.tool.typed import typed_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,12 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
             (place / each).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from None
+    typed = typed_in(place)
     print(  # noqa: T201
         f"{place} is made: {', '.join(sorted(texts))}. To go on, type:\n"
         f"  cd {shlex.quote(str(place))}\n"
-        f"  lasp-edge check {name}\n"
-        "  lasp-edge doctor --config fleet.toml\n"
-        "  lasp-edge agent --config fleet.toml\n"
+        f"  {typed} check {name}\n"
+        f"  {typed} doctor --config fleet.toml\n"
+        f"  {typed} agent --config fleet.toml\n"
         "The agent needs a broker (sudo apt install mosquitto); README.md says how to go on."
     )
     return Exit.FINE

@@ -1,24 +1,11 @@
 """What a newcomer types next: commands that work as they stand, in the folder where they are."""
 
-import os
 import shlex
-import shutil
-import sys
 from pathlib import Path
 
+from lasp_edge.tool.typed import typed_in
+
 EXAMPLE = "lasp_edge.examples.greenhouse:program"
-
-
-def typed_here() -> str:
-    """Return how `lasp-edge` of this very Python is typed in this folder."""
-    script = Path(sys.executable).with_name("lasp-edge")
-    if not script.exists():
-        return shlex.join([sys.executable, "-m", "lasp_edge"])
-    found = shutil.which("lasp-edge")
-    if found is not None and Path(found).samefile(script):
-        return "lasp-edge"
-    short = os.path.relpath(script)
-    return shlex.quote(short if len(short) < len(str(script)) else str(script))
 
 
 def next_lines(window: str, lake: Path | None) -> list[str]:
@@ -28,7 +15,7 @@ def next_lines(window: str, lake: Path | None) -> list[str]:
         window: a window of the program; empty where it has none.
         lake: where the tables stay; None where they go with the demo.
     """
-    typed = typed_here()
+    typed = typed_in(Path())
     lines = [f"  {typed} new {_free('house')}", f"  {typed} simulate {EXAMPLE}"]
     if lake is None:
         lines.append(f"  {typed} demo --lake {_free('tables')}")

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     plan, scenario = load_plan(arguments.program), _scenario(arguments)
     outcome = _groups(plan, arguments) if arguments.apart else _course(plan, scenario, arguments)
-    sys.stderr.write("\r" + " " * (BAR + 20) + "\r")
+    _wipe_progress()
     notes = _notes(scenario, outcome)
     _say("\n".join(notes))
     if arguments.plot:
@@ -109,10 +109,18 @@ def _scenario(arguments: argparse.Namespace, first: int = 0, size: int | None = 
 
 
 def _progress(step: int, steps: int) -> None:
+    """Draw the bar; in a file or pipe it would be lines upon lines."""
+    if not sys.stderr.isatty():
+        return
     done = BAR * step // steps
     bar = "#" * done + "." * (BAR - done)
     sys.stderr.write(f"\r{bar} {step:,} of {steps:,} s")
     sys.stderr.flush()
+
+
+def _wipe_progress() -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\r" + " " * (BAR + 20) + "\r")
 
 
 def _notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:

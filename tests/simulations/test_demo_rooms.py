@@ -3,7 +3,6 @@
 import asyncio
 import re
 import shlex
-import subprocess
 from argparse import ArgumentParser
 from importlib import import_module
 from io import StringIO
@@ -18,6 +17,7 @@ import pytest
 from lasp_edge.tool.command_line import commands
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import Screen
+from lasp_edge.tool.typed import typed_in
 from simulations.demo import what_next
 from simulations.demo.program import program
 from simulations.demo.rooms import ROOMS, measurements, source_words
@@ -56,29 +56,13 @@ def test_what_is_proposed_is_understood_when_typed(lake, tmp_path, monkeypatch):
     _, *lines = what_next.next_lines("house", lake)
     for line in lines:
         assert re.match(r"  \S", line)
-        name, *words = shlex.split(line.strip().removeprefix(what_next.typed_here()))
+        name, *words = shlex.split(line.strip().removeprefix(typed_in(Path())))
         parser = ArgumentParser(exit_on_error=False)
         import_module(commands()[name]).add_arguments(parser)
         parsed = parser.parse_args(words)
         if getattr(parsed, "program", None):
             load_plan(parsed.program)
         assert name != "demo" or parsed.lake in {None, Path("tables-2")}, "the other one is taken"
-
-
-def test_the_command_is_proposed_as_it_is_typed_where_one_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    script = tmp_path / ".venv" / "bin" / "lasp-edge"
-    script.write_text("#!/bin/sh\necho it is I\n")
-    script.chmod(0o755)
-    monkeypatch.setattr("sys.executable", str(tmp_path / ".venv" / "bin" / "python"))
-    assert what_next.typed_here() == ".venv/bin/lasp-edge"
-    ran = subprocess.run(what_next.typed_here(), shell=True, capture_output=True, check=True)
-    assert ran.stdout == b"it is I\n"
-    monkeypatch.setenv("PATH", str(script.parent), prepend=":")
-    assert what_next.typed_here() == "lasp-edge"
-    script.unlink()
-    assert what_next.typed_here().endswith("python -m lasp_edge")
 
 
 def test_spark_is_waited_for_as_long_as_it_commits(tmp_path):

@@ -13,10 +13,10 @@ import pytest
 
 from lasp_edge.errors import EnvironmentLacks, Exit
 from lasp_edge.tool.screen import Screen
+from lasp_edge.tool.typed import typed_in
 from simulations.demo import command, story
 from simulations.demo.broker import find_broker
 from simulations.demo.trouble import Trouble
-from simulations.demo.what_next import typed_here
 from tests.simulations.watching import eventually, processes_of, runs
 from tests.support_missing import lacks
 
@@ -76,7 +76,7 @@ def test_each_check_sees_what_it_is_there_for(monkeypatch, quick):
 def test_a_lake_that_is_asked_for_is_kept_and_how_to_read_it_is_said(quick):
     code, lines = play("--lake", str(quick / "kept"))
     assert code == Exit.FINE
-    assert f"  {typed_here()} windows house --lake {quick / 'kept'}" in lines
+    assert f"  {typed_in(Path())} windows house --lake {quick / 'kept'}" in lines
     assert [path.name for path in quick.iterdir()] == ["kept"]
 
 

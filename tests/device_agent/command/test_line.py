@@ -2,7 +2,7 @@
 
 import pytest
 
-from device_agent.command.line import line_of, named, nothing_accepted
+from device_agent.command.line import line_of, named, nothing_accepted, write_until_done
 from device_agent.fleet.alarms import MOST, alarms
 from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
@@ -153,3 +153,14 @@ def test_why_an_agent_that_is_done_has_nothing(pair):
     attic.read([20])
     attic.tick()
     assert nothing_accepted(attic.core.report()) == ""
+
+
+def test_an_agent_that_ends_when_all_is_landed_says_that_it_waits_for_a_lander(pair, capsys):
+    attic, _ = pair
+    report = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {}}
+    write_until_done(report)
+    said_so = "; 7 entries of windows wait for a lander, and none was heard yet"
+    assert said_so in capsys.readouterr().out
+    for heard in ({"dirty": 0}, {"sinks": {"lake": {"store": "5e1f", "waiting": 7}}}):
+        write_until_done(report | heard)
+        assert capsys.readouterr().out == f"{line_of(report)}\n"

@@ -4,12 +4,14 @@ import configparser
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from device_agent.command import template
 from lasp_edge.errors import Exit
 from lasp_edge.tool.command_line import main
+from lasp_edge.tool.typed import typed_in
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import Mosquitto, broker_program, free_port, runs_as_us
 from tests.support_containers import compose, parsed
@@ -26,7 +28,7 @@ def house(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["new", "house"]) == Exit.FINE
     said = capsys.readouterr().out
-    assert "  lasp-edge agent --config fleet.toml\n" in said
+    assert f"  {typed_in(Path('house'))} agent --config fleet.toml\n" in said
     monkeypatch.chdir(tmp_path / "house")
     monkeypatch.syspath_prepend(str(tmp_path / "house"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
