@@ -117,9 +117,12 @@ class Durable:
             cache.add_page(page, now_us)
 
     def _place_waiting(self, now_us: int) -> None:
-        """Take in a page of readings that waited for the clock, in one transaction."""
+        """Take in a page of readings that waited for the clock, in one transaction.
+
+        A store that is an older image gives them again, so the fence is to let them pass.
+        """
         waiting = self.core.waiting
-        if waiting.may_be_placed:
+        if waiting.may_be_placed and self.core.fence.lets_read:
             for row in self.store.waiting(PAGE_BYTES):
                 batch = self.core.agent.guard.run("waiting readings", waiting.take, row, now_us)
                 if batch is not None:

@@ -51,6 +51,14 @@ class Batch:
             for place, (name, time_us, value, tags) in enumerate(zip(*columns, strict=True))
         ]
 
+    def with_own_times(self) -> "Batch":
+        """Return it with only those readings that carry their own time."""
+        kept = [at for at, time_us in enumerate(self.times_us) if time_us is not None]
+        columns: list[Sequence[Any]] = [self.names, self.times_us, self.values, self.tags]
+        names, times_us, values, tags = ([column[at] for at in kept] for column in columns)
+        told = (self.cursor, self.refused, self.done, self.came_us)
+        return Batch(self.source, names, times_us, values, tags, *told)
+
     @property
     def is_uniform(self) -> bool:
         """Whether there are readings, all of one event and one set of tags.

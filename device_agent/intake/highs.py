@@ -29,6 +29,10 @@ from device_agent.facts import Facts
 from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
+WAITED: Final = "readings that waited for the clock"
+"""The source that they are: an older image of the store gives them again, as a file would. Their
+own time is when they came."""
+
 
 class Teller(NamedTuple):
     """A process of this device that told how far its sources had come.

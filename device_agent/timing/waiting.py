@@ -87,7 +87,9 @@ class Waiting(Part):
         batch.cursor, batch.done = at.cursor, at.done
         batch.came_us = self._dated_us(row, now_us)
         if batch.came_us is None:
-            batch = self._with_own_times(batch)
+            left = batch.with_own_times()
+            self._agent.counters.add("undated", len(batch) - len(left))
+            batch = left
             batch.came_us = self._agent.clock.time_us(now_us)  # of no reading that is left
         return batch
 
@@ -101,14 +103,6 @@ class Waiting(Part):
         else:
             return None
         return came_us if row.boot or came_us >= EARLIEST_US else None
-
-    def _with_own_times(self, batch: Batch) -> Batch:
-        """Return only the readings that carry their own time, and count the others."""
-        kept = [at for at, time_us in enumerate(batch.times_us) if time_us is not None]
-        self._agent.counters.add("undated", len(batch) - len(kept))
-        columns: list[list[Any]] = [batch.names, batch.times_us, batch.values, batch.tags]
-        names, times_us, values, tags = ([column[at] for at in kept] for column in columns)
-        return Batch(batch.source, names, times_us, values, tags, batch.cursor, done=batch.done)
 
     def take_changes(self) -> Changes | None:
         if not (self._changes.waiting or self._changes.placed):

@@ -46,6 +46,17 @@ HISTORIES = {
         files=True,
         retain_s=60,
     ),
+    # Readings wait for the clock in a store, are placed, and wait in its older image once more.
+    "an older image in which readings wait for the clock": Scenario(
+        1,
+        1,
+        35,
+        schedule=(
+            Fault(1, "lander_cut", "", 26),
+            Fault(1, "clock_1970", "pi-0", 18),
+            Fault(31, "older_image", "pi-0", 2),
+        ),
+    ),
 }
 
 
