@@ -26,6 +26,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from device_agent.facts import Facts
+from device_agent.intake.batch import Batch
 from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
@@ -123,6 +124,21 @@ class Highs:
         lately = self._unconfirmed if self.is_alone else self._confirmed
         count, least_us = lately.get(at, (0, low_us))
         lately[at] = (count + accepted, min(least_us, low_us))
+
+    def note(self, batch: Batch, high_us: int | None, accepted: int) -> None:
+        """Note what was accepted of a batch.
+
+        Args:
+            batch: the batch.
+            high_us: the greatest of the own times that were accepted; None: all were stamped.
+            accepted: how many readings.
+        """
+        if high_us is not None:
+            least_us = min([at for at in batch.times_us if type(at) is int], default=high_us)
+            self.advance(batch.source, high_us, accepted, least_us)
+        waited = 0 if batch.came_us is None else min(accepted, batch.times_us.count(None))
+        if waited and batch.came_us is not None:
+            self.advance(WAITED, batch.came_us + waited - 1, waited, batch.came_us)
 
     def told(self) -> tuple[SourceHigh, ...]:
         """Return what is told to others."""

@@ -16,7 +16,7 @@ from device_agent.changes import BLOCK_US, BlockId, Changes, PaneId, Restored
 from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
 from device_agent.intake.by_column import ByColumn
-from device_agent.intake.highs import WAITED, Highs
+from device_agent.intake.highs import Highs
 from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
 from device_agent.intake.pending import PendingBatch
@@ -174,7 +174,8 @@ class Intake(Part):
         """
         if not len(batch) == len(batch.times_us) == len(batch.values) == len(batch.tags):
             raise ValueError("names, times, values and tags of one length are needed")
-        batch, doubt_us = self._without_placed(batch, now_us), self._doubt_us(batch, now_us)
+        batch = self.tellings.without_placed(batch, now_us)
+        doubt_us = self._doubt_us(batch, now_us)
         by_column = len(batch.names) >= self.column_least and doubt_us is None
         self._join_before(batch)
         pending = self._pending
@@ -191,7 +192,7 @@ class Intake(Part):
         if accepted is None:
             accepted = self._one_by_one.accept(batch, pending)
         high_us, stamped = accepted
-        self._note_highs(batch, high_us, stamped=stamped, accepted=pending.accepted - before)
+        self.highs.note(batch, high_us, pending.accepted - before)
         if doubt_us is not None:  # an earlier life had come so far, and promised it
             high_us = doubt_us if high_us is None else max(high_us, doubt_us)
         self.sources.advance(batch, high_us, stamped)
@@ -204,32 +205,6 @@ class Intake(Part):
             return None
         doubtful = any(type(at) is int and at <= doubt_us for at in batch.times_us)
         return doubt_us if doubtful else None
-
-    def _without_placed(self, batch: Batch, now_us: int) -> Batch:
-        """Return a batch without readings that waited and that an earlier life may have placed.
-
-        Each life dates them by its own clock, so that one may have found them somewhat earlier.
-        """
-        if batch.came_us is None:
-            return batch
-        self.tellings.catch_up(now_us)
-        doubt_us = self.highs.doubt_us(WAITED)
-        if doubt_us is None or batch.came_us > doubt_us + STAMP_AHEAD_US:
-            return batch
-        left = batch.with_own_times()
-        self._counters.add("doubtful", len(batch) - len(left))
-        return left
-
-    def _note_highs(
-        self, batch: Batch, high_us: int | None, *, stamped: bool, accepted: int
-    ) -> None:
-        """Note how far the source of a batch has come, and the readings that waited."""
-        if high_us is not None:
-            least_us = min([at for at in batch.times_us if type(at) is int], default=high_us)
-            self.highs.advance(batch.source, high_us, accepted, least_us)
-        if stamped and batch.came_us is not None:
-            count = min(accepted, batch.times_us.count(None))
-            self.highs.advance(WAITED, batch.came_us + count - 1, count, batch.came_us)
 
     def refuse(self, batch: Batch) -> None:
         """Refuse all readings of a batch; its source goes on behind it."""

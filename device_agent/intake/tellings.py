@@ -7,8 +7,9 @@ doubtful. So while no clock is trusted, the tellings wait; and so do the reading
 from typing import Final
 
 from device_agent.clock import DeviceClock
-from device_agent.intake.highs import Highs, Teller
-from device_agent.intake.progress import IntakeProgress
+from device_agent.intake.batch import Batch
+from device_agent.intake.highs import WAITED, Highs, Teller
+from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.state.counters import Counters
 from lasp_edge.protocol.fencing import SourceHigh
 
@@ -57,6 +58,21 @@ class Tellings:
         if furthest_us is not None:
             self._progress.reach(furthest_us)
             self._has_reached = True
+
+    def without_placed(self, batch: Batch, now_us: int) -> Batch:
+        """Return a batch without readings that waited and that an earlier life may have placed.
+
+        Each life dates them by its own clock, so that one may have found them somewhat earlier.
+        """
+        if batch.came_us is None:
+            return batch
+        self.catch_up(now_us)
+        doubt_us = self._highs.doubt_us(WAITED)
+        if doubt_us is None or batch.came_us > doubt_us + STAMP_AHEAD_US:
+            return batch
+        left = batch.with_own_times()
+        self._counters.add("doubtful", len(batch) - len(left))
+        return left
 
     def learn_of_lost_life(self) -> None:
         """Note that there was a life of which nobody knows what it accepted."""
