@@ -10,7 +10,7 @@ import pytest
 
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import ConfiguredMosquitto, Mosquitto, free_port
-from tests.end_to_end.secured import password, set_up
+from tests.end_to_end.secured import need_commands, password, set_up
 from tests.support_missing import lacks
 from tests.support_readme import BIN, CHECKOUT, block, commands, here, replaced, succeeds
 
@@ -46,6 +46,7 @@ def test_a_device_and_the_cloud_run_as_shown(tmp_path):
 @pytest.mark.slow
 @pytest.mark.broker
 def test_a_device_logs_in_at_the_broker_that_is_configured_as_shown(tmp_path):
+    need_commands("openssl", "mosquitto_passwd")
     (line,) = commands(block("secure broker"))
     files, port = tmp_path / "mosquitto", free_port()
     words = shlex.split(replaced(line, {"/etc/mosquitto": str(files), "broker.local": "localhost"}))

@@ -79,8 +79,8 @@ class Window:
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
     """Devices make its panes, the cloud its rows."""
 
-    def __getstate__(self) -> list[Any]:
-        return _without_code(self)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), _without_code(self)
 
     @property
     def span_us(self) -> int:
@@ -109,8 +109,8 @@ class LocalFold:
 
     runs_on: ClassVar = (Tier.DEVICE,)
 
-    def __getstate__(self) -> list[Any]:
-        return _without_code(self)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), _without_code(self)
 
     @property
     def keyed(self) -> bool:
@@ -175,7 +175,7 @@ class Awaited(NamedTuple):
     threshold: Any
 
 
-def _without_code(entry: Window | LocalFold) -> list[Any]:
+def _without_code(entry: Window | LocalFold) -> tuple[Any, ...]:
     """Return the fields of an entry as they are pickled: a user's fold leaves its code behind."""
-    values = [getattr(entry, field.name) for field in fields(entry)]
-    return [value.without_code() if isinstance(value, Fold) else value for value in values]
+    values = (getattr(entry, field.name) for field in fields(entry))
+    return tuple(value.without_code() if isinstance(value, Fold) else value for value in values)

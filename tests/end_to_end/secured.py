@@ -165,9 +165,7 @@ class SecuredFleet(Processes):
     """
 
     def __init__(self, directory: Path, *more: str, certificates: bool = False) -> None:
-        for command in ("openssl", "mosquitto_passwd"):
-            if not shutil.which(command):
-                lacks(f"{command} is not installed")
+        need_commands("openssl", "mosquitto_passwd")
         super().__init__(directory)
         self.certificates = certificates
         self.files = directory / "broker"
@@ -220,6 +218,13 @@ class SecuredFleet(Processes):
 def password(user: str) -> str:
     """Return a user's password."""
     return f"secret of {user}"
+
+
+def need_commands(*commands: str) -> None:
+    """Skip where one of these is not installed."""
+    for command in commands:
+        if not shutil.which(command):
+            lacks(f"{command} is not installed")
 
 
 def set_up(printed: list[str], directory: Path) -> None:

@@ -52,7 +52,7 @@ def test_the_demo_kills_cuts_off_settles_and_finds_everything_equal(quick):
     code, lines = play()
     text = "\n".join(lines)
     assert (code, lines[-1]) == (Exit.FINE, "RESULT ok"), text
-    assert len(lines) <= 42, text
+    assert len(lines) <= 45, text
     assert max(map(len, lines)) <= 80, text
     assert "bedroom is killed" in text
     assert "kitchen is cut off" in text
