@@ -272,6 +272,7 @@ class World:
             self.observer.ended(self, device)
         if device.disk_until:
             device.acted.clear()  # what it did last may not be durable
+        CALLED.clear()  # where it ends in its turn, its calls are not the next device's
         device.kill()
         device.start_step = max(device.start_step, self.step_number + steps)
         self.disconnect(device, steps)
