@@ -165,14 +165,16 @@ def test_the_agent_is_woken_or_looks_again_soon(opened, sender):
     assert opened("t").due_us(5) == 100_005
 
 
-def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender):
+def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender, program):
     send(sender, "home/temperature", b"21.5", retain=True)
     for _ in range(2):
         source = opened("home/#")
         batches = polled(source, 1)
         assert readings(batches) == []
-        # amqtt may give it twice, mosquitto gives it once.
-        assert set(refused(batches)) == {"retained by the broker (--retained takes it once)"}
+        times = {1} if program.kind == "mosquitto" else {1, 2}  # amqtt gives it twice, later
+        (total,) = refused(batches).values()
+        assert total in times
+        assert list(refused(batches)) == ["retained by the broker (--retained takes it once)"]
         source.acknowledge(batches[-1].cursor)
         source.close()
     source = opened("home/#")

@@ -115,7 +115,10 @@ def test_refusals():
     d.fold_dynamic("total", "all")
     for wrong, reason in [
         (lambda: d.fold("count", folds.sum(), "t"), "fold: 'count' must be a set"),
-        (lambda: d.fold("elements", "sum", "t"), r"a fold such as folds.mean\(\).* is needed"),
+        (
+            lambda: d.fold("elements", "sum", "t"),
+            r"folds.mean\(\), or of a class that extends Fold, is needed",
+        ),
         (lambda: d.fold_dynamic("elements", "t"), "'elements' must be the target of a fold"),
         (lambda: d.fold_dynamic("total", "t", members="count"), "'count' must hold a Membership"),
         (lambda: d.receive("total", GSet({1})), "'total' needs an OwnedMap of partials, got GSet"),
