@@ -88,8 +88,11 @@ def lands(lander, folder, monkeypatch):
     monkeypatch.setattr(test_lander, "Lander", lander)
     monkeypatch.setattr(test_lander, "FakeLink", lambda: link)
     station = Station(folder)
-    station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(panes(PROGRAM, 5, first_seq=3)))
-    station.turn(after_s=1)
+    try:
+        station.turn(CONNECTED, message(panes(PROGRAM, 4)), message(panes(PROGRAM, 5, first_seq=3)))
+        station.turn(after_s=1)
+    finally:
+        station.log.release()
     return station
 
 
@@ -97,7 +100,6 @@ def test_lander_tells_nobody_before_it_is_on_the_disk(tmp_path, monkeypatch):
     station = lands(Lander, tmp_path, monkeypatch)
     assert len(station.link.acknowledged) == 2
     assert sum(map(len, station.link.acks()["pi-0"].values())) == 4
-    station.log.release()
 
 
 @pytest.mark.parametrize("planted", [AcknowledgesBeforeTheSync, AnswersBeforeTheCommit])
