@@ -19,20 +19,13 @@ from cloud_tier.shared.forms import is_stored, rows_of, state_of
 from cloud_tier.shared.rows import SharedRow
 from crdts import Lattice, decode, encode
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acceptance import SharedNews
+from lasp_edge.protocol.overheard import Overheard
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = arrow_schema(SHARED)
-
-
-class SharedPart(NamedTuple):
-    """A part of a shared variable's state, as it came in."""
-
-    variable: str
-    stream: int
-    state: Lattice
-    received_us: int
 
 
 class SharedMeaning(NamedTuple):
@@ -116,7 +109,7 @@ class SharedValues:
         return found.select("part", "key", "value")
 
 
-def table_of(parts: Iterable[SharedPart]) -> pa.Table:
+def table_of(parts: Iterable[SharedNews]) -> pa.Table:
     """Return parts of states as rows of `shared`."""
     rows = [
         (part.variable, part.stream, *row, part.received_us)
@@ -154,6 +147,13 @@ def states(tables: LakeTables, wanted: Iterable[SharedMeaning]) -> dict[str, Lat
 def counting(table: DeltaTable, streams: Iterable[int] | None = None) -> pa.Table:
     """Return the rows of the table `shared` that count: the join in the fewest rows."""
     return selected(table, relation.counting("source", streams)).select(SCHEMA.names).cast(SCHEMA)
+
+
+def overheard(plan: Plan, tables: LakeTables) -> Overheard:
+    """Return the shared variables of a program, with what is in the lake of them."""
+    meanings = list(stored(plan))
+    variables = {meaning.name: (meaning.stream, meaning.bottom) for meaning in meanings}
+    return Overheard(variables, states(tables, meanings))
 
 
 def stored(plan: Plan) -> Iterator[SharedMeaning]:

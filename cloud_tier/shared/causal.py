@@ -4,9 +4,9 @@ Seen from one write a state is a short ladder (`crdts.causal`): unheard of, live
 join takes the higher rung, and needs no row for what was heard of: that is what is live or gone.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from cloud_tier.shared.rows import GONE, LIVE, Place, SharedRow, mark_of, text_of, value_of
 from crdts import CausalContext, DWFlag, EWFlag, Lattice, ORMap, Replica
@@ -17,7 +17,7 @@ from crdts.plain import encoded
 BelowRows = Callable[[Lattice, Place], Iterator[SharedRow]]
 BelowState = Callable[[Lattice, Sequence[SharedRow]], Lattice]
 
-_SHOWN_OF_FLAGS = {EWFlag: "true", DWFlag: "false"}
+_SHOWN_OF_FLAGS: Final[dict[type[Lattice], str]] = {EWFlag: "true", DWFlag: "false"}
 """What a flag is worth while any of its writes is live."""
 
 
@@ -62,7 +62,7 @@ def _written(
     """
     tie = encoded(said).decode()
     if not isinstance(kind, ORMap):
-        shown = _SHOWN_OF_FLAGS.get(type(kind))  # type: ignore[call-overload]
+        shown = _SHOWN_OF_FLAGS.get(type(kind))
         yield place.live(text_of(payload) if shown is None else shown, tie)
         return
     key, inner = payload
@@ -74,9 +74,7 @@ def _written(
         yield from below(inner, at)
 
 
-def _payload(
-    kind: Causal, row: SharedRow, parts: Sequence[SharedRow], below: BelowState
-) -> Any:
+def _payload(kind: Causal, row: SharedRow, parts: Sequence[SharedRow], below: BelowState) -> Any:
     keys, within = list(row.keys), kind
     while isinstance(within, ORMap) and isinstance(within.of, Causal):
         within = within.of
@@ -94,24 +92,25 @@ def _payload(
 
 def _removed(state: Causal) -> Iterator[tuple[Replica, int, int]]:
     """Yield the runs of writes that were removed, however long they are, each as one."""
-    live: Mapping[Replica, list[int]] = _by_replica(state.dots)
-    beyond = _by_replica(dot for dot in state.context.cloud if dot not in state.dots)
+    live = _by_replica(state.dots)
     for replica, end in state.context.heard():
-        if end < 0:
-            continue
-        at = 1
-        for seq in live.get(replica, ()):
-            if seq > end:
-                break
-            if at < seq:
-                yield replica, at, seq - 1
-            at = seq + 1
-        if at <= end:
-            yield replica, at, end
+        if end > 0:
+            for first, last in _between(live.get(replica, ()), end):
+                yield replica, first, last
+    beyond = _by_replica(dot for dot in state.context.cloud if dot not in state.dots)
     for replica, seqs in beyond.items():
         for _, run in groupby(enumerate(seqs), lambda pair: pair[1] - pair[0]):
             found = [seq for _, seq in run]
             yield replica, found[0], found[-1]
+
+
+def _between(live: Sequence[int], end: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of 1 to `end` that lie between live writes, which are in order."""
+    at = 1
+    for seq in (*(seq for seq in live if seq <= end), end + 1):
+        if at < seq:
+            yield at, seq - 1
+        at = seq + 1
 
 
 def _by_replica(dots: Iterable[int]) -> dict[Replica, list[int]]:

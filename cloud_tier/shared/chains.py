@@ -177,9 +177,7 @@ def frontier_state(_bottom: Frontier, rows: Sequence[SharedRow]) -> Frontier:
 
     def promise(row: SharedRow) -> Promise:
         _, done, heard = map(int, row.tie.split())
-        return Promise(
-            _version(row.rank), value_of(row.value or ""), bool(done), INTEGERS - heard
-        )
+        return Promise(_version(row.rank), value_of(row.value or ""), bool(done), INTEGERS - heard)
 
     return Frontier({row.keys[-1]: promise(row) for row in rows})
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from cloud_tier.shared import chains
 from cloud_tier.shared.causal import causal_rows, causal_state
-from cloud_tier.shared.rows import Place, SharedRow, alike
+from cloud_tier.shared.rows import WHOLE, Place, SharedRow, alike
 from crdts import (
     BoundedLWWSet,
     DerivedSet,
@@ -55,7 +55,7 @@ class Form(NamedTuple):
     state: _ToState
 
 
-def rows_of(state: Lattice, place: Place = Place()) -> Iterator[SharedRow]:
+def rows_of(state: Lattice, place: Place = WHOLE) -> Iterator[SharedRow]:
     """Yield the rows of a state; those of bottom are no rows."""
     yield from FORMS[type(state)].rows(state, place)
 

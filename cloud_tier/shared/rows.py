@@ -127,11 +127,15 @@ class Place(NamedTuple):
         return at.entry()._replace(kind=GONE, upto=last)
 
 
+WHOLE: Final = Place()
+"""The place of a variable's whole state."""
+
+
 def text_of(value: Any) -> str:
     """Return a plain value as JSON; equal texts are equal values.
 
-    >>> text_of(("room", 3, None, b"\\x00", 1.0, True))
-    '["room", 3, null, {"bytes": "00"}, 1.0, true]'
+    >>> text_of(("room", 3, None, b"a", 1.0, True))
+    '["room", 3, null, {"bytes": "61"}, 1.0, true]'
     >>> value_of(text_of((float("inf"), ("a",))))
     (inf, ('a',))
     """

@@ -55,11 +55,13 @@ class Hub:
                 self._send(Parcel("", topic, payload, retain))
 
     def deliver(self, devices: dict[str, SimulatedDevice]) -> None:
-        """Hand over all that has arrived by now."""
+        """Hand over all that has arrived by now; the lander asks for what it lacks."""
+        for ask in self.lander.asks(self.now_us):
+            self._send(Parcel("", topic_of(ask, self._topics), ask.encode()))
         for message in self._network.arrivals(self.now_us):
-            if message.to:
+            if message.to in devices:
                 devices[message.to].hear(message.topic, message.payload, self.now_us)
-            else:
+            elif not message.to:
                 self.route(message, devices)
 
     def route(self, message: Parcel, devices: Iterable[str]) -> None:

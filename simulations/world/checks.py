@@ -278,3 +278,7 @@ class Checks:
             found = device.core.variables.shared()["total"]
             if found != total:
                 world.trouble.append(f"{device.name} counts {found} readings of {total}")
+        for sink in world.sinks:
+            landed = sink.lander.shared["total"].value
+            if landed != total:
+                world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")

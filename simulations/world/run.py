@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from crdts import Membership
 from device_agent.settings import Settings
+from simulations.fleet.lander import SimulatedLander
 from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
@@ -112,9 +113,19 @@ def at_rest(world: World) -> bool:
         device.core.handle_end()
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
             return False  # it was not told of a store yet
+        if not all(_holds_the_same(device, sink.lander) for sink in world.sinks):
+            return False
     first = devices[0].digests()
     membership = world.operator.membership
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def _holds_the_same(device: VirtualDevice, lander: SimulatedLander) -> bool:
+    """Return whether what a device knows of shared variables has landed, and nothing else."""
+    states = device.core.variables.shared_states.items()
+    return all(
+        state.whole == lander.shared.get(name, state.whole.bottom()) for name, state in states
+    )
 
 
 def unsettled(world: World) -> str:

@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from cloud_tier.lake.shared import SharedMeaning, SharedPart
+from cloud_tier.lake.shared import SharedMeaning
 from cloud_tier.shared.forms import FORMS
 from crdts import (
     GCounter,
     GSet,
     Lattice,
-    Membership,
     MVRegister,
     ORMap,
-    OwnedMap,
     PNCounter,
     Product,
     TwoPSet,
@@ -30,6 +28,7 @@ from crdts import (
 from crdts.causal import Causal
 from crdts.chain_map import DeviceMap
 from crdts.plain import encoded
+from lasp_edge.protocol.acceptance import SharedNews
 from tests.crdts.states import KINDS, REPLICAS, Kind, compositions
 
 
@@ -37,7 +36,7 @@ class History(NamedTuple):
     """What came in of one variable, and what it joins to."""
 
     meaning: SharedMeaning
-    parts: list[SharedPart]
+    parts: list[SharedNews]
     joined: Lattice
 
 
@@ -80,7 +79,7 @@ def histories(count: int) -> Iterator[History]:
         for bottom, parts in _drawn(kind, count):
             stream += 1
             meaning = SharedMeaning(f"v{stream}", stream, bottom)
-            came = [SharedPart(meaning.name, stream, part, n) for n, part in enumerate(parts)]
+            came = [SharedNews(meaning.name, stream, part, n) for n, part in enumerate(parts)]
             yield History(meaning, came, reduce(or_, parts, bottom))
 
 
@@ -141,6 +140,3 @@ def _tuples(value: Any) -> Any:
     if isinstance(value, dict):
         return bytes.fromhex(value["bytes"]) if "bytes" in value else float(value["float"])
     return value
-
-
-__all__ = ["History", "Membership", "OwnedMap", "histories", "read_rows", "value_rows"]

@@ -11,7 +11,7 @@ from cloud_tier.shared.forms import FORMS, NOT_STORED
 from crdts.wire import TYPES
 from tests.cloud_tier.shared.support_histories import histories, read_rows, value_rows
 
-OF_EACH = 25
+OF_EACH = 10
 
 
 @pytest.fixture(scope="module")
