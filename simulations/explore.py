@@ -19,7 +19,7 @@ from simulations.world.shrink import lines, shrunk
 
 SEEDS = 400
 """Seeds of a run, unless told: each kind of fault is on in two of five, and surely seen."""
-MESSAGES = ("loss", "doubled", "delayed", "unsent")
+MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200
 """Seeds from which on every kind of fault must have been seen."""

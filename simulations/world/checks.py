@@ -19,9 +19,9 @@ from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
-from simulations.fleet.decoding import decoded
 from simulations.world.acting import ActingChecks
 from simulations.world.broker import NOWHERE
+from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
