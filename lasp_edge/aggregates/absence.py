@@ -56,9 +56,8 @@ def noted(notes: FleetFold) -> dict[str, Version]:
     """Return device -> the greatest version in the notes on it that count."""
     found: dict[str, Version] = {}
     for shard in notes.shards:
-        for device in notes.devices:
-            entry = notes.entry(device, shard)
-            for absent, _, partial in entry.payload if entry is not None else ():
+        for _, entry in notes.counting(shard):
+            for absent, _, partial in entry.payload:
                 version = Version(*partial)
                 found[absent] = max(version, found.get(absent, version))
     return found

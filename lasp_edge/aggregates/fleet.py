@@ -24,7 +24,7 @@ Aggregations for Computations at the Edge", EdgeCom 2016 (dynamic variables).
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import itemgetter
 from sys import intern
@@ -167,6 +167,12 @@ class FleetFold:
     def entry(self, device: str, shard: int) -> Entry | None:
         """Return a device's entry of a shard."""
         return self._entries[shard].entries.get(device)
+
+    def counting(self, shard: int) -> Iterator[tuple[str, Entry]]:
+        """Yield the entries of a shard, each with its device, that is not retired."""
+        for device, entry in self._entries[shard].entries.items():
+            if device not in self._retired:
+                yield device, entry
 
     def state(self, shard: int) -> OwnedMap:
         """Return all devices' entries of a shard; they share nothing with those that are here."""
