@@ -168,12 +168,6 @@ class FleetFold:
         """Return a device's entry of a shard."""
         return self._entries[shard].entries.get(device)
 
-    def counting(self, shard: int) -> Iterator[tuple[str, Entry]]:
-        """Yield the entries of a shard, each with its device, that is not retired."""
-        for device, entry in self._entries[shard].entries.items():
-            if device not in self._retired:
-                yield device, entry
-
     def state(self, shard: int) -> OwnedMap:
         """Return all devices' entries of a shard; they share nothing with those that are here."""
         return self._entries[shard].copy()
@@ -335,6 +329,14 @@ class FleetFold:
         self._hash_sum -= hashed
         if not len(known.partials):
             del self._keys[key]
+
+
+def counting(fold: FleetFold) -> Iterator[tuple[str, int, Entry]]:
+    """Yield the entries of the devices that are not retired, each with its device and shard."""
+    for shard, entries in enumerate(fold._entries):  # noqa: SLF001 - of this module
+        for device, entry in entries.entries.items():
+            if device not in fold._retired:  # noqa: SLF001 - of this module
+                yield device, shard, entry
 
 
 def holders(fold: FleetFold, key: str) -> list[str]:

@@ -18,6 +18,7 @@ from device_agent.panes.flights import IN_FLIGHT
 from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
+from lasp_edge.aggregates.fleet import counting
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from simulations.world.acting import ActingChecks
 from simulations.world.broker import NOWHERE
@@ -175,12 +176,11 @@ class Checks:
             if self._looked_at.get(seen) == published.entries.digest:
                 continue  # nothing has moved since
             self._looked_at[seen] = published.entries.digest
-            for shard in published.entries.shards:
-                for other, entry in published.entries.counting(shard):
-                    at = (core.replica.nonce, name, other, shard)
-                    if entry.version < self._versions.get(at, entry.version):
-                        world.trouble.append(f"{device.name}: {name} of {other} went back")
-                    self._versions[at] = entry.version
+            for other, shard, entry in counting(published.entries):
+                at = (core.replica.nonce, name, other, shard)
+                if entry.version < self._versions.get(at, entry.version):
+                    world.trouble.append(f"{device.name}: {name} of {other} went back")
+                self._versions[at] = entry.version
 
     def _holds(self, world: World, device: VirtualDevice) -> None:
         """Look for entries that are not held for a sink any more, and have not landed there."""

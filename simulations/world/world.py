@@ -150,7 +150,10 @@ class World:
         for action in self._later.pop(self.step_number, ()):
             action()
         if self.step_number % SNAPSHOT_STEPS == 0:
-            self._take_snapshots()
+            self.broker.take_snapshot()
+            imaged = self.devices.values() if self._kinds & {"older_image", "clone"} else ()
+            for device in imaged:
+                device.disk.keep_image()
         for key, device in list(self.devices.items()):
             self._live(key, device, reading=reading)
         self._land()
@@ -172,12 +175,6 @@ class World:
                     continue
                 topic, is_kept = topic_of(frame, self.topics), FRAME_KINDS[frame.kind].retained
                 self.send(LegMessage(TO_BROKER, topic, frame.encode(), is_kept))
-
-    def _take_snapshots(self) -> None:
-        self.broker.take_snapshot()
-        if self._kinds & {"older_image", "clone"}:
-            for device in self.devices.values():
-                device.disk.keep_image()
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
