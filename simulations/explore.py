@@ -67,9 +67,6 @@ def _replay(seed: int, kinds: tuple[str, ...]) -> int:
 
 
 def _explore(seeds: range, arguments: argparse.Namespace, kinds: tuple[str, ...]) -> int:
-    # A world is garbage in circles: it is looked for less often than Python does.
-    gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
     began_s, run_s, seen = time.process_time(), 0.0, Counter[str]()
     failed = done = 0
     for seed in seeds:
@@ -119,4 +116,7 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    # A world is garbage in circles, and few of them are in memory: they may be looked for seldom.
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 100)
     sys.exit(main())
