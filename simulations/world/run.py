@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from crdts import Membership
 from device_agent.settings import Settings
-from simulations.fleet.lander import SimulatedLander
 from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
+from simulations.world.lander import SimulatedLander
 from simulations.world.misfortunes import befall, heal
 from simulations.world.scenario import Scenario, reconnects
 from simulations.world.world import World

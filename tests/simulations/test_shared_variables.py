@@ -7,7 +7,7 @@ import pytest
 from crdts import Counter, GSet, ORMap, ORSet
 from lasp_edge import Program
 from simulations.fleet import ROUGH, Fleet
-from simulations.fleet.lander import LANDER
+from simulations.world.lander import LANDER
 
 NAMES = ("pi-0", "pi-1", "pi-2")
 
@@ -56,7 +56,7 @@ def worked(fleet, drawn, steps=80):
 
 def landed(fleet):
     """Return the values of the shared variables that the lander has."""
-    return {name: state.value for name, state in fleet.hub.lander.shared.items()}
+    return {name: state.value for name, state in fleet.lander.shared.items()}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -78,7 +78,7 @@ def test_devices_hold_the_same_whatever_went_wrong(seed):
         assert state.whole.value == set(), replay
         assert not state.whole.context.cloud, replay
         assert state._pending == ORSet(), replay
-        assert fleet.hub.lander.shared["doors"] == state.whole, replay
+        assert fleet.lander.shared["doors"] == state.whole, replay
     fleet.close()
 
 
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_bytes():
             for name in NAMES:
                 fleet.read(name, "added", step)
             fleet.step()
-        traces.append(sorted(fleet.hub.broker.retained.items()))
+        traces.append(sorted(fleet.world.broker.retained.items()))
         fleet.close()
     assert traces[0] == traces[1]
 
@@ -100,7 +100,7 @@ def test_a_new_lake_is_given_everything():
     fleet = Fleet(ledger(), size=3, seed=5)
     worked(fleet, Random(5), steps=5)
     fleet.settle()
-    fleet.new_lake("lake-2")
+    fleet.befall("new_lake")
     fleet.step(200)
     assert landed(fleet) == fleet.running()[0].core.variables.shared()
     fleet.close()
@@ -110,9 +110,9 @@ def test_a_lander_that_starts_again_takes_no_news_twice():
     fleet = Fleet(ledger(), size=3, seed=5)
     worked(fleet, Random(5), steps=5)
     fleet.settle()
-    lander = fleet.hub.lander.restarted(fleet.plan, LANDER)
+    lander = fleet.lander.restarted(fleet.plan, LANDER)
     before = {name: state.copy() for name, state in lander.shared.items()}
-    for topic, payload in fleet.hub.broker.retained.items():
+    for topic, payload in fleet.world.broker.retained.items():
         lander.hear(topic, payload, fleet.now_us)
     assert lander.shared == before
     fleet.close()

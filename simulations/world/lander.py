@@ -15,7 +15,7 @@ from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import SummaryFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
-from simulations.fleet.decoding import decoded
+from simulations.world.decoding import decoded
 
 LANDER = Replica(1, 1, "lander")
 """Who acknowledges, unless a test says otherwise."""
