@@ -72,7 +72,9 @@ class Differences:
                 self._fresh.discard(name)
                 self._differing.pop((device, name), None)
             elif len(self._differing) < MEMBERS:
-                self._differing[device, name] = Difference(report.digest, now_us)
+                known = self._differing.get((device, name))
+                if known is None or known.digest != report.digest:
+                    self._differing[device, name] = Difference(report.digest, now_us)
 
     def take_repair(self, name: str) -> None:
         """Somebody sent what was lacking of a variable: more may follow soon."""

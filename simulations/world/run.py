@@ -113,18 +113,21 @@ def at_rest(world: World) -> bool:
         device.core.handle_end()
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
             return False  # it was not told of a store yet
-        if not all(_holds_the_same(device, sink.lander) for sink in world.sinks):
-            return False
+    if not all(_has_landed(devices[0], sink.lander) for sink in world.sinks):
+        return False
     first = devices[0].digests()
     membership = world.operator.membership
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
 
 
-def _holds_the_same(device: VirtualDevice, lander: SimulatedLander) -> bool:
-    """Return whether what a device knows of shared variables has landed, and nothing else."""
-    states = device.core.variables.shared_states.items()
+def _has_landed(device: VirtualDevice, lander: SimulatedLander) -> bool:
+    """Return whether all that a device knows of shared variables has landed.
+
+    More may have: what a device knew alone that lost its store.
+    """
     return all(
-        state.whole == lander.shared.get(name, state.whole.bottom()) for name, state in states
+        state.whole <= lander.shared.get(name, state.whole.bottom())
+        for name, state in device.core.variables.shared_states.items()
     )
 
 
