@@ -47,7 +47,7 @@ HELD_US: Final = 60_000_000
 """Microseconds for which an unlikely first contact is held back: time for all of a fleet to answer,
 also after a broker's restart."""
 LINES_PART: Final = 10
-"""For every so many devices one line of processes is remembered: 0.6 MB of 10,000 devices."""
+"""Devices for one line of processes that is remembered: 0.6 MB of 10,000 devices."""
 _WITH_LINES: Final = 2
 MOST_HELD: Final = 100
 """Devices that are held back at the same time, at most; of further ones nothing is remembered."""
