@@ -101,14 +101,29 @@ def spark_session(
         return _with_settings(active, settings)
     remote = master if (master or "").startswith("sc://") else os.environ.get("SPARK_REMOTE")
     if remote:
-        builder = spark_sql.builder.appName(app_name).remote(remote)
-        return _with_settings(builder.getOrCreate(), settings)
+        return _with_settings(_remote_session(app_name, remote), settings)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _get_or_create(app_name, master, {**DELTA, **settings})
     master = master or "local[*]"
     if master.startswith("local"):
         return _local_session(app_name, master, conf or {}, short_run=short_run, say=say)
     return _launched_session(app_name, master, {**DELTA, **settings}, say)
+
+
+def _remote_session(app_name: str, remote: str) -> "SparkSession":
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
+    builder = _spark_sql().builder.appName(app_name)
+    try:
+        return builder.remote(remote).getOrCreate()
+    except ImportError as error:  # pyspark names one package of several
+        raise EnvironmentLacks(
+            "Spark Connect's client is missing", install_line("connect")
+        ) from error
+    except PySparkException as error:
+        raise CommandError(
+            f"Spark does not start on {remote}: {str(error).partition(chr(10))[0]}"
+        ) from error
 
 
 def starts_directly(conf: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> bool:

@@ -1,0 +1,55 @@
+"""Print what `spark-submit` must be told beside the master: Delta's JARs, settings, what to run.
+
+    spark-submit --master spark://cluster:7077 $(python -m cloud_tier.spark.submit job) \
+        greenhouse:program --no-lander --lake s3a://bucket/lake
+    spark-submit --master spark://cluster:7077 $(python -m cloud_tier.spark.submit connect)
+
+The second starts a Spark Connect server, on which `lasp-edge cloud --master sc://HOST` runs.
+"""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+import cloud_tier.command
+from cloud_tier.spark.jars import delta_jars
+from cloud_tier.spark.session import DELTA, MEANING
+from lasp_edge.errors import EnvironmentLacks
+
+CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+
+def words(what: str) -> list[str]:
+    """Return the words that follow `spark-submit`.
+
+    Args:
+        what: `job` or `connect`.
+
+    Raises:
+        EnvironmentLacks: Delta's JARs are missing and cannot be had.
+    """
+    told = ["--jars", ",".join(map(str, delta_jars()))]
+    for name, value in {**MEANING, **DELTA}.items():
+        told += ["--conf", f"{name}={value}"]
+    if what == "connect":
+        return [*told, "--class", CONNECT_SERVER, "spark-internal"]
+    (folder,) = cloud_tier.command.__path__
+    return [*told, str(Path(folder, "submitted.py"))]
+
+
+def main() -> int:
+    """Print the words as a shell takes them."""
+    parser = argparse.ArgumentParser("python -m cloud_tier.spark.submit", description=__doc__)
+    parser.add_argument("what", choices=["job", "connect"], help="what is to run")
+    try:
+        told = words(parser.parse_args().what)
+    except EnvironmentLacks as error:
+        sys.stderr.write(f"{error}\n")
+        return int(error.exit_code)
+    sys.stdout.write(shlex.join(told) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
