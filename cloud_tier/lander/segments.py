@@ -71,7 +71,9 @@ class Log:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._lock.close()
-            raise UsageError(f"another lander is writing to {folder}") from None
+            raise UsageError(
+                f"another lander is writing to {folder}: give this one a --log-dir of its own"
+            ) from None
         try:
             self.lander = _durable_text(folder / "lander", new_id)
         except OSError:
