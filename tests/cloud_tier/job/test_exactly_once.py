@@ -56,6 +56,7 @@ class Commits:
 
         patch.setattr(session, "sql", counted_sql)
         patch.setattr(OpenTables, "append", self.counted(OpenTables.append))
+        patch.setattr(OpenTables, "pack", self.counted(OpenTables.pack))
         patch.setattr(maintenance, "compact", self.counted(maintenance.compact))
 
     def counted(self, commit):
