@@ -50,7 +50,8 @@ def maintain(spark: SparkSession, job: Job) -> None:
         compact(spark, job, dates[start : start + _AT_ONCE])
     for path in job.lake.grown:
         if path in job.lake.landed:
-            # Spark cannot put a commit on every object store only where no lander has put one.
+            # A lander may commit at the same moment. Spark's commit would replace its own on an
+            # object store that only `deltalake` asks for "put it unless it is there".
             job.tables.pack(path, _LARGE_BYTES)
         elif path != job.lake.lattice:
             spark.sql(f"OPTIMIZE delta.{identifier(path)}").collect()
