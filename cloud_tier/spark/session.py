@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from cloud_tier.spark.cache import cache_folder
@@ -58,6 +59,8 @@ LOCAL = {
     "spark.sql.debug.maxToStringFields": "1000",
 }
 _LOCAL_PARTITIONS = 4
+_OF_CONNECT = ("grpc", "grpc_status", "pandas", "zstandard")
+"""What pyspark's client of Spark Connect imports; it ends the process where some are missing."""
 
 # What Spark's launcher does before the JVM starts, and a direct start does not.
 _FOR_THE_LAUNCHER = (
@@ -113,13 +116,10 @@ def spark_session(
 def _remote_session(app_name: str, remote: str) -> "SparkSession":
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
-    builder = _spark_sql().builder.appName(app_name)
+    if any(find_spec(package) is None for package in _OF_CONNECT):
+        raise EnvironmentLacks("Spark Connect's client is missing", install_line("connect"))
     try:
-        return builder.remote(remote).getOrCreate()
-    except ImportError as error:  # pyspark names one package of several
-        raise EnvironmentLacks(
-            "Spark Connect's client is missing", install_line("connect")
-        ) from error
+        return _spark_sql().builder.appName(app_name).remote(remote).getOrCreate()
     except PySparkException as error:
         raise CommandError(
             f"Spark does not start on {remote}: {str(error).partition(chr(10))[0]}"

@@ -8,7 +8,6 @@ The second starts a Spark Connect server, on which `lasp-edge cloud --master sc:
 """
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def words(what: str) -> list[str]:
 
 
 def main() -> int:
-    """Print the words as a shell takes them."""
+    """Print the words, for `$(...)` in a shell."""
     parser = argparse.ArgumentParser("python -m cloud_tier.spark.submit", description=__doc__)
     parser.add_argument("what", choices=["job", "connect"], help="what is to run")
     try:
@@ -47,7 +46,7 @@ def main() -> int:
     except EnvironmentLacks as error:
         sys.stderr.write(f"{error}\n")
         return int(error.exit_code)
-    sys.stdout.write(shlex.join(told) + "\n")
+    sys.stdout.write(" ".join(told) + "\n")
     return 0
 
 

@@ -41,7 +41,7 @@ PROGRAM = rooms()
 def recorded(folder):
     """Return the first readings of the recorded devices."""
     readings = []
-    for line in truth.recorded(folder / "rpi_mqtt_3dev" / "messages.jsonl.gz")[:240]:
+    for line in truth.recorded(folder / "rpi_mqtt_3dev" / "messages.jsonl.gz")[:150]:
         message = json.loads(line)
         room = "light" if message["data"]["light"] else "dark"
         time_us = round(message["ts"] * SECOND_US)
@@ -68,7 +68,7 @@ def readings():
     """Recorded ones where they are, else a generated fleet's."""
     named = os.environ.get("LASP_EDGE_TEST_DATA")
     folder = Path(named) if named else CHECKOUT.parent / "shared" / "data"
-    return recorded(folder) if folder.is_dir() else readings_of(5, each=20)
+    return recorded(folder) if folder.is_dir() else readings_of(5, each=12)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_executor_and_driver_are_killed_and_the_tables_are_the_same(
 def test_a_client_of_spark_connect_is_killed_and_the_tables_are_the_same(
     cluster, here, parts, readings, devices, tmp_path
 ):
-    if find_spec("grpc") is None or find_spec("pandas") is None:
+    if any(find_spec(package) is None for package in ("grpc", "pandas", "zstandard")):
         lacks("needs the extra `connect`")
     landed = Landed(tmp_path / "lake", parts)
     lake = landed.tables
