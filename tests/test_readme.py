@@ -127,7 +127,7 @@ def test_cluster_commands_parse():
 
 def test_what_spark_submit_is_given_parses():
     (line,) = commands(block("submitted"))
-    begin = "spark-submit --master spark://cluster:7077 $(python -m cloud_tier.spark.submit "
+    begin = "spark-submit --master spark://cluster:7077 $(python -m cloud_tier.command.submit "
     assert line.startswith(begin + "job) ")
     submitted = parsed("lasp-edge cloud " + line.removeprefix(begin + "job) "))
     started, then = commands(block("connect"))

@@ -9,5 +9,4 @@ jars       Delta Lake's JARs
 driver     Spark's driver JVM, started directly
 master     where Spark may run, as a person says it
 session    the session
-submit     what `spark-submit` must be told
 """

@@ -40,7 +40,7 @@ def check_master(master: str) -> None:
         _check_answers(
             master,
             [f"{server[1]}{server[2] or f':{_CONNECT_PORT}'}"],
-            "spark-submit $(python -m cloud_tier.spark.submit connect)   # on that machine",
+            "spark-submit $(python -m cloud_tier.command.submit connect)   # on that machine",
         )
     elif not _LOCAL.fullmatch(master) and not _OTHERS.fullmatch(master):
         raise UsageError(

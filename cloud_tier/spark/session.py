@@ -21,7 +21,7 @@ from cloud_tier.spark.cache import cache_folder
 from cloud_tier.spark.driver import LOG_CONFIGURATION, Driver, spark_class_path, started
 from cloud_tier.spark.jars import delta_jars, spark_home
 from cloud_tier.spark.java import Java, find_java, launcher_home
-from lasp_edge.errors import CommandError, EnvironmentLacks
+from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.tool.installing import install_line
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ LOCAL = {
     "spark.sql.debug.maxToStringFields": "1000",
 }
 _LOCAL_PARTITIONS = 4
+LOG_OPTION = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
 _OF_CONNECT = ("grpc", "grpc_status", "pandas", "zstandard")
 """What pyspark's client of Spark Connect imports; it ends the process where some are missing."""
 
@@ -96,6 +97,7 @@ def spark_session(
     Raises:
         EnvironmentLacks: pyspark, Java or Delta's JARs are missing and cannot be had.
         CommandError: Spark does not start there; the text says why.
+        UsageError: Spark runs already, and takes a setting at its start only.
     """
     spark_sql = _spark_sql()
     settings = {**MEANING, **(conf or {})}
@@ -172,8 +174,7 @@ def _launched_session(
     java = _java(say)
     jars = ",".join(map(str, delta_jars(java=java)))
     settings["spark.jars"] = ",".join(filter(None, (jars, settings.get("spark.jars"))))
-    log = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-    settings.setdefault("spark.driver.extraJavaOptions", log)
+    settings.setdefault("spark.driver.extraJavaOptions", LOG_OPTION)
     settings.setdefault("spark.ui.showConsoleProgress", "false")
     if master.startswith(("local", "spark:")):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -204,8 +205,14 @@ def _get_or_create(app_name: str, master: str | None, conf: Mapping[str, str]) -
 
 
 def _with_settings(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
     for name, value in settings.items():
-        spark.conf.set(name, value)
+        try:
+            spark.conf.set(name, value)
+        except PySparkException as error:
+            why = "it is set where Spark is started, and Spark runs already"
+            raise UsageError(f"--conf {name}: {why}") from error
     return spark
 
 

@@ -79,7 +79,7 @@ def test_a_master_that_spark_does_not_know(master, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "typed"), [("spark", "master.Master"), ("sc", "cloud_tier.spark.submit connect")]
+    ("scheme", "typed"), [("spark", "master.Master"), ("sc", "cloud_tier.command.submit connect")]
 )
 def test_a_cluster_that_does_not_answer(scheme, typed, tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from cloud_tier.command.submit import words
 from cloud_tier.lake.checkpoint import merged
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.spark.jars import spark_home
 from cloud_tier.spark.java import find_java, launcher_home
-from cloud_tier.spark.submit import words
 from tests.brokers import free_port
 from tests.conftest import CHECKOUT
 from tests.end_to_end import support_site
@@ -68,9 +68,10 @@ class Cluster:
             process.end()
 
     def job(self, *arguments: str, name: str = "job", master: str = "") -> Process:
-        """Start `lasp-edge cloud` on the cluster."""
-        on = ("--master", master or self.url, "--no-lander", "--trigger", "0.2")
-        return self._run(Process(self._folder, name), "cloud", *arguments, *on, *settings())
+        """Start `lasp-edge cloud` on the cluster, or on a server of Spark Connect."""
+        on = ["--master", master or self.url, "--no-lander", "--trigger", "0.2"]
+        on += [] if master else settings()
+        return self._run(Process(self._folder, name), "cloud", *arguments, *on)
 
     def submit(
         self, what: str, *arguments: str, options: Sequence[str] = (), name: str = "submitted"

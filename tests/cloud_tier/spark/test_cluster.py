@@ -6,6 +6,7 @@ The tables equal those of a job on this machine bit for bit, and the recomputati
 import json
 import os
 import signal
+import socket
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -126,6 +127,14 @@ def check(landed, here, readings, devices):
     assert max(each.count("final") for each in statuses.values()) == 1
 
 
+def answers(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True
+
+
 def test_executor_and_driver_are_killed_and_the_tables_are_the_same(
     cluster, here, parts, readings, devices, tmp_path
 ):
@@ -162,7 +171,7 @@ def test_a_client_of_spark_connect_is_killed_and_the_tables_are_the_same(
     listens = ("--conf", f"spark.connect.grpc.binding.port={port}")
     listens += ("--conf", "spark.connect.grpc.binding.address=127.0.0.1")
     server = cluster.submit("connect", options=listens, name="server")
-    until(lambda: "Spark Connect server started" in server.last_words(), server)
+    until(lambda: answers(port), server)
     words = (support_rooms.SPEC, "--lake", lake.root)
     landed.land()
     client = cluster.job(*words, name="client", master=f"sc://127.0.0.1:{port}")

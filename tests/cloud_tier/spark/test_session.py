@@ -7,7 +7,7 @@ import pytest
 
 from cloud_tier.spark import session
 from cloud_tier.spark.session import spark_session, starts_directly
-from lasp_edge.errors import EnvironmentLacks
+from lasp_edge.errors import EnvironmentLacks, UsageError
 
 pytestmark = pytest.mark.spark
 
@@ -87,6 +87,11 @@ def test_an_active_session_is_used_and_given_the_callers_settings(spark):
         assert again.conf.get("spark.sql.shuffle.partitions") == "3"
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "2")
+
+
+def test_a_setting_that_comes_too_late_is_refused_by_name(spark):
+    with pytest.raises(UsageError, match=r"--conf spark.executor.memory: .* runs already"):
+        spark_session(app_name="another", conf={"spark.executor.memory": "4g"})
 
 
 @pytest.mark.parametrize(

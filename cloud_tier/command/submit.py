@@ -1,8 +1,8 @@
 """Print what `spark-submit` must be told beside the master: Delta's JARs, settings, what to run.
 
-    spark-submit --master spark://cluster:7077 $(python -m cloud_tier.spark.submit job) \
+    spark-submit --master spark://cluster:7077 $(python -m cloud_tier.command.submit job) \
         greenhouse:program --no-lander --lake s3a://bucket/lake
-    spark-submit --master spark://cluster:7077 $(python -m cloud_tier.spark.submit connect)
+    spark-submit --master spark://cluster:7077 $(python -m cloud_tier.command.submit connect)
 
 The second starts a Spark Connect server, on which `lasp-edge cloud --master sc://HOST` runs.
 """
@@ -11,9 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
-import cloud_tier.command
 from cloud_tier.spark.jars import delta_jars
-from cloud_tier.spark.session import DELTA, MEANING
+from cloud_tier.spark.session import DELTA, LOG_OPTION, MEANING
 from lasp_edge.errors import EnvironmentLacks
 
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -29,17 +28,18 @@ def words(what: str) -> list[str]:
         EnvironmentLacks: Delta's JARs are missing and cannot be had.
     """
     told = ["--jars", ",".join(map(str, delta_jars()))]
-    for name, value in {**MEANING, **DELTA}.items():
+    # Spark's own would tell each task of each step.
+    log = {"spark.driver.extraJavaOptions": LOG_OPTION}
+    for name, value in {**MEANING, **DELTA, **log}.items():
         told += ["--conf", f"{name}={value}"]
     if what == "connect":
         return [*told, "--class", CONNECT_SERVER, "spark-internal"]
-    (folder,) = cloud_tier.command.__path__
-    return [*told, str(Path(folder, "submitted.py"))]
+    return [*told, str(Path(__file__).with_name("submitted.py"))]
 
 
 def main() -> int:
     """Print the words, for `$(...)` in a shell."""
-    parser = argparse.ArgumentParser("python -m cloud_tier.spark.submit", description=__doc__)
+    parser = argparse.ArgumentParser("python -m cloud_tier.command.submit", description=__doc__)
     parser.add_argument("what", choices=["job", "connect"], help="what is to run")
     try:
         told = words(parser.parse_args().what)
