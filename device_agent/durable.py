@@ -97,7 +97,8 @@ class Durable:
         if self._held.is_due(now_us):
             self._take_in_held(now_us)
         # A part that raised when it was asked for its changes may have some now.
-        if core.handle_tick(now_us) or self._taken or core.prepare_commit():
+        is_changed = bool(core.handle_tick(now_us)) or bool(self._taken)
+        if is_changed or (core.ensemble.owes_changes and core.prepare_commit()):
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
         self._page(now_us)

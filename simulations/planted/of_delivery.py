@@ -13,8 +13,8 @@ from device_agent.panes.unlanded import Unlanded
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows
 from lasp_edge.protocol.acks import Seqs
 from lasp_edge.protocol.sinks import MAX_SINKS
-from simulations.fleet.lander import SimulatedLander
 from simulations.planted.bug import planted, replaced
+from simulations.world.lander import SimulatedLander
 from simulations.world.landing import VirtualLander
 
 
