@@ -16,6 +16,8 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 from random import Random
+from resource import RUSAGE_SELF, getrusage
+from time import process_time
 
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -133,7 +135,13 @@ def _notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
         f"{rate:,.1f} bytes a second and device were published",
         f"settled {outcome.settled_steps} seconds after the faults ended",
         f"{right:,} of {outcome.windows:,} windows are what the oracle says",
+        f"{process_time():,.1f} CPU-seconds, {_peak_mb():,} MB of memory at most",
     ]
+
+
+def _peak_mb() -> int:
+    """Return the most megabytes that this process had in memory."""
+    return getrusage(RUSAGE_SELF).ru_maxrss // 1_024
 
 
 def _fail(
