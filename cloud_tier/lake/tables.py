@@ -191,6 +191,11 @@ class LakeTables:
         )
 
     @property
+    def landed(self) -> tuple[str, ...]:
+        """The tables to which landers append."""
+        return (self.landing, self.shared, self.rejects)
+
+    @property
     def checkpoint(self) -> str:
         """Where the streaming query keeps how far it has read."""
         return f"{self.root}/checkpoint"

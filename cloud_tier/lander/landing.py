@@ -19,6 +19,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.shared import table_of
 from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
+from cloud_tier.lake.torn import make_durable
 from crdts import Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal, SharedNews
 
@@ -38,6 +39,8 @@ class Landing:
     """
 
     def __init__(self, lake: LakeTables, lander: str) -> None:
+        self._lake = lake
+        self._durable: dict[str, int] = {}
         self._landing = lake.table(lake.landing)
         self._rejects = lake.table(lake.rejects)
         self._shared = lake.table(lake.shared)
@@ -53,13 +56,21 @@ class Landing:
     def land(
         self, number: int, table: pa.Table, refused: Refusals, shared: Iterable[SharedNews] = ()
     ) -> None:
-        """Commit a segment's rows, after what was refused in it and what is news of variables."""
+        """Commit a segment's rows, after what was refused in it and what is news of variables.
+
+        On this machine all of it is durable then.
+        """
         if refused:
-            self._beside(self._rejects, _rejected(refused), number)
+            self._beside(self._rejects, self._lake.rejects, _rejected(refused), number)
         news = table_of(shared)
         if news.num_rows:
-            self._beside(self._shared, news, number)
+            self._beside(self._shared, self._lake.shared, news, number)
         self._write(self._landing, table, number)
+        self._make_durable(self._lake.landing)
+
+    def _make_durable(self, path: str) -> None:
+        if self._lake.is_local:
+            self._durable[path] = make_durable(path, self._durable.get(path, -1))
 
     def incarnations(self) -> dict[str, int]:
         """Return the greatest incarnation of each device that has landed."""
@@ -82,11 +93,12 @@ class Landing:
             found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found
 
-    def _beside(self, table: DeltaTable, rows: pa.Table, number: int) -> None:
+    def _beside(self, table: DeltaTable, path: str, rows: pa.Table, number: int) -> None:
         """Commit rows of a segment to another table, unless an earlier process has."""
         table.update_incremental()
         if (table.transaction_version(self._lander) or 0) < number:
             self._write(table, rows, number)
+        self._make_durable(path)
 
     def _write(self, table: DeltaTable, added: pa.Table, number: int) -> None:
         once = CommitProperties(app_transactions=[Transaction(self._lander, number)])

@@ -31,7 +31,7 @@ class Difference(NamedTuple):
     heard_us: int
 
 
-class Asked(NamedTuple):
+class LastAsk(NamedTuple):
     """When somebody was asked for a variable, and how long the next one waits."""
 
     at_us: int
@@ -50,7 +50,7 @@ class Differences:
     def __init__(self, device: str, states: Mapping[str, Digested], settled_us: int) -> None:
         self._device, self._states, self._settled_us = device, states, settled_us
         self._differing: dict[tuple[str, str], Difference] = {}
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, LastAsk] = {}
         self._fresh = set(states)
 
     def restart(self) -> None:
@@ -101,5 +101,5 @@ class Differences:
         if asked is not None and abs(now_us - asked.at_us) < asked.wait_us:
             return False
         wait_us = self._settled_us if asked is None else min(2 * asked.wait_us, MOST_WAIT_US)
-        self._asked[name] = Asked(now_us, wait_us)
+        self._asked[name] = LastAsk(now_us, wait_us)
         return True
