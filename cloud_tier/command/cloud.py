@@ -17,6 +17,7 @@ from typing import IO
 
 from cloud_tier.command.lander import add_lake_arguments, sink_of
 from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
+from cloud_tier.job import own_combine
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
@@ -164,6 +165,7 @@ def _merge(
         short_run=short,
         say=say,
     )
+    own_combine.check(spark, job.plan)
     if torn := mend(job.lake):
         say(torn)
     merging = Run(
