@@ -54,8 +54,9 @@ def totals(
         sql.expr("CAST(count(DISTINCT device) AS INT) AS devices_in"),
     )
     types = {column.name: _type(column) for column in columns}
-    schema = ", ".join(f"{identifier(name)} {type_}" for name, type_ in types.items())
-    combine = arrow_udf(_combining(types, folds), f"STRUCT<{schema.replace('` ', '`: ')}>")
+    schema = ", ".join(f"{identifier(name)}: {type_}" for name, type_ in types.items())
+    struct = f"STRUCT<{schema}>"
+    combine = arrow_udf(_combining(types, folds), struct, ArrowUDFType.SCALAR)
     found = grouped.withColumn("total", combine("stream", "partials"))
     return found.select(*keys, *(f"total.{name}" for name in named), "devices_in")
 
