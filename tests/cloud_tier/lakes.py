@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Mapping
-from copy import copy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple

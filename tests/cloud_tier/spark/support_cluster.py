@@ -106,7 +106,7 @@ class Cluster:
             "JAVA_HOME": str(launcher_home(find_java())),
             "SPARK_HOME": str(self._home),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_MEMORY": "768m",
             "SPARK_DAEMON_JAVA_OPTS": LIGHT,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]),
