@@ -3,6 +3,7 @@
 In order of execution:
 
 run          the job until it is stopped or idle, with its lander
+progress     what the batches have done, as a line for people
 watching     a line of the log and metrics for each batch
 figures      what the batches have done, for both
 streaming    one streaming query, a step for each batch
@@ -15,6 +16,7 @@ merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates
 windows      sliding windows from panes, and their revisions
 dynamic      dynamic folds by key, with the devices' `inputs`
+shared       shared variables, rewritten as their join
 maintenance  compaction, small files, old files
 repair       every window again, from its panes
 """

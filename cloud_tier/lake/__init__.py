@@ -6,10 +6,12 @@ sqltext      names and values in SQL text, for the job too
 query        SQL over one table
 lake         `Lake`, from which analysts start
 results      the rows of windows and fleet-wide values, as Arrow tables
+shared       shared variables: what they mean, and their values
 lowering     readable values beside stored integers
 feed         what was appended after a version of a table
 coverage     the frontier, and which devices hold it
 checkpoint   how far the streaming query has read, and torn files of it
+torn         commits that a power cut may have torn, and what keeps them whole
 times        times as people write them
 status       all of a lake in one report
 look         the newest windows, for a page that shows them

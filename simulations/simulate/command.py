@@ -26,7 +26,7 @@ from simulations.simulate.course import CourseOutcome, course
 from simulations.simulate.plot import html
 from simulations.world.faults import HOUR_STEPS, KINDS, FaultRates
 from simulations.world.scenario import Scenario
-from simulations.world.shrink import lines, shrunk
+from simulations.world.shrink import fails_alike, lines, shrunk
 
 SMALL = 50_000
 """Devices times steps up to which a failing run is shrunk: some seconds a run."""
@@ -159,7 +159,9 @@ def _fail(
     )
     if scenario.size * scenario.steps > SMALL or arguments.apart:
         return
-    small = shrunk(scenario, lambda one: bool(course(plan, replace(one), arguments.every).trouble))
+    every = arguments.every
+    alike = fails_alike(outcome.trouble, lambda one: course(plan, replace(one), every).trouble)
+    small = shrunk(scenario, alike)
     _say("the faults that matter:\n  " + "\n  ".join(lines(small)))
 
 

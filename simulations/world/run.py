@@ -14,6 +14,7 @@ from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
+from simulations.world.lander import SimulatedLander
 from simulations.world.misfortunes import befall, heal
 from simulations.world.scenario import Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
@@ -114,9 +115,22 @@ def at_rest(world: World) -> bool:
         device.core.handle_end()
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
             return False  # it was not told of a store yet
+    if not all(_has_landed(devices[0], sink.lander) for sink in world.sinks):
+        return False
     first = devices[0].digests()
     membership = world.operator.membership
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def _has_landed(device: VirtualDevice, lander: SimulatedLander) -> bool:
+    """Return whether all that a device knows of shared variables has landed.
+
+    More may have: what a device knew alone that lost its store.
+    """
+    return all(
+        state.whole <= lander.shared.get(name, state.whole.bottom())
+        for name, state in device.core.variables.shared_states.items()
+    )
 
 
 def unsettled(world: World) -> str:
