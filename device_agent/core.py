@@ -112,7 +112,11 @@ class Core:
         self.timing = Timing(agent)
         self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
         self.panes = PaneDelivery(
-            agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
+            agent,
+            memory,
+            lambda: self.intake.sources.finished,
+            self.intake.low_us,
+            self.fence.told_highs,
         )
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
