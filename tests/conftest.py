@@ -12,15 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support_missing import lacks
 
 if TYPE_CHECKING:
     from simulations.demo.broker import PrivateBroker
 
-settings.register_profile("dev", derandomize=True, database=None, deadline=None, max_examples=60)
-settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=200)
+for _profile, _examples in {"dev": 60, "ci": 200}.items():
+    settings.register_profile(
+        _profile,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=_examples,
+        # How long examples take to draw says how busy the machine is.
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent

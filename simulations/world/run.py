@@ -5,6 +5,7 @@
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from crdts import Membership
@@ -51,7 +52,7 @@ def run(scenario: Scenario) -> RunOutcome:
     world = World(scenario, checks)
     settled = 0
     try:
-        _disturb(world)
+        list(disturbed(world))
         if not world.trouble:
             settled = _settle(world)
         late = settled - ROUNDS * ROUND_STEPS - scenario.faults.delay_steps
@@ -77,8 +78,8 @@ def run(scenario: Scenario) -> RunOutcome:
     return RunOutcome(scenario, tuple(world.trouble), world.seen, settled, trace)
 
 
-def _disturb(world: World) -> None:
-    """Let readings come and faults befall."""
+def disturbed(world: World) -> Iterator[int]:
+    """Let readings come and faults befall, to the first trouble; yield each step's number."""
     due: dict[int, list[Fault]] = defaultdict(list)
     for fault in world.scenario.schedule:
         due[fault.step].append(fault)
@@ -86,6 +87,7 @@ def _disturb(world: World) -> None:
         for fault in due[step]:
             befall(world, fault)
         world.step(reading=True)
+        yield step
         if world.trouble:
             return
 
