@@ -25,7 +25,7 @@ ROUNDS = 3
 
 
 def lines(spark: SparkSession, folder: Path, panes: int) -> Iterator[Line]:
-    """Yield what is asked of a lake with so many panes."""
+    """Yield what is asked of a lake of this many panes."""
     made, cpu = greenhouse(), Cpu(spark)
     lake = filled(spark, made, folder, panes)
     job, known = Job(made, lake), MergedState(None, NOTHING_HEARD)
@@ -50,7 +50,7 @@ def lines(spark: SparkSession, folder: Path, panes: int) -> Iterator[Line]:
 
 
 def filled(spark: SparkSession, made: Plan, folder: Path, panes: int) -> LakeTables:
-    """Return a lake whose devices have sent so many panes, up to the time of the first step."""
+    """Return a lake of this many panes, all from before the first step."""
     lake = LakeTables(folder)
     lake.create(made.columns)
     record(made, lake)

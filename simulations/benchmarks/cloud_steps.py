@@ -192,7 +192,7 @@ def measure_fleet(ours: Steps, made: Plan, numbers: range, devices: int) -> Step
 def age(ours: Steps, made: Plan, steps: int, devices: int, history: int) -> range:
     """Merge many times what `steps` steps have, in large batches; return the numbers that follow.
 
-    So the fleet's past is as long as after so many steps, and its lake was kept small on the way.
+    So the fleet has the past of all these steps, and its lake was kept small on the way.
     """
     each = len(list(fleet_rows(made, 0, devices)))
     together = max(1, HISTORY_ROWS // each)
