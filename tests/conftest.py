@@ -33,6 +33,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
 IN_SPARK = {
+    "steps": (
+        "tests/cloud_tier/job/test_own_combine.py",
+        "tests/cloud_tier/job/test_shared.py",
+        "tests/cloud_tier/job/test_sketches.py",
+        "tests/cloud_tier/job/test_step.py",
+        "tests/cloud_tier/job/test_streaming.py",
+        "tests/cloud_tier/job/test_time_travel.py",
+    ),
     "the job": ("tests/cloud_tier/job/",),
     "lakes": (
         "tests/cloud_tier/spark/",
@@ -43,7 +51,7 @@ IN_SPARK = {
         "tests/test_readme_lake.py",
     ),
 }
-"""Where the tests of shared sessions are; both groups take about equally long."""
+"""Where the tests of shared sessions are; the groups take about equally long."""
 LONGEST = (
     "tests/simulations/test_demo_end_to_end.py",
     "tests/end_to_end/test_accidents.py",
