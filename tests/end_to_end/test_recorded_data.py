@@ -21,19 +21,28 @@ def truths(lines):
 
 
 @pytest.fixture(scope="module")
-def replay(tmp_path_factory, lines, spark):
-    """All of it: of one device as recorded, of one with repeats, of one shuffled with repeats."""
-    folder = tmp_path_factory.mktemp("replay")
+def sent(lines):
+    """All of it: of one device as recorded, of one with repeats, of one shuffled with repeats.
+
+    The last readings of the shuffled one stay the last: samples are held in the order they came.
+    """
     of = {name: [line for line in lines if device(line) == name] for name in DEVICES}
     _, repeating, shuffled = DEVICES
     chance = random.Random(SEED)
     places = range(len(of[repeating]))
     again = sorted([*places, *chance.choices(places, k=REPEATS)])
     of[repeating] = [of[repeating][place] for place in again]
-    of[shuffled] += chance.choices(of[shuffled], k=REPEATS)
-    chance.shuffle(of[shuffled])
-    path = truth.written(folder, [line for name in DEVICES for line in of[name]])
-    return replayed(folder, path, spark)
+    before, end = of[shuffled][: -support_recorded.LAST], of[shuffled][-support_recorded.LAST :]
+    before += chance.choices(before, k=REPEATS)
+    chance.shuffle(before)
+    of[shuffled] = before + end
+    return [line for name in DEVICES for line in of[name]]
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory, sent, spark):
+    folder = tmp_path_factory.mktemp("replay")
+    return replayed(folder, truth.written(folder, sent), spark)
 
 
 def device(line):
@@ -89,9 +98,9 @@ def test_last_hundred_of_each_device_equal_the_reference(replay, recording):
         assert all(here[name] == row[name] for name in ("count", "total_q", "min_q", "max_q"))
 
 
-def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
+def test_devices_and_spark_hold_the_same_last_hundred(replay, sent):
     site, reports = replay
-    each = truth.last(lines, support_recorded.LAST).values()
+    each = truth.last(sent, support_recorded.LAST).values()
     whole = [sum(s.count for s in each), sum(s.total for s in each)]
     whole += [min(s.least for s in each), max(s.greatest for s in each)]
     names = ("count", "total_q", "min_q", "max_q")
@@ -104,9 +113,9 @@ def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
         assert on_device["inputs"] == in_the_cloud["inputs"]
 
 
-def test_each_key_has_the_last_hundred_of_each_device(replay, lines):
+def test_each_key_has_the_last_hundred_of_each_device(replay, sent):
     site, reports = replay
-    each = truth.last_by_light(lines, support_recorded.LAST)
+    each = truth.last_by_light(sent, support_recorded.LAST)
     in_the_cloud = {
         row["key"]: row
         for row in tables.command("globals", "light_everywhere", "--lake", str(site.lake))
