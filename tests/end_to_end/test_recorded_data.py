@@ -1,6 +1,5 @@
 """Recorded data of three Raspberry Pis, through agents, broker, Spark and Delta."""
 
-import json
 import random
 import shutil
 
@@ -21,32 +20,19 @@ def truths(lines):
 
 
 @pytest.fixture(scope="module")
-def sent(lines):
-    """All of it: of one device as recorded, of one with repeats, of one shuffled with repeats.
-
-    The last readings of the shuffled one stay the last: samples are held in the order they came.
-    """
-    of = {name: [line for line in lines if device(line) == name] for name in DEVICES}
-    _, repeating, shuffled = DEVICES
-    chance = random.Random(SEED)
-    places = range(len(of[repeating]))
-    again = sorted([*places, *chance.choices(places, k=REPEATS)])
-    of[repeating] = [of[repeating][place] for place in again]
-    before, end = of[shuffled][: -support_recorded.LAST], of[shuffled][-support_recorded.LAST :]
-    before += chance.choices(before, k=REPEATS)
-    chance.shuffle(before)
-    of[shuffled] = before + end
-    return [line for name in DEVICES for line in of[name]]
+def replay(tmp_path_factory, recording):
+    return replayed(tmp_path_factory.mktemp("in order"), recording)
 
 
 @pytest.fixture(scope="module")
-def replay(tmp_path_factory, sent, spark):
-    folder = tmp_path_factory.mktemp("replay")
-    return replayed(folder, truth.written(folder, sent), spark)
-
-
-def device(line):
-    return json.loads(line)["device"]
+def shuffled(tmp_path_factory, lines, spark):
+    folder = tmp_path_factory.mktemp("shuffled")
+    chance = random.Random(SEED)
+    mixed = [*lines, *chance.choices(lines, k=REPEATS)]
+    chance.shuffle(mixed)
+    path = folder / "shuffled.jsonl"
+    path.write_text("".join(mixed), encoding="utf-8")
+    return replayed(folder, path, spark)
 
 
 def test_the_brute_force_gives_the_reference(recording, truths):
@@ -98,9 +84,9 @@ def test_last_hundred_of_each_device_equal_the_reference(replay, recording):
         assert all(here[name] == row[name] for name in ("count", "total_q", "min_q", "max_q"))
 
 
-def test_devices_and_spark_hold_the_same_last_hundred(replay, sent):
+def test_devices_and_spark_hold_the_same_last_hundred(replay, lines):
     site, reports = replay
-    each = truth.last(sent, support_recorded.LAST).values()
+    each = truth.last(lines, support_recorded.LAST).values()
     whole = [sum(s.count for s in each), sum(s.total for s in each)]
     whole += [min(s.least for s in each), max(s.greatest for s in each)]
     names = ("count", "total_q", "min_q", "max_q")
@@ -113,9 +99,9 @@ def test_devices_and_spark_hold_the_same_last_hundred(replay, sent):
         assert on_device["inputs"] == in_the_cloud["inputs"]
 
 
-def test_each_key_has_the_last_hundred_of_each_device(replay, sent):
+def test_each_key_has_the_last_hundred_of_each_device(replay, lines):
     site, reports = replay
-    each = truth.last_by_light(sent, support_recorded.LAST)
+    each = truth.last_by_light(lines, support_recorded.LAST)
     in_the_cloud = {
         row["key"]: row
         for row in tables.command("globals", "light_everywhere", "--lake", str(site.lake))
@@ -137,15 +123,23 @@ def test_each_key_has_the_last_hundred_of_each_device(replay, sent):
             assert here["inputs"] == cloud["inputs"]
 
 
-def test_every_repeat_is_counted(replay, lines):
-    _, reports = replay
+@pytest.mark.parametrize("name", truth.WINDOWS)
+def test_shuffled_and_repeated_messages_give_the_same_table(shuffled, truths, name):
+    site, _ = shuffled
+    wrong = tables.difference(tables.held(site.lake, name), truths[name])
+    assert not wrong, f"seed {SEED}: {wrong}"
+    assert not tables.broken_histories(site.lake, name)
+
+
+def test_every_repeat_is_counted(replay, shuffled, lines):
+    _, reports = shuffled
+    _, in_order = replay
+    repeated = sum(report["repeated"] for report in reports.values())
     events = len(support_recorded.program.plan().events)
-    repeats = dict(zip(DEVICES, (0, REPEATS, REPEATS), strict=True))
-    for name, report in reports.items():
-        of = [line for line in lines if device(line) == name]
-        assert report["accepted"] == events * len(set(of))
-        assert report["repeated"] == events * (len(of) - len(set(of)) + repeats[name])
-    assert len(lines) - len(set(lines)) == 1, "the recording has one repeat itself"
+    assert sum(report["repeated"] for report in in_order.values()) == events  # one in the file
+    assert repeated == events * (REPEATS + 1)
+    accepted = sum(report["accepted"] for report in reports.values())
+    assert accepted == events * (len(lines) - 1)
 
 
 def test_a_fresh_checkpoint_changes_nothing(replay, tmp_path, spark):
