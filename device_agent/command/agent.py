@@ -146,7 +146,7 @@ def run(given: argparse.Namespace) -> int:
     """Run the command."""
     wanted = requested(given)
     arguments = wanted.arguments
-    if not arguments.broker.startswith("mqtts"):
+    if not arguments.broker.lower().startswith("mqtts"):
         become_lean()
     set_up_logs(arguments, device=arguments.device)
     try:
