@@ -74,7 +74,7 @@ class OneByOne:
                 quantised = route.quantise(value)
                 time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
             except BaseException as error:  # noqa: BLE001 - a source may give anything
-                _refuse(pending, error)
+                _refuse(pending, name, error)
                 continue
             if time_us is None:
                 continue
@@ -197,7 +197,7 @@ class OneByOne:
         return builder
 
 
-def _refuse(pending: PendingBatch, error: BaseException) -> None:
+def _refuse(pending: PendingBatch, event: str, error: BaseException) -> None:
     pass_interrupt(error)
     known = isinstance(error, Refused)
-    pending.refuse(str(error) if known else f"broken: {reason_of(error)}")
+    pending.refuse(f"{event}: {error}" if known else f"broken: {reason_of(error)}")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from device_agent.sources.jsonl_file import NOT_A_LINE, NOT_AN_OBJECT
 from lasp_edge.errors import Exit
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import Window
@@ -31,8 +32,8 @@ _COUNTED = {
 # Every agent reads the whole file, so each counts the lines that are nobody's.
 _OF_THE_FILE = {
     "no device",
-    "not JSON",
-    "not a JSON object",
+    NOT_A_LINE,
+    NOT_AN_OBJECT,
     "not CSV",
     "not as many fields as the header",
     "unreadable rest of the file",
