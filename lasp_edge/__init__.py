@@ -12,10 +12,11 @@
 """
 
 from lasp_edge import folds
+from lasp_edge.event import Event
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.declarations import Event, EventType, Window
+from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 from lasp_edge.language.updates import Update

@@ -20,8 +20,8 @@ from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
 from device_agent.variables.variables import Variables
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Refused
-from lasp_edge.language.declarations import Event
 from lasp_edge.language.updates import Mutation, run_handlers
 from lasp_edge.reasons import reason_of
 

@@ -3,12 +3,13 @@
 All are plain, immutable values without functions. A `Program` makes them and a `Plan` holds them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import gcd
 from typing import Any, ClassVar, NamedTuple
 
+from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.variables import Variable
@@ -19,24 +20,6 @@ class Tier(StrEnum):
 
     DEVICE = "device"
     CLOUD = "cloud"
-
-
-class Event(NamedTuple):
-    """One accepted reading, as handlers and keys see it.
-
-    Attributes:
-        name: the event's name.
-        value: the quantised reading in the event's unit, as the nearest double.
-        time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
-        device: the device that read it.
-        tags: its labels, such as {"room": "kitchen"}.
-    """
-
-    name: str
-    value: float
-    time_us: int
-    device: str
-    tags: Mapping[str, str]
 
 
 Key = Callable[[Event], str]

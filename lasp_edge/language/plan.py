@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from crdts.wire import encode
+from lasp_edge.event import Event
 from lasp_edge.folds.columns import Column
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.acting import Watched
@@ -26,7 +27,6 @@ from lasp_edge.language.declarations import (
     Awaited,
     Derivation,
     DynamicFold,
-    Event,
     EventType,
     Key,
     LocalFold,

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice
+from lasp_edge.event import Event
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.declarations import DynamicFold, Event
+from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable, check_mutator
 
