@@ -145,6 +145,11 @@ def _place_of(handler: object) -> str:
     return f": {Path(code.co_filename).name} line {code.co_firstlineno}" if code else ""
 
 
+def result_source(stream: str) -> str:
+    """Return what stands for a handler of results among the events that write a variable."""
+    return f"{stream} (on_result)"
+
+
 def reaction_source(variable: str) -> str:
     """Return what stands for a handler of a value among the events that write a variable."""
     return f"{variable} (on_value)"

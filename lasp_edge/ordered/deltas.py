@@ -2,7 +2,7 @@
 
 A **content** is what a stream holds: place -> event, one each. A **delta** is place -> (old, new);
 None is absence. Insert, delete and replace are its three cases; an entry whose old and new are the
-same is none of them, and never stands in a delta.
+same says nothing, and never stands in a delta.
 
     >>> a, b = {1: "x", 2: "y"}, {2: "z", 3: "w"}
     >>> delta = minus(b, a, str.__eq__)

@@ -67,7 +67,7 @@ class _Tail:
 
     Attributes:
         state: after the last of them.
-        last_us: when that was; of the last item, if none has rung.
+        last_us: when that was; of the last item, before the first one.
         rings: how many have rung.
         said: by them.
         stuck: one has failed, or there were too many: the others wait for the next item.
@@ -139,7 +139,7 @@ class ScanLog:
 
     @property
     def due_us(self) -> int | None:
-        """When the next timer rings, if nothing comes before; None: none will."""
+        """When the next timer rings, if nothing comes before; None: never."""
         if not self._timed or self._tail.stuck:
             return None
         return self._due(self._tail)

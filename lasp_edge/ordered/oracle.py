@@ -12,7 +12,7 @@ from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.graph import StreamNode
 from lasp_edge.ordered.log import MOST_RINGS, NO_TAGS
 from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.plain import check_plain
+from lasp_edge.ordered.plain import check_plain, plain_of
 from lasp_edge.ordered.stages import (
     FilterStage,
     FlatMapStage,
@@ -54,8 +54,7 @@ def _single(stage: StreamStage, place: Place, event: Event) -> Iterator[tuple[Pl
             if stage.predicate(event):
                 yield place, event
         elif isinstance(stage, MapStage):
-            value = stage.function(event)
-            check_plain(value)
+            value = plain_of(stage.function(event))
             yield place, event._replace(name=stage.name, value=value)
         elif isinstance(stage, FlatMapStage):
             values = list(stage.function(event))

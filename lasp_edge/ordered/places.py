@@ -23,14 +23,7 @@ Place = tuple[int, str, Tie, tuple[int, ...]]
 """Time, device, tie, path."""
 
 
-def reading_place(
-    event: str,
-    tags: str,
-    value: int | str,
-    time_us: int,
-    device: str = "",
-    stamped_by: tuple[int, int] = (0, 0),
-) -> Place:
+def reading_place(event: str, tags: str, value: int | str, time_us: int, device: str = "") -> Place:
     """Return the place of a reading.
 
     Args:
@@ -39,10 +32,8 @@ def reading_place(
         value: the quantised value, or a text.
         time_us: its time.
         device: the device that read it.
-        stamped_by: where the agent gave it its time, incarnation and nonce of the agent: no two
-            readings have one time then, and another life's may not be taken for them.
     """
-    return time_us, device, (event, tags, value, *(stamped_by if any(stamped_by) else ())), ()
+    return time_us, device, (event, tags, value), ()
 
 
 def child_place(place: Place, ordinal: int) -> Place:

@@ -14,6 +14,7 @@ in Python, and who takes them for the same would keep what was said of another o
     ValueError: a plain value is needed (a tuple in place of a list), not a list
 """
 
+from decimal import Decimal
 from typing import Any
 
 import msgpack
@@ -37,6 +38,19 @@ def encoded(value: Any) -> bytes:
 def decoded(data: bytes) -> Any:
     """Return the value whose bytes `encoded` gave."""
     return msgpack.unpackb(data, use_list=False)
+
+
+def plain_of(value: Any) -> Any:
+    """Return what a function gave as a plain value: a Decimal as the nearest double.
+
+    Decimal's logarithms are rounded alike on every machine; those of the `math` module are not.
+
+    Raises:
+        ValueError: it is not plain.
+    """
+    found = float(value) if type(value) is Decimal else value
+    check_plain(found)
+    return found
 
 
 def same(a: Any, b: Any) -> bool:

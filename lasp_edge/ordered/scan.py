@@ -46,6 +46,7 @@ class Scan(ABC):
         zero: the state before the first event, a plain value.
         parts: what the values that it says consist of, by name: the step of a number as decimal
             text, or "text"; empty where only its user knows.
+        resolution: the step of the values that it says, if they are numbers with a step.
         local: a change at one place revises few results; else, all behind it.
     """
 
@@ -53,6 +54,7 @@ class Scan(ABC):
     version: int = 1
     zero: Any = ()
     parts: Mapping[str, str] = {}
+    resolution: Resolution | None = None
     local: ClassVar[bool] = False
 
     @abstractmethod

@@ -28,7 +28,7 @@ from lasp_edge.ordered.calling import Failures, values_of
 from lasp_edge.ordered.deltas import Delta, joined, netted
 from lasp_edge.ordered.log import ItemChange, Named, Saying, ScanLog
 from lasp_edge.ordered.places import Place, child_place
-from lasp_edge.ordered.plain import check_plain
+from lasp_edge.ordered.plain import plain_of
 from lasp_edge.ordered.scan import Scan
 
 KeyOf = Callable[[Event], str]
@@ -101,8 +101,7 @@ class MapStage(StatelessStage):
         self.function, self.name = function, name
 
     def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
-        value = self.function(event)
-        check_plain(value)
+        value = plain_of(self.function(event))
         return ((place, event._replace(name=self.name, value=value)),)
 
 

@@ -8,9 +8,11 @@ Laws: no two sayings in a row are the same; applied twice, it says what it says 
 event revises one result.
 """
 
+from copy import copy
 from typing import Any
 
 from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.scan import Scan, Stepped
 
@@ -19,6 +21,11 @@ class ValueChanges(Scan):
     """A value if it is not the same as the one before; the first one, too."""
 
     name, local = "changes", True
+
+    def at(self, resolution: Resolution | None) -> Scan:
+        made = copy(self)
+        made.resolution = resolution
+        return made
 
     def step(self, state: Any, event: Event) -> Stepped:
         now = (event.value,)

@@ -32,16 +32,15 @@ class ConsecutiveDifferences(Scan):
 
     def __init__(self, *, reset: bool = False) -> None:
         self._reset = bool(reset)
-        self._resolution: Resolution | None = None
 
     def at(self, resolution: Resolution | None) -> Scan:
         made = copy(self)
-        made._resolution = resolution  # noqa: SLF001 - it is one of us
+        made.resolution = resolution
         made.parts = {"difference": resolution.text} if resolution else {}
         return made
 
     def step(self, state: Any, event: Event) -> Stepped:
-        resolution, value = self._resolution, event.value
+        resolution, value = self.resolution, event.value
         if resolution is not None:
             value = resolution.quantise(value)
         if state is None:
@@ -51,5 +50,5 @@ class ConsecutiveDifferences(Scan):
 
     @property
     def fingerprint(self) -> str:
-        step = self._resolution.canonical if self._resolution else ""
+        step = self.resolution.canonical if self.resolution else ""
         return f"{super().fingerprint} {self._reset} {step}"

@@ -10,9 +10,11 @@ Law: applied twice, it says what it says once. Cost: a late event revises the re
 value; all behind it are stepped until both states remember the same.
 """
 
+from copy import copy
 from typing import Any
 
 from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.plain import same
 from lasp_edge.ordered.scan import Scan, Stepped
 from lasp_edge.scans.arguments import microseconds
@@ -32,6 +34,11 @@ class FirstOccurrences(Scan):
 
     def __init__(self, within_s: float | None = None) -> None:
         self._within_us = None if within_s is None else microseconds(within_s, "distinct: within_s")
+
+    def at(self, resolution: Resolution | None) -> Scan:
+        made = copy(self)
+        made.resolution = resolution
+        return made
 
     def step(self, state: Any, event: Event) -> Stepped:
         kept, value = state, event.value

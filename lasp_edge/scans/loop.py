@@ -54,7 +54,7 @@ class Loop(Scan):
         self._scan, self._body = scan, function(body, "loop: body")
         self.zero = scan.zero
 
-    def at(self, resolution: Resolution | None) -> Scan:  # noqa: ARG002 - what comes back has none
+    def at(self, resolution: Resolution | None) -> Scan:  # noqa: ARG002 - what comes back is of no step
         return self
 
     def step(self, state: Any, event: Event) -> Stepped:

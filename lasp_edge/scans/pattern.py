@@ -31,8 +31,8 @@ class Pattern(Scan):
     Args:
         *predicates: what each event of a match has to meet, given the event.
         within_s: seconds from its first to its last event, at most; needed with two and more.
-        absent_s: after the last event of a match, nothing may come for so many seconds; it is said
-            when they are over. None: a match is said with its last event.
+        absent_s: after the last event of a match, nothing may come for this time, in seconds; it is
+            said when that is over. None: a match is said with its last event.
     """
 
     name, local = "pattern", True
