@@ -43,6 +43,10 @@ class Failures:
         if len(self.places) > TROUBLES_KEPT:
             del self.places[min(self.places)]
 
+    def cut(self, time_us: int) -> None:
+        """Let go the places before a time."""
+        self.places = {place: why for place, why in self.places.items() if place[0] >= time_us}
+
     def passed(self, place: Place) -> None:
         """Note that the functions do not fail at a place any more."""
         if self.places:

@@ -29,7 +29,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lasp_edge.ordered.deltas import Delta, composed
-from lasp_edge.ordered.stages import StreamStage
+from lasp_edge.ordered.log import Checkpoint
+from lasp_edge.ordered.plain import decoded, encoded
+from lasp_edge.ordered.stages import ScanStage, StreamStage
 
 
 class StreamNode(NamedTuple):
@@ -75,7 +77,26 @@ class StreamGraph:
                 found[name] = delta
         return found
 
-    def trim(self, floor_us: int) -> None:
-        """Let go what lies before the floor in all stages."""
-        for node in self.nodes:
-            node.stage.trim(floor_us)
+    @property
+    def due_us(self) -> int | None:
+        """When the next timer of any stage rings, if nothing comes before; None: never."""
+        found = [node.stage.due_us for node in self.nodes if isinstance(node.stage, ScanStage)]
+        return min([due_us for due_us in found if due_us is not None], default=None)
+
+    def cut(self, time_us: int) -> bytes:
+        """Let go what lies before a time that the frontier has passed.
+
+        Returns:
+            Where all keys go on, for `begin` of an equal graph; equal bytes, equal states.
+        """
+        cuts = [(name, tuple(stage.cut(time_us).items())) for name, stage, _ in self.nodes]
+        return encoded(tuple(each for each in cuts if each[1]))
+
+    def begin(self, cut: bytes) -> None:
+        """Go on where another graph was cut; nothing was taken yet."""
+        stages = {name: stage for name, stage, _ in self.nodes}
+        for name, keys in decoded(cut):
+            stage = stages[name]
+            assert isinstance(stage, ScanStage)
+            for key, base in keys:
+                stage.log(key, Checkpoint(*base))

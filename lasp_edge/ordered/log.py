@@ -53,6 +53,20 @@ class Named(NamedTuple):
     device: str = ""
 
 
+class Checkpoint(NamedTuple):
+    """The state of a key at a time up to which all is over: its log goes on from there.
+
+    Attributes:
+        state: after all items and timers before that time.
+        last_us: when the last of them was.
+        rings: timers since the last item.
+    """
+
+    state: Any
+    last_us: int = BEFORE_ALL_US
+    rings: int = 0
+
+
 class _Stale:
     """What no state is the same as."""
 
@@ -75,9 +89,9 @@ class _Tail:
 
     __slots__ = ("last_us", "rings", "said", "state", "stuck")
 
-    def __init__(self, state: Any, last_us: int) -> None:
+    def __init__(self, state: Any, last_us: int, rings: int = 0) -> None:
         self.state, self.last_us = state, last_us
-        self.rings, self.stuck = 0, False
+        self.rings, self.stuck = rings, False
         self.said: list[Saying] = []
 
 
@@ -88,10 +102,10 @@ class ScanLog:
         scan: what steps them.
         named: whose log it is.
         failures: of the scan's functions.
-        base: the state before the first item that is here.
-        base_us: the time of the last item before that.
+        base: where it goes on; None: nothing came before.
 
     Attributes:
+        base: the state before the first item that is here.
         steps: how often `step` was called.
     """
 
@@ -104,7 +118,6 @@ class ScanLog:
         "_tail",
         "_timed",
         "base",
-        "base_us",
         "places",
         "said",
         "steps",
@@ -115,18 +128,16 @@ class ScanLog:
         scan: Scan,
         named: Named,
         failures: Failures,
-        base: Any = _STALE,
-        base_us: int = BEFORE_ALL_US,
+        base: Checkpoint | None = None,
     ) -> None:
         self._scan, self._named, self._failures = scan, named, failures
         self._timed = scan.timed
-        self.base = scan.zero if base is _STALE else base
-        self.base_us = base_us
+        self.base = Checkpoint(scan.zero) if base is None else base
         self.places: list[Place] = []
         self._items: list[Event] = []
         self._states: list[Any] = []
         self.said: list[Sequence[Saying]] = []
-        self._tail = _Tail(self.base, base_us)
+        self._tail = _Tail(*self.base)
         self.steps = 0
 
     def __len__(self) -> int:
@@ -150,7 +161,7 @@ class ScanLog:
         The scan has no timer. `items` are in order.
         """
         places, events, states, said = self.places, self._items, self._states, self.said
-        state, come = (states[-1] if states else self.base), {}
+        state, come = (states[-1] if states else self.base.state), {}
         for place, event in items:
             state, sayings = self._stepped(state, event, place)
             for at, saying in sayings:
@@ -187,17 +198,28 @@ class ScanLog:
         self._ring(tail, frontier_us - 1, tail.said)
         return {place: (None, event) for place, event in tail.said[before:]}
 
-    def trim(self, floor_us: int) -> int:
-        """Let the items before the floor go; return how many. Their state stays.
+    def cut(self, time_us: int) -> Checkpoint:
+        """Let go the items before a time that the frontier has passed; return where it goes on.
 
-        Nothing may come any more that belongs before the floor.
+        Nothing may come any more that belongs before that time.
         """
-        count = bisect_left(self.places, (floor_us,))
-        if count:
-            self.base, self.base_us = self._states[count - 1], self.places[count - 1][0]
-            for column in (self.places, self._items, self._states, self.said):
-                del column[:count]
-        return count
+        count = bisect_left(self.places, (time_us,))
+        tail = self._tail_of(count)
+        self._ring(tail, time_us - 1, [])
+        self.base = Checkpoint(tail.state, tail.last_us, tail.rings)
+        for column in (self.places, self._items, self._states, self.said):
+            del column[:count]
+        if self.places:
+            self.said[0] = [each for each in self.said[0] if each[0][0] >= time_us]
+        else:
+            self._tail.said = [each for each in self._tail.said if each[0][0] >= time_us]
+        return self.base
+
+    def _tail_of(self, count: int) -> _Tail:
+        """Return the state after the first items, before any timer."""
+        if not count:
+            return _Tail(*self.base)
+        return _Tail(self._states[count - 1], self.places[count - 1][0])
 
     def _put(self, changes: Sequence[ItemChange], gone: dict[Place, Event]) -> list[int]:
         """Put changes in their places; return from where the log is to be replayed."""
@@ -246,21 +268,20 @@ class ScanLog:
     ) -> tuple[int, bool]:
         """Step from a place on; return where that ended, and whether the state agrees there."""
         places, states, said = self.places, self._states, self.said
-        state, last_us = (states[at - 1], places[at - 1][0]) if at else (self.base, self.base_us)
+        tail = self._tail_of(at)
         for here in range(at, len(places)):
             place, event = places[here], self._items[here]
             sayings: list[Saying] = []
             if self._timed:
-                tail = _Tail(state, last_us)
                 self._ring(tail, place[0], sayings)
-                state = tail.state
-            state, brought = self._stepped(state, event, place)
+            state, brought = self._stepped(tail.state, event, place)
             sayings += brought
             if sayings or said[here]:
                 gone.update(said[here])
                 come.update(sayings)
                 said[here] = sayings
-            before, states[here], last_us = states[here], state, place[0]
+            before, states[here] = states[here], state
+            tail = _Tail(state, place[0])
             if before is not _STALE and same(before, state):
                 return here + 1, True
         return len(places), False
@@ -270,10 +291,7 @@ class ScanLog:
     ) -> None:
         """Ring again what is due after the last item."""
         gone.update(self._tail.said)
-        if self.places:
-            self._tail = _Tail(self._states[-1], self.places[-1][0])
-        else:
-            self._tail = _Tail(self.base, self.base_us)
+        self._tail = self._tail_of(len(self.places))
         if self._timed and frontier_us is not None:
             self._ring(self._tail, frontier_us - 1, self._tail.said)
         come.update(self._tail.said)

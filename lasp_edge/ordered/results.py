@@ -19,6 +19,7 @@ is taken back after it was final stays, without an event. Tentative rows may cha
 """
 
 import heapq
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lasp_edge.event import Event
@@ -91,9 +92,21 @@ class ResultRows:
         taken, self._final = self._final, {}
         return sorted(taken.items(), key=_by_place)
 
-    def trim(self, floor_us: int) -> None:
-        """Let go the rows before the floor: they change no more."""
-        self.rows = {place: row for place, row in self.rows.items() if place[0] >= floor_us}
+    def cut(self, time_us: int) -> None:
+        """Let go the rows before a time."""
+        self.rows = {place: row for place, row in self.rows.items() if place[0] >= time_us}
+
+    def restore(self, rows: Mapping[Place, ResultRow]) -> None:
+        """Take rows as they were."""
+        self.rows |= rows
+        for place, row in rows.items():
+            if row.status == TENTATIVE:
+                heapq.heappush(self._tentative, place)
+
+    @property
+    def due_us(self) -> int | None:
+        """The time of the first tentative row; None without any."""
+        return self._tentative[0][0] if self._tentative else None
 
     @property
     def content(self) -> Content:

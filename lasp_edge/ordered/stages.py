@@ -26,7 +26,7 @@ from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures, values_of
 from lasp_edge.ordered.deltas import Delta, joined, netted
-from lasp_edge.ordered.log import ItemChange, Named, Saying, ScanLog
+from lasp_edge.ordered.log import Checkpoint, ItemChange, Named, Saying, ScanLog
 from lasp_edge.ordered.places import Place, child_place
 from lasp_edge.ordered.plain import plain_of
 from lasp_edge.ordered.scan import Scan
@@ -57,11 +57,14 @@ class StreamStage(ABC):
         """Return what time alone brings before the frontier."""
         return {}
 
-    def trim(self, floor_us: int) -> None:
-        """Let go what lies before the floor: nothing that belongs there comes any more."""
-        self.failures.places = {
-            place: why for place, why in self.failures.places.items() if place[0] >= floor_us
-        }
+    def cut(self, time_us: int) -> dict[str, Checkpoint]:
+        """Let go what lies before a time that the frontier has passed.
+
+        Returns:
+            Where each key goes on, of a stage with keys.
+        """
+        self.failures.cut(time_us)
+        return {}
 
 
 class StatelessStage(StreamStage):
@@ -176,15 +179,19 @@ class ScanStage(StreamStage):
             self._set_timer(key)
         return said
 
-    def log(self, key: str, base: Any = None, base_us: int | None = None) -> ScanLog:
-        """Return the log of a key; a new one begins with the base state of that time, if any."""
+    def log(self, key: str, base: Checkpoint | None = None) -> ScanLog:
+        """Return the log of a key; a new one goes on from `base`, if it is given."""
         log = self.logs.get(key)
         if log is None:
-            based = () if base_us is None else (base, base_us)
             named = Named(self.name, key, self.device)
-            log = self.logs[key] = ScanLog(self.scan, named, self.failures, *based)
+            log = self.logs[key] = ScanLog(self.scan, named, self.failures, base)
             self._set_timer(key)
         return log
+
+    @property
+    def due_us(self) -> int | None:
+        """When the next timer rings, if nothing comes before; None: never."""
+        return min(self._due_us.values(), default=None)
 
     def _by_key(self, delta: Delta) -> Mapping[str, list[ItemChange]]:
         """Return the changes of each key, in the order of their places."""
@@ -232,7 +239,6 @@ class ScanStage(StreamStage):
                 self._set_timer(key)
         return said
 
-    def trim(self, floor_us: int) -> None:
-        super().trim(floor_us)
-        for log in self.logs.values():
-            log.trim(floor_us)
+    def cut(self, time_us: int) -> dict[str, Checkpoint]:
+        super().cut(time_us)
+        return {key: log.cut(time_us) for key, log in sorted(self.logs.items())}

@@ -168,24 +168,37 @@ def test_a_step_that_fails_says_nothing_and_leaves_the_state(bad):
 def test_what_was_let_go_lives_on_in_the_state():
     recorded = Recorded(scans.differences())
     recorded.take(*[item(n, n * n) for n in range(1, 10)])
-    assert recorded.log.trim(6) == 5
+    assert recorded.log.cut(6).state == 25
     assert len(recorded.log) == 4
     recorded.take(item(10, 100))
     recorded.take((item(6, 36)[0], None))
     assert recorded.values[-4:] == [49 - 25, 15, 17, 19]
 
 
-def test_a_log_begins_from_a_state_as_if_its_items_were_there():
-    scan = scans.sessions(gap_s=1e-5)
-    whole, items = Recorded(scan), [item(n, 0) for n in (1, 4, 8, 30)]
-    whole.take(*items, frontier_us=45)
-    for cut in range(5):
-        first = Recorded(scan)
-        first.take(*items[:cut])
-        first_us = items[cut - 1][0][0] if cut else None
-        based = (first.log.state, first_us) if cut else ()
-        log = ScanLog(scan, Named("said", "k", "pi-1"), Failures(), *based)
-        said = applied(log.apply(items[cut:], 45), {})
-        said |= applied(log.advance(45), {})
-        expected = {p: e for p, e in whole.content.items() if p[0] > (first_us or 0)}
-        assert said == expected
+@pytest.mark.parametrize("cut_us", [1, 5, 9, 14, 18, 19, 30, 31, 41])
+@pytest.mark.parametrize(
+    "scan",
+    [scans.sessions(gap_s=1e-5), scans.last(2), Ticking(), scans.pattern(bool, absent_s=3e-6)],
+    ids=["sessions", "last", "ticking", "pattern"],
+)
+def test_a_log_goes_on_from_where_another_was_cut(scan, cut_us):
+    whole, items = Recorded(scan), [item(n, 1) for n in (1, 4, 8, 30, 40)]
+    whole.take(*items, frontier_us=60)
+    first = Recorded(scan)
+    first.take(*[each for each in items if each[0][0] < cut_us + 5])
+    first.advance(cut_us)
+    base = first.log.cut(cut_us)
+    log = ScanLog(scan, Named("said", "k", "pi-1"), Failures(), base)
+    delta = log.apply([each for each in items if each[0][0] >= cut_us], 60) | log.advance(60)
+    expected = {place: e for place, e in whole.content.items() if place[0] >= cut_us}
+    assert applied(delta, {}) == expected
+    assert log.cut(60) == whole.log.cut(60)
+
+
+def test_what_a_cut_log_said_before_is_not_taken_back():
+    recorded = Recorded(scans.sessions(gap_s=1e-5))
+    recorded.take(item(1, 0), item(50, 0), frontier_us=60)
+    recorded.log.cut(20)
+    assert recorded.take(item(45, 0), frontier_us=60) == {}
+    recorded.advance(70)
+    assert recorded.values == [(1, 1, 1), (45, 50, 2)]
