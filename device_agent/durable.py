@@ -97,7 +97,8 @@ class Durable:
         if self._held.is_due(now_us):
             self._take_in_held(now_us)
         # A part that raised when it was asked for its changes may have some now.
-        if core.handle_tick(now_us) or self._taken or core.prepare_commit():
+        is_over = core.handle_tick(now_us) or (core.streams is not None and core.streams.waits)
+        if is_over or self._taken or core.prepare_commit():
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
         self._page(now_us)
@@ -156,6 +157,9 @@ class Durable:
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""
+        streams = self.core.streams
+        if streams is not None and not self.is_stuck:
+            streams.evaluate(self.store)
         changes = self.core.prepare_commit()
         if changes:
             self.is_stuck = True

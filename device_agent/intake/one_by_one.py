@@ -13,7 +13,7 @@ from device_agent.agent import Agent
 from device_agent.changes import ReadingRow
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
-from device_agent.intake.pending import PaneBuilder, PendingBatch
+from device_agent.intake.pending import PaneBuilder, PendingBatch, StreamItem
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.intake.recall import PaneRecall
 from device_agent.intake.routes import Route, WindowTarget
@@ -119,8 +119,12 @@ class OneByOne:
             if pending.doubt_us is not None and own_us <= pending.doubt_us:
                 pending.counted["doubtful"] += 1  # an earlier life may have accepted it
                 return None
-        if not self._route(pending, self._routes[name], tags, quantised, time_us):
+        route = self._routes[name]
+        if not self._route(pending, route, tags, quantised, time_us):
             return None
+        if route.streamed:
+            item = StreamItem(name, time_us, quantised, self._text_of(tags) if tags else "")
+            pending.items.append(item)
         if block is not None:
             block.put(time_us, quantised)
             if not block.changed:

@@ -33,6 +33,7 @@ class Route:
         collecting: the variables that collect it.
         needs_event: a handler or a key function of the user's wants an Event.
         validate_each: a fold of the user's own folds a variable that collects it, and may fail.
+        streamed: streams are made from it.
         by_column: no function of the user's sees its readings one by one.
     """
 
@@ -46,7 +47,9 @@ class Route:
         )
         self.collecting = plan.collections.get(event.name, ())
         keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
-        self.needs_event = keyed or bool(plan.functions.handlers.get(event.name))
+        self.streamed = event.name in plan.streamed_events
+        handled = bool(plan.functions.handlers.get(event.name))
+        self.needs_event = keyed or handled or self.streamed
         fallible = {f.source.name for f in plan.local_folds.values() if not f.fold.is_built_in}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)

@@ -9,14 +9,16 @@
 ['much', 'used']
 """
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import Stream, StreamResult
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
+from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.stages import (
     FilterStage,
     FlatMapStage,
@@ -112,3 +114,30 @@ def _shown(resolution: Resolution, steps: Any) -> int | float:
     if resolution.denominator == 1:
         return int(steps) * resolution.numerator
     return resolution.real(steps)
+
+
+class StreamRow(NamedTuple):
+    """A row of a result, as handlers and people see it.
+
+    Attributes:
+        name: the result's.
+        key: of the scan that said it; "" where there are no keys.
+        time_us: when it was said, by the events' own times.
+        parts: what it says, by name; empty where it was taken back.
+        status: "tentative", "final" or "revised".
+        revision: 0 at first, one more with each change.
+        place: where it stands in the order; it names the row.
+    """
+
+    name: str
+    key: str
+    time_us: int
+    parts: Mapping[str, Any]
+    status: str
+    revision: int
+    place: Place
+
+    def plain(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        found = {"time_us": self.time_us, "status": self.status, "revision": self.revision}
+        return {"key": self.key, **found, **self.parts}

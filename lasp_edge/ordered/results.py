@@ -11,10 +11,10 @@ is taken back after it was final stays, without an event. Tentative rows may cha
     >>> rows.rows[place].status, rows.rows[place].revision
     ('tentative', 0)
     >>> rows.advance(11)
-    >>> [(row.event.value, row.status) for place, row in rows.take_final()]
+    >>> [(row.event.value, row.status) for place, row in rows.take_changed()]
     [(30, 'final')]
     >>> rows.push({place: (event, event._replace(value=20))}, frontier_us=11)
-    >>> [(row.event.value, row.status, row.revision) for place, row in rows.take_final()]
+    >>> [(row.event.value, row.status, row.revision) for place, row in rows.take_changed()]
     [(20, 'revised', 2)]
 """
 
@@ -25,7 +25,7 @@ from typing import NamedTuple
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Content, Delta, same_event
 from lasp_edge.ordered.places import Place
-from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE, status_after
+from lasp_edge.protocol.status import TENTATIVE, status_after
 
 
 class ResultRow(NamedTuple):
@@ -52,7 +52,7 @@ class ResultRows:
     def __init__(self) -> None:
         self.rows: dict[Place, ResultRow] = {}
         self._tentative: list[Place] = []
-        self._final: dict[Place, ResultRow] = {}
+        self._changed: dict[Place, ResultRow | None] = {}
 
     def push(self, delta: Delta, frontier_us: int | None) -> None:
         """Take how the stream has changed, under a frontier."""
@@ -78,18 +78,17 @@ class ResultRows:
                 continue
             if row.event is None:  # it was there for a while, and never final
                 del self.rows[place]
+                self._changed[place] = None
             else:
                 after = status_after(row.status, passed=True, differs=False)
                 self._put(place, ResultRow(row.event, after, row.revision + 1))
 
     def _put(self, place: Place, row: ResultRow) -> None:
-        self.rows[place] = row
-        if row.status in {FINAL, REVISED}:
-            self._final[place] = row
+        self.rows[place] = self._changed[place] = row
 
-    def take_final(self) -> list[tuple[Place, ResultRow]]:
-        """Return the rows that became final, or were revised, since the last time, in order."""
-        taken, self._final = self._final, {}
+    def take_changed(self) -> list[tuple[Place, ResultRow | None]]:
+        """Return the rows that changed since the last time, in order; None: it is gone."""
+        taken, self._changed = self._changed, {}
         return sorted(taken.items(), key=_by_place)
 
     def cut(self, time_us: int) -> None:
@@ -114,5 +113,5 @@ class ResultRows:
         return {place: row.event for place, row in self.rows.items() if row.event is not None}
 
 
-def _by_place(found: tuple[Place, ResultRow]) -> Place:
+def _by_place(found: tuple[Place, ResultRow | None]) -> Place:
     return found[0]
