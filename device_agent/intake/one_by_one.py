@@ -11,7 +11,7 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import ReadingRow
-from device_agent.intake.batch import Batch
+from device_agent.intake.batch import Batch, Retraction
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch, StreamItem
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
@@ -24,6 +24,8 @@ from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.updates import Mutation, run_handlers
 from lasp_edge.reasons import reason_of
+
+NOT_REVISABLE = "not_revisable: nothing that can take a reading back is made from this event"
 
 
 class OneByOne:
@@ -73,7 +75,8 @@ class OneByOne:
                 quantised = route.quantise(value)
                 time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
             except BaseException as error:  # noqa: BLE001 - a source may give anything
-                _refuse(pending, error)
+                taken_us = self._failed(pending, (name, own_us, tags, value), error)
+                high_us = taken_us if high_us is None else max(high_us, taken_us or high_us)
                 continue
             if time_us is None:
                 continue
@@ -136,6 +139,54 @@ class OneByOne:
         if progress.high_us is None or time_us > progress.high_us:
             progress.reach(time_us)
         return time_us
+
+    def _failed(
+        self,
+        pending: PendingBatch,
+        reading: tuple[str, int | None, Mapping[str, str], Any],
+        error: BaseException,
+    ) -> int | None:
+        """Refuse what is no reading; return the time of a retraction."""
+        name, own_us, tags, value = reading
+        try:
+            if type(value) is Retraction:
+                return self._take_back(pending, name, own_us, tags, value.value)
+        except BaseException as found:  # noqa: BLE001 - a source may give anything
+            error = found
+        _refuse(pending, error)
+        return None
+
+    def _take_back(
+        self,
+        pending: PendingBatch,
+        name: str,
+        own_us: int | None,
+        tags: Mapping[str, str],
+        value: Any,
+    ) -> int | None:
+        """Take a reading back; return its time, or None where it is too late for that.
+
+        From then on the reading is known, so that it is a repeat if it comes later.
+
+        Raises:
+            Refused: it cannot be taken back.
+        """
+        route = self._routes[name]
+        quantised = route.quantise(value)
+        if not route.revisable:
+            raise Refused(NOT_REVISABLE)
+        if type(own_us) is not int:
+            raise Refused("a retraction needs the time of what it takes back")
+        if own_us < self._progress.floor_us:
+            pending.counted["too_late"] += 1
+            return None
+        text = self._text_of(tags) if tags else ""
+        block = self._identities.at(name, text, own_us)
+        if block.add(own_us, quantised):
+            self._identities.touched(block)
+        pending.items.append(StreamItem(name, own_us, quantised, text, retracted=True))
+        pending.counted["retractions"] += 1
+        return own_us
 
     def _route(
         self,

@@ -6,7 +6,7 @@ less the one before, values, and tags by number.
 
     >>> cell = {Item(20_000_000, 2150, ""): PRESENT, Item(21_000_000, 2149, ""): RETRACTED}
     >>> unpacked(packed(cell)) == cell, len(packed(cell))
-    (True, 29)
+    (True, 26)
 """
 
 import json

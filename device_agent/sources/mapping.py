@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from device_agent.intake.batch import Batch
+from device_agent.intake.batch import Batch, Retraction
 from device_agent.nearest import quoted
 from device_agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.sources.times import Unit, time_us
@@ -63,6 +63,7 @@ class FieldMapping:
         device: the device's id.
         items: the field of a JSON array; each of its objects is a record with the fields around it.
         value: the field of the value, where the topic names the event.
+        retract: the field that says, where it is true, that an equal earlier record is taken back.
         expected: field -> text: records in which it says something else are refused.
         absent: texts that stand for "no value": no reading.
         passes_others: once it has given a reading, records without any event are no mistake.
@@ -84,6 +85,7 @@ class FieldMapping:
         device: str = "",
         items: str | None = None,
         value: str | None = None,
+        retract: str | None = None,
         expected: Mapping[str, str] | None = None,
         absent: Iterable[str] = (),
         passes_others: bool = False,
@@ -111,7 +113,7 @@ class FieldMapping:
         self._tags = [(name, Field(field)) for name, field in (tags or {}).items()]
         self._constant_tags = dict(constant_tags or {})
         self._device_field, self._device = _field(device_field), device
-        self._items, self._value = _field(items), _field(value)
+        self._items, self._value, self._retract = _field(items), _field(value), _field(retract)
         self._expected = [(Field(name), text) for name, text in (expected or {}).items()]
         self._absent = frozenset(absent)
         self._passes_others, self._has_read = passes_others, False
@@ -230,6 +232,8 @@ class FieldMapping:
                     times_us.append(own_us)
                     values.append(value)
                     tags.append(self._with_tags(more, labels))
+            if self._retract is not None and as_number(self._retract.of(record)):
+                values[before:] = [Retraction(value) for value in values[before:]]
             if len(names) == before:
                 self._has_read = self._has_read or bool(names)
                 reason = self._nothing_in(record)
@@ -252,9 +256,17 @@ class FieldMapping:
             batch.values = [value for _, _, value, _ in kept]
             batch.tags = [tags for _, _, _, tags in kept]
         batch.values = [
-            conversions[name].of(value) if name in conversions else as_number(value)
+            self._number(name, value)
+            if type(value) is Retraction or name in conversions
+            else as_number(value)
             for name, value in zip(batch.names, batch.values, strict=True)
         ]
+
+    def _number(self, name: str, value: Any) -> Any:
+        if type(value) is Retraction:
+            return Retraction(self._number(name, value.value))
+        known = self._conversions.get(name)
+        return as_number(value) if known is None else known.of(value)
 
     def _each(
         self, records: Iterable[tuple[Record | str, Origin]]

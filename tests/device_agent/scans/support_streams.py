@@ -7,7 +7,7 @@ from lasp_edge import Event, Program, folds, scans
 from lasp_edge.language.streaming import graph_of
 from lasp_edge.ordered.oracle import sayings_of
 from lasp_edge.ordered.places import reading_place
-from tests.device_agent.agents import MINUTE_US, NOW_US, Device
+from tests.device_agent.agents import NOW_US, Device
 
 SECOND_US = 1_000_000
 
@@ -92,7 +92,6 @@ class Metered(Device):
 
     def said(self, result):
         """Return the rows of a result, from the store: place -> value and status."""
-        self.store.read_only = False
         history = self.core.streams._history
         history.read = self.store.own_panes
         found = {}
@@ -136,6 +135,3 @@ class Metered(Device):
             lifted = fold.lift(window.resolution.quantise(event.value), event.time_us)
             found[where] = fold.combine(found.get(where, fold.zero), lifted)
         return {where: partial for where, partial in found.items() if any(partial)}
-
-
-HALF_MINUTE_US = MINUTE_US // 2

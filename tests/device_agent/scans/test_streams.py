@@ -6,21 +6,7 @@ import pytest
 
 from device_agent.scans import engine
 from tests.device_agent.agents import NOW_US
-from tests.device_agent.scans.support_streams import SECOND_US, Metered
-
-
-@pytest.fixture
-def begin(tmp_path):
-    """Return a function that makes the device; it is closed in the end."""
-    made = []
-
-    def device(**more):
-        made.append(Metered(tmp_path, **more))
-        return made[-1]
-
-    yield device
-    for each in made:
-        each.kill()
+from tests.device_agent.scans.support_streams import SECOND_US
 
 
 def test_what_comes_late_revises_what_was_said(begin):
