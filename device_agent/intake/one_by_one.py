@@ -73,7 +73,7 @@ class OneByOne:
                     pending.refuse("unknown event")
                     continue
                 quantised = route.quantise(value)
-                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
+                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised, value)
             except BaseException as error:  # noqa: BLE001 - a source may give anything
                 taken_us = self._failed(pending, (name, own_us, tags, value), error)
                 high_us = taken_us if high_us is None else max(high_us, taken_us or high_us)
@@ -99,6 +99,7 @@ class OneByOne:
         came_us: int | None,
         tags: Mapping[str, str],
         quantised: int,
+        value: Any,
     ) -> int | None:
         """Accept a reading and return its time, or count why not and return None."""
         progress, block, clock_us = self._progress, None, pending.clock_us
@@ -126,8 +127,9 @@ class OneByOne:
         if not self._route(pending, route, tags, quantised, time_us):
             return None
         if route.streamed:
-            item = StreamItem(name, time_us, quantised, self._text_of(tags) if tags else "")
-            pending.items.append(item)
+            told = value if route.event.text else quantised
+            text = self._text_of(tags) if tags else ""
+            pending.items.append(StreamItem(name, time_us, told, text))
         if block is not None:
             block.put(time_us, quantised)
             if not block.changed:
@@ -184,7 +186,8 @@ class OneByOne:
         block = self._identities.at(name, text, own_us)
         if block.add(own_us, quantised):
             self._identities.touched(block)
-        pending.items.append(StreamItem(name, own_us, quantised, text, retracted=True))
+        told = value if route.event.text else quantised
+        pending.items.append(StreamItem(name, own_us, told, text, retracted=True))
         pending.counted["retractions"] += 1
         return own_us
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from device_agent.intake.texts import text_number
 from lasp_edge.folds.columns import Op
 from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
@@ -42,7 +43,7 @@ class Route:
 
     def __init__(self, plan: Plan, event: EventType) -> None:
         self.event = event
-        self.quantise = event.resolution.quantise
+        self.quantise = text_number if event.text else event.resolution.quantise
         windows = [w for w in plan.windows.values() if w.source.name == event.name]
         self.targets = tuple(
             WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)

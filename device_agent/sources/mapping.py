@@ -12,7 +12,7 @@ it has. A rule may say that an event must be there.
     {'no field "data.temp": the message has "ts", "temp"': 1}
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -66,6 +66,7 @@ class FieldMapping:
         retract: the field that says, where it is true, that an equal earlier record is taken back.
         expected: field -> text: records in which it says something else are refused.
         absent: texts that stand for "no value": no reading.
+        texts: events whose values are texts, and stay as they are.
         passes_others: once it has given a reading, records without any event are no mistake.
 
     Raises:
@@ -89,6 +90,7 @@ class FieldMapping:
         expected: Mapping[str, str] | None = None,
         absent: Iterable[str] = (),
         passes_others: bool = False,
+        texts: Collection[str] = (),
     ) -> None:
         self._is_mapped = isinstance(events, Mapping)
         told = events if isinstance(events, Mapping) else {name: name for name in events}
@@ -115,7 +117,7 @@ class FieldMapping:
         self._device_field, self._device = _field(device_field), device
         self._items, self._value, self._retract = _field(items), _field(value), _field(retract)
         self._expected = [(Field(name), text) for name, text in (expected or {}).items()]
-        self._absent = frozenset(absent)
+        self._absent, self._texts = frozenset(absent), frozenset(texts)
         self._passes_others, self._has_read = passes_others, False
         self._known_tags: dict[tuple[str | None, ...], Tags] = {}
         self._origins_tags: dict[tuple[tuple[str, str], ...], Tags] = {}
@@ -255,16 +257,19 @@ class FieldMapping:
             batch.times_us = [time_us for _, time_us, _, _ in kept]
             batch.values = [value for _, _, value, _ in kept]
             batch.tags = [tags for _, _, _, tags in kept]
+        if self._texts or Retraction in set(map(type, batch.values)):
+            batch.values = list(map(self._number, batch.names, batch.values))
+            return
         batch.values = [
-            self._number(name, value)
-            if type(value) is Retraction or name in conversions
-            else as_number(value)
+            conversions[name].of(value) if name in conversions else as_number(value)
             for name, value in zip(batch.names, batch.values, strict=True)
         ]
 
     def _number(self, name: str, value: Any) -> Any:
         if type(value) is Retraction:
             return Retraction(self._number(name, value.value))
+        if name in self._texts:
+            return value
         known = self._conversions.get(name)
         return as_number(value) if known is None else known.of(value)
 

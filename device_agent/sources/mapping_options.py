@@ -160,6 +160,7 @@ def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldM
         items=context.get(ITEMS),
         value=context.get(VALUE),
         retract=context.get(RETRACT),
+        texts=context.texts,
         expected=context.get(EXPECT),
         absent=tuple(context.get(ABSENT_WORDS)),
         passes_others=passes_others or is_ready,

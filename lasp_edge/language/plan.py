@@ -171,6 +171,11 @@ class Plan:
         return [(each.name, each.fingerprint) for each in self.streams.values()] + results
 
     @property
+    def text_events(self) -> frozenset[str]:
+        """The events whose readings are texts."""
+        return frozenset(name for name, event in self.events.items() if event.text)
+
+    @property
     def streamed_events(self) -> frozenset[str]:
         """The events that streams are made from."""
         return frozenset(event for each in self.streams.values() for event in each.events)

@@ -50,6 +50,7 @@ def _context(subject: Subject, spec: SourceSpec, plan: Plan) -> SourceContext:
         jitter=Random(0),
         broker=broker_of(arguments, subject.wanted.environment) if arguments.broker else None,
         options=spec.options,
+        texts=tuple(plan.text_events),
     )
 
 

@@ -1,10 +1,14 @@
 """Streams on a real core and store: what they say, revised, restarted, and in windows."""
 
+import json
 from random import Random
 
 import pytest
 
 from device_agent.scans import engine
+from device_agent.settings import Settings
+from device_agent.sources.mapping import FieldMapping
+from lasp_edge import Program, folds, scans
 from tests.device_agent.agents import NOW_US
 from tests.device_agent.scans.support_streams import SECOND_US
 
@@ -87,3 +91,92 @@ def test_memory_holds_the_live_end_only(begin, monkeypatch):
     device.meter([(3.5, 7, "a")])
     device.tick()
     device.check()
+
+
+def test_words_of_texts_are_counted(begin):
+    program = Program("words")
+    line = program.event("line", text=True)
+    words = program.flat_map(line, lambda event: event.value.split(), "words")
+    counts = program.scan(
+        "counts",
+        source=words,
+        key=lambda event: event.value,
+        scan=scans.running(lambda state, event: state + 1, 0),
+        per_device=True,
+    )
+    program.result(counts, parts={"count": "1"})
+    device = begin(program=program.plan())
+    mapping = FieldMapping(["line"], time="ts", texts=["line"])
+    records = [
+        {"ts": NOW_US // SECOND_US + n, "line": text} for n, text in enumerate(("a b", "on"))
+    ]
+    batch = mapping.batch("test", [*records, {"ts": 1_700_000_005, "line": 7}])
+    device.durable.read(batch, NOW_US + 9 * SECOND_US)
+    device.take(["b a", "b a"], [NOW_US, NOW_US], [{}, {}], name="line")
+    device.restart()
+    device.now_us += 60 * SECOND_US
+    device.tick()
+    rows = sorted(device.said("counts").items())
+    assert [(row.event.key, row.event.value) for _, row in rows] == [
+        ("a", 1),
+        ("b", 1),
+        ("b", 2),
+        ("a", 2),
+        ("on", 1),
+    ]
+    assert device.counted["refused: not a text"] == 1
+    assert device.counted["repeated"] == 1
+
+
+def test_a_step_that_raises_is_counted_and_named(begin):
+    program = Program("water")
+    litres = program.event("litres", resolution="0.5")
+    halves = program.map(litres, lambda event: 100 / event.value, "parts", resolution="0.01")
+    program.result(halves)
+    device = begin(program=program.plan())
+    device.meter([(0, 100, "a"), (5, 0, "a"), (10, 50, "a")])
+    device.tick()
+    assert device.values("parts") == [1.0, 2.0]
+    (failed,) = [name for name in device.counted if name.startswith("failed: parts: ZeroDivision")]
+    assert device.counted[failed] == 1
+
+
+def test_people_read_the_newest_rows_of_each_key(begin):
+    device = begin(settings=Settings(results_us=SECOND_US))
+    device.meter([(0, 100, "a"), (10, 130, "a"), (14, 131, "a"), (16, 132, "a")])
+    published = device.tick(1)
+    (text,) = [p.payload for p in published if p.topic == "lasp/v1/water/out/used/pi-1/a"]
+    found = json.loads(text)
+    assert (found["final"]["difference"], found["final"]["status"]) == (30.0, "final")
+    assert (found["tentative"]["difference"], found["tentative"]["revision"]) == (1.0, 0)
+    report = device.core.report()["streams"]["results"]
+    assert report["used"]["a"] == found
+    assert not [p for p in device.tick(3) if "/out/used/" in p.topic]
+
+
+def test_a_changed_program_makes_new_results_of_the_items_that_are_there(begin, tmp_path):
+    device = begin()
+    device.meter([(10 * n, 100 + n * n, "a") for n in range(20)])
+    device.tick()
+    device.kill()
+    program = Program("water")
+    litres = program.event("litres", resolution="0.5")
+    used = program.scan(
+        "twice", source=litres, scan=scans.running(lambda s, e: e.value, 0.0), per_device=True
+    )
+    program.result(used, parts={"litres": "1"})
+    window = program.window(
+        "w",
+        source=program.map(used, lambda e: e.value, "m", resolution="0.5"),
+        fold=folds.sum(),
+        size_s=60,
+    )
+    device.program = program.plan()
+    device.start()
+    device.tick()
+    assert len(device.values("twice")) == 20
+    total = sum(partial[0] for partial in device.folded(window).values())
+    assert total == 2 * sum(100 + n * n for n in range(20))
+    device.restart()
+    device.tick()
+    assert total == sum(partial[0] for partial in device.folded(window).values())
