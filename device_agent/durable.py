@@ -97,8 +97,9 @@ class Durable:
         if self._held.is_due(now_us):
             self._take_in_held(now_us)
         # A part that raised when it was asked for its changes may have some now.
-        is_over = core.handle_tick(now_us) or (core.streams is not None and core.streams.waits)
-        if is_over or self._taken or core.prepare_commit():
+        is_changed = bool(core.handle_tick(now_us)) or bool(self._taken)
+        is_over = core.streams is not None and core.streams.waits
+        if is_changed or is_over or (core.ensemble.owes_changes and core.prepare_commit()):
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
         self._page(now_us)

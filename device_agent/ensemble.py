@@ -25,12 +25,14 @@ class Ensemble:
         parts: in the order in which they are called.
         handlers: frame kind -> the parts that take it, each with its handler.
         listeners: topic of another program -> the part that listens to it, and what takes it.
+        owes_changes: a part raised when it was asked for its changes: it may have some left.
     """
 
     def __init__(self, guard: Guard, counters: Counters) -> None:
         self._guard, self._counters = guard, counters
         self.parts: list[Part] = []
         self.handlers: dict[type[Frame], list[tuple[Part, Handler]]] = {}
+        self.owes_changes = False
         self.listeners: dict[str, tuple[Part, Callable[[bytes, int], None]]] = {}
         # Most parts have something to say to few methods of the contract.
         self._with: dict[str, list[Part]] = {name: [] for name in _METHODS}
@@ -87,6 +89,7 @@ class Ensemble:
 
     def add_changes(self, changes: Changes) -> None:
         """Add what must be durable before anything leaves."""
+        self.owes_changes = False
         self._add("take_changes", changes)
 
     def add_notes(self, changes: Changes) -> None:
@@ -100,6 +103,7 @@ class Ensemble:
                 if found is not None and found:
                     changes.add(found)
             except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+                self.owes_changes = True
                 self._failed(part, method, error)
 
     def committed(self) -> None:

@@ -14,6 +14,7 @@ value was stored. In the store, a fact is one row: its name, and its value as JS
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 from crdts import Member, Membership, Version
@@ -93,7 +94,7 @@ class Facts:
     absences: dict[str, dict[str, tuple[int, ...]]] | None = None
 
     def __bool__(self) -> bool:
-        return self != _NO_FACTS
+        return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs
 
     def add(self, later: "Facts") -> None:
         """Take over what `later` says."""
@@ -155,4 +156,5 @@ def _typed(name: str, plain: Any) -> Any:
 _ACTED = "acted:"
 """What the names of the rows of `acted` begin with."""
 _NAMES = tuple(field.name for field in fields(Facts))
-_NO_FACTS = Facts()
+_values = attrgetter(*_NAMES)
+_NO_VALUES = _values(Facts())

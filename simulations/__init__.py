@@ -1,7 +1,8 @@
 """The fleet on virtual time, and what it is judged by.
 
-- `fleet`: devices, network, broker, lander and operator from one seed; drives the agent's core
-- `world`: whole fleets with every fault there is; `explore` runs them from seed to seed
+- `world`: devices, links, broker, landers and operator with every fault there is, from one seed
+- `explore`: runs worlds from seed to seed; `planted`: plants bugs in them
+- `simulate`: runs any program in a world; `fleet`: a world that a test leads by hand
 - `oracle`: the truth, by sequential recomputation from raw readings
 - `demo`: real processes on this machine, started as a user would
 - `benchmarks`: what the claims about cost were measured with

@@ -7,6 +7,7 @@ red. The last lines say what an hour of one processor gives.
 """
 
 import argparse
+import gc
 import sys
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ from simulations.world.shrink import lines, shrunk
 
 SEEDS = 400
 """Seeds of a run, unless told: each kind of fault is on in two of five, and surely seen."""
-MESSAGES = ("loss", "doubled", "delayed", "unsent")
+MESSAGES = ("loss", "doubled", "delayed", "unsent", "unanswered")
 """What befalls messages: it is counted apart from structural faults."""
 RARE = 200
 """Seeds from which on every kind of fault must have been seen."""
@@ -115,4 +116,7 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    # A world is garbage in circles, and few of them are in memory: they may be looked for seldom.
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 100)
     sys.exit(main())

@@ -51,7 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
     add_roster_argument(parser)
     add_dead_after_argument(parser, "wait no longer for a device")
-    add("--retain-days", type=float, default=7.0, metavar="D", help="recompute no older windows")
+    add(
+        "--retain-days",
+        type=float,
+        default=7.0,
+        metavar="D",
+        help="days after its end that a window takes late readings",
+    )
     add("--trigger", type=float, default=2.0, metavar="S", help="merge this often")
     add("--repair", action="store_true", help="first recompute every window from its panes")
     add("--no-lander", action="store_true", help="only merge; landers run elsewhere")

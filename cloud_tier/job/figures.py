@@ -21,6 +21,7 @@ class Figures(NamedTuple):
         panes: pane rows among them: those whose windows were touched.
         windows: window rows written.
         values: rows of dynamic folds written.
+        too_late: pane rows that a window lacks, because they came after `--retain-days`.
         compiled: classes that Spark generated and compiled.
         rejects: frames in the lake that were not taken, by reason.
         frontier_us: results are final up to there; None for nothing yet.
@@ -34,6 +35,7 @@ class Figures(NamedTuple):
     panes: int = 0
     windows: int = 0
     values: int = 0
+    too_late: int = 0
     compiled: int = 0
     rejects: Mapping[str, int] = _NOTHING
     frontier_us: int | None = None
@@ -53,6 +55,7 @@ class Figures(NamedTuple):
             self.panes + outcome.panes,
             self.windows + outcome.windows,
             self.values + outcome.globals,
+            self.too_late + outcome.too_late,
             compiled,
             rejects,
             coverage.frontier,
@@ -73,6 +76,8 @@ class Figures(NamedTuple):
             f"{self.windows - before.windows:,} windows written",
             f"{self.values - before.values:,} values written",
         ]
+        if self.too_late > before.too_late:
+            parts.append(f"{self.too_late - before.too_late:,} panes too late")
         if self.frontier_us is not None:
             parts.append(f"final up to {shown_time(self.frontier_us)} UTC")
         if self.lag_us is not None:
@@ -95,6 +100,7 @@ class Figures(NamedTuple):
             ("panes", self.panes, "Pane rows merged, whose windows were touched."),
             ("windows", self.windows, "Rows of windows written."),
             ("values", self.values, "Rows of fleet-wide values written."),
+            ("too_late_panes", self.too_late, "Pane rows merged too late for their windows."),
             ("compiled_classes", self.compiled, "Classes that Spark generated and compiled."),
         ):
             yield Metric(f"lasp_edge_cloud_{name}_total", COUNTER, text, [({}, total)])

@@ -21,7 +21,7 @@ class Job:
         lake: its tables exist.
         roster: the devices that are expected; None for every device that ever sent a promise.
         dead_after_us: a device that was silent for longer is not waited for.
-        retain_us: windows that start further below the frontier are never recomputed.
+        retain_us: windows that ended further below the frontier are never recomputed.
     """
 
     plan: Plan

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from cloud_tier.job.dynamic import touched
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, append_globals, append_windows
+from cloud_tier.job.windows import floor_us
 from lasp_edge.protocol.frontier import advance
 from lasp_edge.protocol.spans import EVERYTHING, above
 
@@ -22,8 +23,10 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
         job: the program over the lake.
         known: what `step.recalled` returns.
     """
-    floor_us = None if known.frontier is None else known.frontier - job.retain_us
-    starts = {window.name: above([EVERYTHING], floor_us) for window in job.plan.windows.values()}
+    starts = {
+        window.name: above([EVERYTHING], floor_us(window, known.frontier, job.retain_us))
+        for window in job.windows
+    }
     coverage = advance(known.frontier, known.liveness, job.roster, job.dead_after_us)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     everything = touched(job.folds, {}, everything=True)

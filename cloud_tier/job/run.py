@@ -58,7 +58,7 @@ class Progress:
         self._now_s = now_s
         self.active_s = now_s()
         self.batches = 0
-        self._panes = 0
+        self._panes = self._too_late = 0
         self._last_line = ""
         self._last: Outcome | None = None
 
@@ -66,6 +66,7 @@ class Progress:
         """Count a step."""
         self.batches += 1
         self._panes += outcome.panes
+        self._too_late += outcome.too_late
         self._last = outcome
         if outcome.panes or outcome.variables or outcome.windows or outcome.globals:
             self.active_s = self._now_s()
@@ -89,7 +90,8 @@ class Progress:
             final = f"final up to {moment:%Y-%m-%d %H:%M:%S} UTC"
         without = f", without {', '.join(coverage.excluded)}" if coverage.excluded else ""
         devices = "device" if heard == 1 else "devices"
-        return f"{heard} {devices} heard, {self._panes:,} panes merged, {final}{without}"
+        late = f" ({self._too_late:,} too late for their windows)" if self._too_late else ""
+        return f"{heard} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
 
 
 class Run:

@@ -72,6 +72,7 @@ class Outcome(NamedTuple):
         variables: how many of them are rows of variables or member commands.
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
+        too_late: how many rows of panes came so late that a window of theirs stays as it is.
     """
 
     known: MergedState
@@ -81,12 +82,13 @@ class Outcome(NamedTuple):
     variables: int = 0
     windows: int = 0
     globals: int = 0
+    too_late: int = 0
 
 
 class BatchSummary(NamedTuple):
-    """What a batch holds: panes and shards by stream, rows by kind; and what it says of devices."""
+    """What a batch holds: rows by stream and pane, shards by stream, rows by kind; and liveness."""
 
-    panes_us: dict[int, set[int]]
+    panes_us: dict[int, dict[int, int]]
     shards: dict[int, set[int]]
     rows: dict[str, int]
     liveness: Liveness
@@ -121,6 +123,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         summary.rows.get(VARIABLE, 0) + members,
         appended,
         len(news),
+        windows.too_late(job.windows, summary.panes_us, known.frontier, job.retain_us),
     )
 
 
@@ -288,14 +291,15 @@ def _summary(counts: pa.Table, telling: pa.Table) -> BatchSummary:
         counts: how many rows it has of each kind, stream, pane and shard.
         telling: its rows that tell of devices.
     """
-    panes_us: dict[int, set[int]] = {}
+    panes_us: dict[int, dict[int, int]] = {}
     shards: dict[int, set[int]] = {}
     rows: dict[str, int] = {}
     columns = (counts[name].to_pylist() for name in (*_COUNTED, "count_all"))
     for kind, stream, pane_us, shard, count in zip(*columns, strict=True):
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
-            panes_us.setdefault(stream, set()).add(pane_us)
+            of_stream = panes_us.setdefault(stream, {})
+            of_stream[pane_us] = of_stream.get(pane_us, 0) + count
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
     return BatchSummary(panes_us, shards, rows, liveness_of(telling.to_pylist()))

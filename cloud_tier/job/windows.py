@@ -74,15 +74,48 @@ def affected(
         panes_us: the touched panes by stream.
         before: the frontier so far; None is bottom.
         after: the frontier now.
-        retain_us: how far below the frontier the floor lies.
+        retain_us: for how long after its end a window still takes late readings.
     """
-    floor_us = None if before is None else before - retain_us
     starts = {}
     for window in windows:
         wanted = spans.touched(window, panes_us.get(window.stream, ()))
         wanted += spans.passed(window, before, after)
-        starts[window.name] = spans.joined(spans.above(wanted, floor_us))
+        starts[window.name] = spans.joined(spans.above(wanted, floor_us(window, before, retain_us)))
     return {name: wanted for name, wanted in starts.items() if wanted}
+
+
+def floor_us(window: Window, frontier: int | None, retain_us: int) -> int | None:
+    """Return the least start of the windows that are still recomputed; None for no floor.
+
+    They end at most `retain_us` below the frontier. So a window that is not final yet is among
+    them, however long it is.
+    """
+    return None if frontier is None else frontier - retain_us - window.size_us
+
+
+def too_late(
+    windows: Iterable[Window],
+    rows: Mapping[int, Mapping[int, int]],
+    frontier: int | None,
+    retain_us: int,
+) -> int:
+    """Return how many rows of panes a window lacks because it is not recomputed any more.
+
+    Args:
+        windows: the program's windows.
+        rows: how many there are of each pane, by stream.
+        frontier: before them; None is bottom.
+        retain_us: as in `affected`.
+    """
+    late: dict[tuple[int, int], int] = {}
+    for window in windows:
+        least_us = floor_us(window, frontier, retain_us)
+        if least_us is None:
+            return 0
+        for pane_us, count in rows.get(window.stream, {}).items():
+            if window.start_of_first(pane_us) < least_us:
+                late[window.stream, pane_us] = count
+    return sum(late.values())
 
 
 def needed(windows: Iterable[Window], starts: Starts) -> str:

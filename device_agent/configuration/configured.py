@@ -9,6 +9,7 @@ from device_agent.configuration.document import Document
 from device_agent.configuration.settings_of_file import options_of, secrets_of, settings_of
 from device_agent.configuration.source_tables import KEYS, SourceTables
 from device_agent.sources.choice import SourceSpec, options
+from lasp_edge.tool.log_options import begin_json
 
 _NOT_IN_FILES = ("config", "help")
 
@@ -48,6 +49,8 @@ def configured(
         UsageError: it cannot work.
     """
     document = Document(path, environment)
+    if document.table.get("log-format") == "json":
+        begin_json({})  # its mistakes are lines of the log, too
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     known = {n: each for n, each in options_of(parser).items() if n not in _NOT_IN_FILES}

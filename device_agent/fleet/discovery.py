@@ -9,12 +9,15 @@ Whether a device is there is read from the presence that it tells its peers, sin
 but one Last Will. That is a frame and no text, so it is taken as bytes (`encoding` empty), and the
 template looks for the flag in front of the program's digest.
 
+Home Assistant refuses a whole configuration whose unit or state class its device class does not
+have, so a class is named only where it is certain. What is yes or no is a binary sensor.
+
 Source: https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery, and .../sensor.mqtt/,
 .../binary_sensor.mqtt/, .../sensor/#device-class (units and classes).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgpack
@@ -34,7 +37,9 @@ _SAME_UNIT: Final = frozenset(
     {"mean", "min", "max", "first", "last", "top", "quantile", "sum", "stddev"}
 )
 """Built-in folds whose parts are in the unit of the samples."""
-_NO_NUMBERS: Final = frozenset({"any", "all"})
+_YES_OR_NO: Final = frozenset({"any", "all"})
+_NO_TEMPERATURES: Final = frozenset({"sum", "stddev"})
+"""In the unit of temperatures, but none: who sees °F would see 32 of them added."""
 _OF_UNIT: Final[dict[str, str]] = {
     **dict.fromkeys(("°C", "°F", "K"), "temperature"),
     **dict.fromkeys(("W", "kW", "mW"), "power"),
@@ -58,13 +63,23 @@ _OF_UNIT: Final[dict[str, str]] = {
     "VA": "apparent_power",
 }
 """Unit -> device class, where a measured value of the unit can have only that one."""
-_METERS: Final = frozenset({"Wh", "kWh", "MWh"})
-"""Units of meters: Home Assistant takes them for energy only as a total, and not as a mean."""
+_METERS: Final = (
+    ("Wh", "", "energy"),
+    ("kWh", "", "energy"),
+    ("MWh", "", "energy"),
+    ("m³", "water", "water"),
+    ("L", "water", "water"),
+    ("m³", "gas", "gas"),
+)
+"""Unit, what is in the event's name, device class of a meter: a total, and not a mean, has it."""
+_OF_METERS: Final = frozenset({"last", "max"})
 _OF_NAME: Final = (
     ("%", "humid", "humidity"),
     ("%", "moist", "moisture"),
     ("%", "battery", "battery"),
     ("ppm", "co2", "carbon_dioxide"),
+    ("ppb", "voc", "volatile_organic_compounds_parts"),
+    ("µg/m³", "voc", "volatile_organic_compounds"),
     ("µg/m³", "pm25", "pm25"),
     ("µg/m³", "pm10", "pm10"),
     ("m/s", "wind", "wind_speed"),
@@ -73,7 +88,24 @@ _OF_NAME: Final = (
 """Unit, what is in the event's name, device class: a percentage may be of anything."""
 
 
-def unit_of(plan: Plan, fold: AnyFold) -> tuple[str, str]:
+def device_class(event: EventType) -> str:
+    """Return Home Assistant's class of an event's readings; "" where it is not certain."""
+    return _of_name(event, _OF_NAME) or _OF_UNIT.get(event.unit, "")
+
+
+def meter_class(event: EventType) -> str:
+    """Return Home Assistant's class of an event that tells a meter's total; "" for another."""
+    return _of_name(event, _METERS)
+
+
+def _of_name(event: EventType, rows: Iterable[tuple[str, str, str]]) -> str:
+    name = event.name.casefold()
+    return next((kind for unit, word, kind in rows if unit == event.unit and word in name), "")
+
+
+def unit_of(
+    plan: Plan, fold: AnyFold, class_of: Callable[[EventType], str] = device_class
+) -> tuple[str, str]:
     """Return the unit of a fold's samples and their device class; "" for what is not certain.
 
     A variable that collects events has theirs. What a handler adds is in the unit of the events
@@ -85,17 +117,10 @@ def unit_of(plan: Plan, fold: AnyFold) -> tuple[str, str]:
         event for event in plan.events.values() if event.resolution == fold.resolution
     ]
     units = {event.unit for event in events}
-    classes = {device_class(event) for event in events}
+    classes = {class_of(event) for event in events}
     if len(units) != 1:
         return "", ""
     return units.pop(), classes.pop() if len(classes) == 1 else ""
-
-
-def device_class(event: EventType) -> str:
-    """Return Home Assistant's class of an event's readings; "" where it is not certain."""
-    name = event.name.casefold()
-    of_name = (kind for unit, word, kind in _OF_NAME if unit == event.unit and word in name)
-    return next(of_name, _OF_UNIT.get(event.unit, ""))
 
 
 def _inner(fold: Fold, part: str) -> Fold:
@@ -108,6 +133,14 @@ def _inner(fold: Fold, part: str) -> Fold:
         if fold.parts.index(part) < at:
             return inner
     raise AssertionError(f"{part} is a part of {fold}")
+
+
+def _is_yes_or_no(inner: Fold) -> bool:
+    return inner.is_built_in and inner.name in _YES_OR_NO
+
+
+def _component(fold: AnyFold, part: str) -> str:
+    return "binary_sensor" if _is_yes_or_no(_inner(fold.fold, part)) else "sensor"
 
 
 class Discovery:
@@ -170,27 +203,28 @@ class Discovery:
             if isinstance(fold, DynamicFold) and not of_fleet:
                 # The fleet's own device shows it; here it is for whoever looks for a fault.
                 config |= {"entity_category": "diagnostic", "enabled_by_default": False}
-            found.append((self.topic("sensor", node, entity), config))
+            found.append((self.topic(_component(fold, part), node, entity), config))
         return found
 
     def _reading(self, fold: AnyFold, part: str) -> Config:
         """Return unit, classes and decimals of a part."""
         inner = _inner(fold.fold, part)
-        if not inner.is_built_in or inner.name in _NO_NUMBERS:
+        if _is_yes_or_no(inner):
+            return {"payload_on": "True", "payload_off": "False"}
+        if not inner.is_built_in:
             return {}
         if inner.name not in _SAME_UNIT:
             return {"state_class": "measurement"}
         unit, kind = unit_of(self._plan, fold)
-        if unit in _METERS and inner.name in {"last", "max"}:
-            return {
-                "state_class": "total_increasing",
-                "unit_of_measurement": unit,
-                "device_class": "energy",
-            }
+        _, meter = unit_of(self._plan, fold, meter_class)
         found: Config = {
             "state_class": "measurement",
             "suggested_display_precision": decimals(fold.resolution),
         }
+        if meter and inner.name in _OF_METERS:
+            found["state_class"], kind = "total_increasing", meter
+        if kind == "temperature" and inner.name in _NO_TEMPERATURES:
+            kind = ""
         found |= {"unit_of_measurement": unit} if unit else {}
         return found | ({"device_class": kind} if kind else {})
 

@@ -1,6 +1,6 @@
 """How far the readings have come: those of the device, and those of each of its sources."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from device_agent.changes import SourceRow
 from device_agent.facts import Facts
@@ -136,13 +136,16 @@ class SourceProgress:
         """Whether nothing more will be read: every source is finished, or they were stopped."""
         return self.stopped or self.all_done
 
-    def low_us(self, now_us: int, end_us: int | None, max_skew_us: int = 0) -> int | None:
+    def low_us(
+        self, now_us: int, end_us: Callable[[], int | None], max_skew_us: int = 0
+    ) -> int | None:
         """Return the time before which no source has more; None while that is unknown.
 
         Args:
             now_us: the time.
             max_skew_us: a source that has come further ahead of it did so by a wrong clock.
-            end_us: what a finished source promises; None: nothing, as nothing was ever read.
+            end_us: returns what a finished source promises; None: nothing, as nothing was ever
+                read.
         """
         lows_us = [
             self._low_us(self._rows[name], now_us, end_us, max_skew_us) for name in self._live
@@ -151,10 +154,10 @@ class SourceProgress:
         return min(known_us) if known_us and len(known_us) == len(lows_us) else None
 
     def _low_us(
-        self, row: SourceRow, now_us: int, end_us: int | None, max_skew_us: int
+        self, row: SourceRow, now_us: int, end_us: Callable[[], int | None], max_skew_us: int
     ) -> int | None:
         if row.done or self.stopped:
-            return end_us
+            return end_us()
         seen = [] if row.high_us is None else [row.high_us]
         if seen and seen[0] > now_us + max_skew_us:
             seen = [now_us]

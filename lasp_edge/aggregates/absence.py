@@ -27,7 +27,7 @@ message of its own that is greater).
 from functools import reduce
 
 from crdts import Version
-from lasp_edge.aggregates.fleet import EntryRows, FleetFold, Total, holders, row_hash
+from lasp_edge.aggregates.fleet import EntryRows, FleetFold, Total, counting, holders, row_hash
 from lasp_edge.folds.columns import Column, Op, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
@@ -55,12 +55,10 @@ class Absent(Fold):
 def noted(notes: FleetFold) -> dict[str, Version]:
     """Return device -> the greatest version in the notes on it that count."""
     found: dict[str, Version] = {}
-    for shard in notes.shards:
-        for device in notes.devices:
-            entry = notes.entry(device, shard)
-            for absent, _, partial in entry.payload if entry is not None else ():
-                version = Version(*partial)
-                found[absent] = max(version, found.get(absent, version))
+    for _, _, entry in counting(notes):
+        for absent, _, partial in entry.payload:
+            version = Version(*partial)
+            found[absent] = max(version, found.get(absent, version))
     return found
 
 

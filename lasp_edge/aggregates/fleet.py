@@ -24,7 +24,7 @@ Aggregations for Computations at the Edge", EdgeCom 2016 (dynamic variables).
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import itemgetter
 from sys import intern
@@ -329,6 +329,14 @@ class FleetFold:
         self._hash_sum -= hashed
         if not len(known.partials):
             del self._keys[key]
+
+
+def counting(fold: FleetFold) -> Iterator[tuple[str, int, Entry]]:
+    """Yield the entries of the devices that are not retired, each with its device and shard."""
+    for shard, entries in enumerate(fold._entries):  # noqa: SLF001 - of this module
+        for device, entry in entries.entries.items():
+            if device not in fold._retired:  # noqa: SLF001 - of this module
+                yield device, shard, entry
 
 
 def holders(fold: FleetFold, key: str) -> list[str]:

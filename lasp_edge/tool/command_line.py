@@ -13,6 +13,7 @@ from importlib import import_module
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit
 from lasp_edge.release import RELEASE
 from lasp_edge.tool.installing import install_line
+from lasp_edge.tool.log_options import asks_for_json, begin_json, write_error
 from lasp_edge.tool.parser import CommandParser
 
 GROUP = "lasp_edge.commands"
@@ -99,10 +100,12 @@ def commands() -> dict[str, str]:
 
 def run_command(name: str, module: str, words: Sequence[str]) -> int:
     """Run the command `name`, which is in `module`, with these arguments; return its exit code."""
+    if asks_for_json(words):
+        begin_json({})
     try:
         return _run(name, module, words)
     except CommandError as error:
-        print(f"lasp-edge {name}: {error}", file=sys.stderr)  # noqa: T201
+        write_error(name, error, error.exit_code)
         return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

@@ -2,19 +2,29 @@
 
 All of it goes through Python's logging, to standard error. As text it is for people; as JSON each
 line is one object for a collector of logs, and what a command tells people at other times on
-standard output, such as an agent's reports, is among these lines.
+standard output, such as an agent's reports, is among these lines. So is the last line of a command
+that ends with an error, even one that is found before all options are known.
 """
 
 import argparse
 import logging
 import sys
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, TextIO
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 FORMATS: Final = ("text", "json")
 TEXT: Final = "%(asctime)s %(message)s"
 _TOLD: Final = "lasp_edge.told"
+_FORMAT_OPTION: Final = "--log-format"
+_SHORTEST: Final = "--log-f"
+"""What argparse takes for the option, at least."""
+
+
+class _Log(logging.StreamHandler[TextIO]):
+    """Where a command's own log goes; who embeds one has handlers of its own."""
+
 
 LEVEL_HELP = "log what is at least this important (default: warning)"
 FORMAT_HELP = (
@@ -39,14 +49,62 @@ def set_up_logs(arguments: argparse.Namespace, text: str = TEXT, **fields: str) 
         text: the format of a line of text.
         fields: stand in every line of JSON, such as the device.
     """
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(text))
-    if is_json(arguments):
-        from lasp_edge.tool.json_lines import JsonFormatter  # noqa: PLC0415 - most log text
-
-        handler.setFormatter(JsonFormatter(fields))
     level = arguments.log_level or ("info" if arguments.verbose else "warning")
+    if is_json(arguments):
+        begin_json(fields, level)
+        return
+    _log_to(logging.Formatter(text), level)
+
+
+def begin_json(fields: Mapping[str, str], level: str = "warning") -> None:
+    """Have the process write nothing but lines of JSON to standard error.
+
+    Args:
+        fields: stand in every line.
+        level: the least that is logged.
+    """
+    from lasp_edge.tool.json_lines import JsonFormatter  # noqa: PLC0415 - most log text
+
+    _log_to(JsonFormatter(fields), level)
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _log_end
+
+
+def _log_to(formatter: logging.Formatter, level: str) -> None:
+    """Have the process log in one form, in place of the one that it was told before."""
+    for handler in [each for each in logging.root.handlers if isinstance(each, _Log)]:
+        logging.root.removeHandler(handler)
+    handler = _Log(sys.stderr)
+    handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=level.upper())
+
+
+def asks_for_json(words: Sequence[str]) -> bool:
+    """Return whether a command line asks for JSON, before anybody has parsed it.
+
+    >>> asks_for_json(["agent", "--log-format", "json"]), asks_for_json(["--log-format=text"])
+    (True, False)
+    """
+    said = ""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        option, has_value, value = word.partition("=")
+        if option.startswith(_SHORTEST) and _FORMAT_OPTION.startswith(option):
+            said = value if has_value else after
+    return said == "json"
+
+
+def write_error(command: str, error: Exception, exit_code: int) -> None:
+    """Write why a command ends, as the last line of its log."""
+    if sys.excepthook is _log_end:
+        extra = {"command": command, "exit_code": int(exit_code)}
+        logging.getLogger(_TOLD).error("%s", error, extra=extra)
+    else:
+        print(f"lasp-edge {command}: {error}", file=sys.stderr)  # noqa: T201
+
+
+def _log_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Log what ends the process though nobody caught it."""
+    logging.getLogger(_TOLD).critical("%s: %s", kind.__name__, error, exc_info=(kind, error, trace))
 
 
 def is_json(arguments: argparse.Namespace) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from lasp_edge.errors import Exit
+from lasp_edge.errors import UsageError
 
 _UNSAID = (None, False, "", argparse.SUPPRESS)
 """Defaults that mean "left out", of which the help says nothing."""
@@ -44,9 +44,13 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> Any:
-        """Say on one line what is wrong, and which options were meant by unknown ones."""
+        """Say on one line what is wrong, and which options were meant by unknown ones.
+
+        Raises:
+            UsageError: always.
+        """
         meant = "".join(self._meant())
-        self.exit(Exit.USAGE, f"{self.prog}: {message}{meant}; `{self.prog} --help` says more\n")
+        raise UsageError(f"{message}{meant}; `{self.prog} --help` says more")
 
     def _meant(self) -> list[str]:
         known = list(self._option_string_actions)

@@ -35,7 +35,7 @@ from simulations.benchmarks.measure import MET, MISSED, OURS, Line, at_most, qua
 from simulations.benchmarks.wiretap import Wiretap
 from simulations.demo.broker import PrivateBroker
 from simulations.demo.relay import Relay
-from simulations.fleet import SimulatedLander
+from simulations.world.lander import SimulatedLander
 
 DEVICES = ("kitchen", "cellar", "attic")
 RATES = {"1 a second": 1, "1 a minute": 60}

@@ -11,8 +11,8 @@ from device_agent.panes.sender import PaneSender
 from device_agent.panes.sinks import Sinks
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows
 from lasp_edge.protocol.sinks import MAX_SINKS
-from simulations.fleet.lander import SimulatedLander
 from simulations.planted.bug import planted, replaced
+from simulations.world.lander import SimulatedLander
 from simulations.world.landing import VirtualLander
 
 

@@ -5,7 +5,8 @@ In the order in which a run goes:
 - `faults`: what may go wrong, how often, and the schedule of a run
 - `scenario`: what a run is made from, drawn from a seed
 - `programs`, `workload`: what devices compute and measure
-- `disk`, `clock`, `device`: a device; `links`, `broker`, `landing`: whom it talks to
+- `disk`, `clock`, `process`, `device`: a device
+- `links`, `broker`, `operator`, `landing` around a `lander`: whom it talks to
 - `world`: all of them, step by step; `misfortunes`, `hostile`: how faults befall it
 - `truth`, `checks`, `acting`: what must hold
 - `run`: faults first, then heal, settle and demand

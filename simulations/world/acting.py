@@ -57,8 +57,12 @@ def check_absence(world: World) -> None:
     for _ in range(WATCHED_STEPS - 1):
         world.step()
         _demand(world, others, f"{silent.name} is silent")
-    _pass(world, BACK_STEPS)
-    _demand(world, list(world.devices.values()), f"{silent.name} is back")
+    devices = list(world.devices.values())
+    for _ in range(BACK_STEPS):
+        world.step()
+        if not _wrong(devices):
+            break
+    _demand(world, devices, f"{silent.name} is back")
 
 
 def _pass(world: World, steps: int) -> None:
@@ -67,13 +71,20 @@ def _pass(world: World, steps: int) -> None:
 
 
 def _demand(world: World, heard: list[VirtualDevice], what: str) -> None:
-    """Compare the value of those that are heard with what their own samples add up to."""
-    if world.trouble:
-        return
+    """Demand that those that are heard hold what their own samples add up to."""
+    wrong = "" if world.trouble else _wrong(heard)
+    if wrong:
+        world.trouble.append(f"{wrong}, though {what}")
+
+
+def _wrong(heard: list[VirtualDevice]) -> str:
+    """Return which device holds another value than the samples add up to; "" if none does."""
+    if any(device.durable is None for device in heard):
+        return "a device is off"
     own: list[Any] = [device.core.results.local()["here"][""].partial for device in heard]
     truth = tuple(map(sum, zip(*own, strict=True)))
     for device in heard:
         found = device.results(HEARD).get("")
         if found is None or found.partial != truth:
-            world.trouble.append(f"{device.name} holds {found}, not {truth}, though {what}")
-            return
+            return f"{device.name} holds {found}, not {truth}"
+    return ""

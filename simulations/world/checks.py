@@ -18,10 +18,11 @@ from device_agent.panes.flights import IN_FLIGHT
 from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
+from lasp_edge.aggregates.fleet import counting
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
-from simulations.fleet.decoding import decoded
 from simulations.world.acting import ActingChecks
 from simulations.world.broker import NOWHERE
+from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
@@ -53,6 +54,7 @@ class Checks:
         self._dots: dict[tuple[Any, ...], Any] = {}
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self._looked_at: dict[tuple[int, str], int] = {}
         self._versions: dict[tuple[int, str, str, int], Version] = {}
 
     def published(self, world: World, device: VirtualDevice, publication: Publication) -> None:
@@ -170,15 +172,15 @@ class Checks:
     def _grows(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         for name, published in core.samples.published.items():
-            for shard in published.entries.shards:
-                for other in published.entries.devices:
-                    entry = published.entries.entry(other, shard)
-                    if entry is None:
-                        continue
-                    at = (core.replica.nonce, name, other, shard)
-                    if entry.version < self._versions.get(at, entry.version):
-                        world.trouble.append(f"{device.name}: {name} of {other} went back")
-                    self._versions[at] = entry.version
+            seen = (core.replica.nonce, name)
+            if self._looked_at.get(seen) == published.entries.digest:
+                continue  # nothing has moved since
+            self._looked_at[seen] = published.entries.digest
+            for other, shard, entry in counting(published.entries):
+                at = (core.replica.nonce, name, other, shard)
+                if entry.version < self._versions.get(at, entry.version):
+                    world.trouble.append(f"{device.name}: {name} of {other} went back")
+                self._versions[at] = entry.version
 
     def _holds(self, world: World, device: VirtualDevice) -> None:
         """Look for entries that are not held for a sink any more, and have not landed there."""

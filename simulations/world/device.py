@@ -1,18 +1,16 @@
 """A device of a simulated world: disk, clock, sources and connection around an agent's core."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from device_agent.clock import ClockReading
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
-from device_agent.state.store import Store
 from lasp_edge.language.plan import Plan
-from simulations.fleet.devices import SimulatedDevice
 from simulations.world.clock import Clock
 from simulations.world.disk import Disk
+from simulations.world.process import AgentProcess
 from simulations.world.programs import LIVE, RECORDED
 from simulations.world.sensors import Sensors
 
@@ -36,12 +34,13 @@ class RecordedLine(NamedTuple):
     room: str
 
 
-class VirtualDevice(SimulatedDevice):
+class VirtualDevice(AgentProcess):
     """A device, whatever happens to it.
 
     Args:
         name: its name; a clone has that of another.
         disk: what outlives its process.
+        plan, settings, sources: of its agent.
 
     Attributes:
         clock: what it takes for the time.
@@ -63,11 +62,10 @@ class VirtualDevice(SimulatedDevice):
         slots: how many readings each pane of a room has.
     """
 
-    sources = (RECORDED, LIVE)
-
-    def __init__(self, name: str, disk: Disk, plan: Plan, settings: Settings) -> None:
-        super().__init__(name, Path(), plan, settings)
-        self.disk = disk
+    def __init__(
+        self, name: str, disk: Disk, plan: Plan, settings: Settings, sources: tuple[str, ...]
+    ) -> None:
+        super().__init__(name, disk, plan, settings, sources)
         self.clock = Clock()
         self._ahead_us = 0
         self.recording: list[RecordedLine] = []
@@ -87,9 +85,6 @@ class VirtualDevice(SimulatedDevice):
         self.acted.clear()
         self.sure_from = max(self.sure_from, self.position)
         self.unsure, self.live = self.unsure + self.live, 0
-
-    def open_store(self) -> Store:
-        return self.disk.open()
 
     def now_us(self, true_us: int) -> int:
         """Return the time that its process goes by: from its start on, whatever is set."""

@@ -125,6 +125,8 @@ class FaultRates:
         doubled: it arrives twice.
         delayed: it is late, so that later ones overtake it.
         delay_steps: how many steps it is late, at most.
+        unsent: the link does not take a publication, nor those after it in a step.
+        unanswered: an answer of a lander is lost before it leaves.
         kill: SIGKILL; the agent starts again after some steps.
         cut: the connection breaks; the broker tells the Last Will.
         deaf: messages to the device are lost, those of it are not: a one-way partition.
@@ -162,6 +164,8 @@ class FaultRates:
     doubled: float = 0.0
     delayed: float = 0.0
     delay_steps: int = 5
+    unsent: float = 0.0
+    unanswered: float = 0.0
     kill: float = 0.0
     cut: float = 0.0
     deaf: float = 0.0

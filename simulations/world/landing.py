@@ -10,7 +10,7 @@ from crdts import Membership, Replica
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
-from simulations.fleet.lander import SimulatedLander
+from simulations.world.lander import SimulatedLander
 
 ARCHIVE = "archive"
 """The name of the second sink, where a world has one."""

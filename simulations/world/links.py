@@ -33,26 +33,30 @@ class Links:
         random: what is lost, doubled and late is drawn from it.
         faults: what disturbs messages.
         seen: counts what befell them.
+
+    Attributes:
+        faults: see there.
     """
 
     def __init__(self, random: Random, faults: FaultRates, seen: Counter[str]) -> None:
-        self._random, self._faults, self._seen = random, faults, seen
+        self._random, self.faults, self._seen = random, faults, seen
+        self._step = 1
         self._flying: dict[int, list[LegMessage]] = defaultdict(list)
 
-    def send(self, parcel: LegMessage, step: int) -> None:
+    def send(self, parcel: LegMessage) -> None:
         """Put a message on a leg, where each copy may be lost, doubled and delayed."""
-        if not self._faults.disturbs_messages:
-            self._flying[step].append(parcel)
+        if not self.faults.disturbs_messages:
+            self._flying[self._step].append(parcel)
             return
         if len(parcel.to) < 2:  # noqa: PLR2004
-            self._disturb(parcel, step)
+            self._disturb(parcel)
             return
         _, topic, payload, retain = parcel
         for to in parcel.to:
-            self._disturb(LegMessage((to,), topic, payload, retain), step)
+            self._disturb(LegMessage((to,), topic, payload, retain))
 
-    def _disturb(self, parcel: LegMessage, step: int) -> None:
-        draw, faults = self._random.random, self._faults
+    def _disturb(self, parcel: LegMessage) -> None:
+        draw, faults = self._random.random, self.faults
         if draw() < faults.loss:
             self._seen["loss"] += 1
             return
@@ -63,15 +67,16 @@ class Links:
             if draw() < faults.delayed:
                 late = self._random.randint(1, faults.delay_steps)
                 self._seen["delayed"] += 1
-            self._flying[step + late].append(parcel)
+            self._flying[self._step + late].append(parcel)
 
-    def arriving(self, step: int) -> list[LegMessage]:
-        """Return what arrives in a step; what is sent meanwhile may be added to it."""
-        return self._flying[step]
+    def arriving(self) -> list[LegMessage]:
+        """Return what arrives in this step; what is sent meanwhile may be added to it."""
+        return self._flying[self._step]
 
-    def arrived(self, step: int) -> None:
-        """Forget what arrived in a step."""
-        del self._flying[step]
+    def arrived(self) -> None:
+        """End the step: what is sent from now on, even before the next one, arrives in that."""
+        del self._flying[self._step]
+        self._step += 1
 
     def drop(self) -> None:
         """Lose what is on its way."""
@@ -79,4 +84,4 @@ class Links:
 
     def calm(self) -> None:
         """Disturb no message from now on; what is late stays late."""
-        self._faults = CALM
+        self.faults = CALM

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
+from device_agent.settings import SECOND_US, Settings
 from simulations.world.faults import CALM, KINDS, Fault, FaultRates
 
 SIZES = (1, 2, 2, 3, 3, 4, 5)
@@ -55,6 +56,11 @@ class Scenario:
     def names(self) -> list[str]:
         """The names of the devices, in order."""
         return [f"pi-{number}" for number in range(self.first, self.first + self.size)]
+
+    def settings(self) -> Settings:
+        """Return what its agents are told."""
+        retain_us = self.retain_s * SECOND_US
+        return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us)
 
 
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from simulations.fleet.lander import SimulatedLander
+from simulations.world.lander import SimulatedLander
 
 
 def counted_lines(lander: SimulatedLander, stream: int, device: str) -> dict[tuple[int, str], int]:

@@ -11,30 +11,29 @@ arrive, landers commit. A message to many receivers is one parcel, not a copy fo
     >>> world.close()
 """
 
-import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Final, Protocol
+from typing import Protocol
 
 from device_agent.parts import Publication
-from device_agent.settings import SECOND_US, Settings
-from device_agent.state.damage import DamagedStoreError
+from device_agent.settings import Settings
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
-from simulations.fleet.operator import SimulatedOperator
 from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualBroker
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.links import TO_BROKER, LegMessage, Links
-from simulations.world.programs import CALLED, trial
+from simulations.world.operator import SimulatedOperator
+from simulations.world.process import STORE_ERRORS
+from simulations.world.programs import CALLED, LIVE, RECORDED, trial
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.workload import LIVE_RATE, record
@@ -47,10 +46,6 @@ QUICK_FILES = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - 
 """Where the files of disks lie: in memory if there is such a place, for syncing is modelled."""
 KEEPALIVE_STEPS = 8
 """Steps after which the broker notices that a connection is gone."""
-
-
-_STORE_ERRORS: Final = (sqlite3.Error, DamagedStoreError)
-"""What ends a process in order: its store says that it cannot go on."""
 
 
 class Observer(Protocol):
@@ -86,15 +81,15 @@ class World:
         observer: Observer | None = None,
         plan: Plan | None = None,
         sensors: Sensors | None = None,
+        settings: Settings | None = None,
     ) -> None:
         CALLED.clear()
-        self.scenario = scenario
-        self.random = Random(scenario.seed)
+        self.scenario, self.random = scenario, Random(scenario.seed)
         self.now_us, self.step_number, self.bytes = START_US, 0, 0
         self.trouble: list[str] = []
         self.seen: Counter[str] = Counter()
         self.links = Links(self.random, scenario.faults, self.seen)
-        self._sensors = sensors
+        self._sensors, self.observer = sensors, observer
         self.plans = [plan or _trial(scenario, release) for release in (0, 1)]
         self.topics = Topics(self.plans[0].name)
         self.broker = VirtualBroker(self.topics, keeps_sessions=scenario.sessions)
@@ -103,7 +98,6 @@ class World:
         names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
         self.sinks = [VirtualLander(self.plans[1], name) for name in names]
         self._by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
-        self.observer = observer
         self._files = (
             TemporaryDirectory(prefix="world-", dir=QUICK_FILES) if scenario.files else None
         )
@@ -111,6 +105,8 @@ class World:
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
+        sources = (LIVE,) if plan else (RECORDED, LIVE)
+        self._agent = (self.plans[0], settings or scenario.settings(), sources)
         self.devices: dict[str, VirtualDevice] = {}
         self._places = {name: place for place, name in enumerate(scenario.names, scenario.first)}
         for name in scenario.names:
@@ -121,12 +117,7 @@ class World:
         disk: Disk = MemoryDisk()
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
-        settings = Settings.paced(
-            self.scenario.interval_s,
-            self.scenario.commit_s,
-            retain_us=self.scenario.retain_s * SECOND_US,
-        )
-        device = self.devices[key] = VirtualDevice(name, disk, self.plans[0], settings)
+        device = self.devices[key] = VirtualDevice(name, disk, *self._agent)
         return device
 
     def close(self) -> None:
@@ -159,7 +150,10 @@ class World:
         for action in self._later.pop(self.step_number, ()):
             action()
         if self.step_number % SNAPSHOT_STEPS == 0:
-            self._take_snapshots()
+            self.broker.take_snapshot()
+            imaged = self.devices.values() if self._kinds & {"older_image", "clone"} else ()
+            for device in imaged:
+                device.disk.keep_image()
         for key, device in list(self.devices.items()):
             self._live(key, device, reading=reading)
         self._land()
@@ -173,16 +167,14 @@ class World:
 
     def _land(self) -> None:
         """Let the sinks commit what they have, and answer."""
+        unanswered, draw = self.links.faults.unanswered, self.random.random
         for sink in self.sinks:
             for frame in sink.commit(self.step_number, self.now_us):
+                if unanswered and draw() < unanswered:
+                    self.seen["unanswered"] += 1
+                    continue
                 topic, is_kept = topic_of(frame, self.topics), FRAME_KINDS[frame.kind].retained
                 self.send(LegMessage(TO_BROKER, topic, frame.encode(), is_kept))
-
-    def _take_snapshots(self) -> None:
-        self.broker.take_snapshot()
-        if self._kinds & {"older_image", "clone"}:
-            for device in self.devices.values():
-                device.disk.keep_image()
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
@@ -194,16 +186,20 @@ class World:
         if device.durable is None and step < device.start_step:
             return
         try:
-            if device.durable is None:
-                device.begin(self.random.getrandbits(32), self.now_us)
-            if not device.connected and step >= device.connect_step:
-                self.connect(key, device)
+            self.wake(key, device)
             self._work(device, reading=reading)
-        except _STORE_ERRORS:
+        except STORE_ERRORS:
             self.end(key, device, steps=2)
         except Exception as error:  # noqa: BLE001 - this is what is looked for
             self.trouble.append(f"{key}: the agent ended: {type(error).__name__}: {error}")
             self.end(key, device, steps=2)
+
+    def wake(self, key: str, device: VirtualDevice) -> None:
+        """Start a device that is off, and connect it where nothing keeps it from that."""
+        if device.durable is None:
+            device.begin(self.random.getrandbits(32), self.now_us)
+        if not device.connected and self.step_number >= device.connect_step:
+            self.connect(key, device)
 
     def _work(self, device: VirtualDevice, *, reading: bool) -> None:
         """Let a device's sources give, and its agent tick."""
@@ -222,8 +218,9 @@ class World:
     def _collect(self, device: VirtualDevice) -> None:
         """Let an agent tick, and take what it publishes."""
         most = 2 if self.step_number < device.full_until else IN_FLIGHT
+        unsent, draw = self.links.faults.unsent, self.random.random
         for sent, publication in enumerate(device.publications(self.now_us)):
-            if sent == most:
+            if sent == most or (unsent and draw() < unsent):
                 device.core.handle_unsent(publication)
                 self.seen["unsent"] += 1
                 break
@@ -280,11 +277,11 @@ class World:
 
     def send(self, parcel: LegMessage) -> None:
         """Put a message on a leg."""
-        self.links.send(parcel, self.step_number)
+        self.links.send(parcel)
 
     def _deliver(self) -> None:
         """Hand over all that arrives in this step; what is sent meanwhile may arrive too."""
-        arrived = self.links.arriving(self.step_number)
+        arrived = self.links.arriving()
         for will in self._wills.pop(self.step_number, ()):
             arrived.append(LegMessage(TO_BROKER, *will))
         for parcel in arrived:
@@ -296,7 +293,7 @@ class World:
                     self._hear(key, parcel.topic, parcel.payload)
                 else:
                     sink.hear(parcel.topic, parcel.payload, self.step_number)
-        self.links.arrived(self.step_number)
+        self.links.arrived()
 
     def route(self, parcel: LegMessage) -> None:
         """Let the broker pass on a message."""
@@ -328,7 +325,7 @@ class World:
             return
         try:
             device.take(topic, payload, self.now_us)
-        except _STORE_ERRORS:
+        except STORE_ERRORS:
             self.end(key, device, steps=2)
         except Exception as error:  # noqa: BLE001 - this is what is looked for
             self.trouble.append(f"{key}: a message ended it: {type(error).__name__}: {error}")
@@ -340,7 +337,7 @@ class World:
         held = [device.membership() for device in self.running()]
         landed = [sink.lander.membership for sink in self.sinks]
         for message in self.operator.repeated(landed, held):
-            self.route(LegMessage(TO_BROKER, message.topic, message.payload, retain=True))
+            self.route(message)
 
 
 @lru_cache(maxsize=16)

@@ -30,7 +30,7 @@ class LandedFleet:
         self.fleet = Fleet(program, **options)
         self.lake = LakeUnderTest(spark, program, root)
         streams = (program.windows.values(), program.published_folds.values())
-        lander = self.fleet.hub.lander
+        lander = self.fleet.lander
         self._acceptance = Acceptance(*streams, Topics(program.name), (DEFAULT_SINK, lander.lake))
         self._columns = LandedColumns(program)
         self._records: list[Record] = []

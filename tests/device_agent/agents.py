@@ -22,7 +22,7 @@ from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
-from simulations.fleet import LANDER, SimulatedLander
+from simulations.world.lander import LANDER, SimulatedLander
 
 NOW_US = 1_700_000_000 * SECOND_US
 MINUTE_US, HOUR_US = 60 * SECOND_US, 3_600 * SECOND_US

@@ -21,8 +21,8 @@ from lasp_edge.protocol.kinds import decode, topic_of
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool.loading import load_plan
 from simulations.demo.broker import PrivateBroker
-from simulations.fleet import SimulatedLander
 from simulations.oracle import Reading, windows
+from simulations.world.lander import SimulatedLander
 from tests.brokers import PATIENCE_S, broker_program
 
 PROGRAM = """

@@ -23,7 +23,7 @@ from lasp_edge.examples.greenhouse import program
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode, topic_of
 from lasp_edge.protocol.topics import Topics
 from simulations.benchmarks.economy import DEVICES, json_bytes, wire_bytes
-from simulations.fleet import SimulatedLander
+from simulations.world.lander import SimulatedLander
 
 START_US = 1_700_000_000 * SECOND_US
 HOUR_S, DAY_S = 3_600, 86_400

@@ -16,8 +16,8 @@ from device_agent.intake import identities
 from device_agent.panes import cache, flights, sender
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
-from simulations.fleet import SimulatedLander
 from simulations.oracle import Reading, local_partials, windows
+from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import LAKE, Device, entry_of, greenhouse
 
 SEEDS = range(40)

@@ -18,7 +18,7 @@ from lasp_edge.protocol.frames import (
 )
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK, SinkLow
-from simulations.fleet import LANDER
+from simulations.world.lander import LANDER
 from tests.device_agent.agents import LAKE, NOW_US, entry_of, greenhouse
 
 PEER = Replica(3, 33, "pi-2")

@@ -30,7 +30,7 @@ from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.frames import AskFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode, topic_of
 from lasp_edge.protocol.topics import Topics
-from simulations.fleet import LANDER, SimulatedLander
+from simulations.world.lander import LANDER, SimulatedLander
 from tests.device_agent.agents import LAKE, NOW_US, is_of_frames
 from tests.lasp_edge.support_folds import ONE_EACH
 

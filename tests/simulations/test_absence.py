@@ -4,7 +4,7 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from simulations.fleet import GENTLE, ROUGH, Fleet
+from simulations.fleet import ROUGH, Fleet
 
 STALE_S = 120
 
@@ -131,7 +131,7 @@ def test_whatever_happened_devices_agree_when_it_is_over(start, seed):
         warm(fleet)
     fleet.stop("pi-3")
     fleet.step(STALE_S)
-    fleet.hub.faults = GENTLE
+    fleet.calm()
     fleet.step(4 * STALE_S)
     partial, devices = agreed(fleet, "heard")
     assert (partial[0], devices) == (15, 3), f"replay with seed {seed}"

@@ -4,7 +4,8 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from simulations.fleet import ROUGH, Fleet, devices
+from simulations.fleet import ROUGH, Fleet
+from simulations.world.process import AgentProcess
 
 
 def house(moved):
@@ -23,13 +24,13 @@ def house(moved):
 def test_no_device_acts_twice_on_one_inputs_whatever_happens(seed, monkeypatch):
     seen, at_work = [], [""]
     plan = house(lambda value: seen.append((at_work[0], value.inputs)))
-    tick = devices.SimulatedDevice.tick
+    tick = AgentProcess.tick
 
     def noted(device, now_us):
         at_work[0] = device.name
         yield from tick(device, now_us)
 
-    monkeypatch.setattr(devices.SimulatedDevice, "tick", noted)
+    monkeypatch.setattr(AgentProcess, "tick", noted)
     fleet = Fleet(plan, size=4, seed=seed, faults=ROUGH)
     for step in range(60):
         fleet.read(f"pi-{step % 4}", "temperature", 15 + step % 11)

@@ -16,8 +16,9 @@ from lasp_edge.protocol.fencing import SourceHigh, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
-from simulations.fleet import GENTLE, ROUGH, START_US, STEP_US, Faults, Fleet
-from simulations.fleet.network import Parcel
+from simulations.fleet import GENTLE, ROUGH, START_US, STEP_US, Fleet
+from simulations.world.faults import FaultRates
+from simulations.world.links import TO_BROKER, LegMessage
 
 LAST = 10
 """Samples that the fleet's average is made of, for each device."""
@@ -43,7 +44,7 @@ class Site:
         rows: device -> the values of its recording; the n-th has the time of the n-th step.
     """
 
-    def __init__(self, seed: int, size: int = 4, faults: Faults = GENTLE) -> None:
+    def __init__(self, seed: int, size: int = 4, faults: FaultRates = GENTLE) -> None:
         settings = Settings(keep_readings=True)
         self.replay = f"replay with: Site({seed}, size={size}, faults={faults})"
         self.fleet = Fleet(program(), size=size, seed=seed, faults=faults, settings=settings)
@@ -85,7 +86,7 @@ class Site:
             twice += device.core.counters.totals.get(TWICE, 0)
         values = {name: result[""] for name, result in fleet.values("everywhere").items()}
         assert set(values.values()) == {tuple(truth)}, self.replay
-        landed = fleet.hub.lander.windows(fleet.plan, "minute")
+        landed = fleet.lander.windows(fleet.plan, "minute")
         counted: dict[int, int] = {}
         for rows in self.rows.values():
             for n in range(len(rows)):
@@ -105,24 +106,21 @@ def test_a_fleet_heals_after_a_lost_or_older_store_and_an_emptied_broker(seed, o
     fleet, victim = site.fleet, site.fleet.devices[VICTIM]
     site.steps(20)
     fleet.stop(VICTIM)
-    victim.save_image()
+    image = victim.disk.image()
     fleet.start(VICTIM)
     site.steps(site.random.randint(5, 40))
     former, read = victim.core.replica, len(victim_readings(victim))
     fleet.stop(VICTIM)
-    if older:
-        victim.restore_image()
-    else:
-        victim.lose_store()
+    victim.disk.restore(image if older else b"")
     fleet.start(VICTIM)
-    fleet.reset_broker()
+    fleet.befall("broker_forgets")
     site.steps(site.random.randint(10, 40))
     assert victim.core.replica > former, site.replay
     known = 20 if older else 0
     told = read - 3  # the last rows had not been spoken of: they are read as new
     assert victim.core.counters.totals["doubtful"] >= told - known, site.replay
     assert victim.core.counters.totals["fence: later lives met"] == 1
-    assert fleet.hub.lander.promises.entries[VICTIM].version.replica(VICTIM) == victim.core.replica
+    assert fleet.lander.promises.entries[VICTIM].version.replica(VICTIM) == victim.core.replica
     assert TWICE not in victim.core.counters.totals
     site.check()
 
@@ -137,17 +135,17 @@ def test_stores_are_lost_under_every_fault_and_what_may_count_twice_is_said(seed
     for name in site.random.sample(sorted(site.fleet.devices), 3):
         site.steps(site.random.randint(10, 30))
         site.fleet.stop(name)
-        site.fleet.devices[name].lose_store()
+        site.fleet.devices[name].disk.restore(b"")
         site.fleet.start(name)
         if site.random.random() < 0.5:
-            site.fleet.reset_broker()
+            site.fleet.befall("broker_forgets")
     site.steps(20)
     site.check()
 
 
 def test_a_device_alone_in_the_world_goes_on_after_the_wait_and_says_so():
     site = Site(1, size=1)
-    lander = site.fleet.hub.lander
+    lander = site.fleet.lander
     lander.hear = lambda *_: None
     site.steps(10)
     core = site.fleet.devices[VICTIM].core
@@ -162,9 +160,9 @@ def test_what_was_read_without_a_connection_is_counted_when_a_former_life_is_tol
     fleet, victim = site.fleet, site.fleet.devices[VICTIM]
     site.steps(30)
     fleet.stop(VICTIM)
-    victim.lose_store()
-    victim.cut_steps = 20
+    victim.disk.restore(b"")
     fleet.start(VICTIM)
+    fleet.cut(VICTIM, 20)
     site.steps(15)
     assert victim.core.counters.totals["accepted"] > 30, "it reads, though it can ask nobody"
     site.steps(15)
@@ -174,6 +172,12 @@ def test_what_was_read_without_a_connection_is_counted_when_a_former_life_is_tol
     fleet.close()
 
 
+def unheard(fleet):
+    """Let no device hear anything, until `route` is deleted from the broker."""
+    route = fleet.world.broker.route
+    fleet.world.broker.route = lambda topic: route(topic)._replace(everybody=False, device="")
+
+
 def is_of(topic, kind):
     return topic.split("/")[4] == kind and topic.endswith(f"/{VICTIM}")
 
@@ -181,7 +185,7 @@ def is_of(topic, kind):
 def test_what_the_network_held_up_of_a_lost_life_counts_once():
     """The lander gets the last panes of a life only when the next one has read them again."""
     site = Site(6)
-    fleet, victim, lander = site.fleet, site.fleet.devices[VICTIM], site.fleet.hub.lander
+    fleet, victim, lander = site.fleet, site.fleet.devices[VICTIM], site.fleet.lander
     site.steps(20)
     late, hear = [], lander.hear
     lander.hear = lambda topic, *message: (
@@ -189,12 +193,12 @@ def test_what_the_network_held_up_of_a_lost_life_counts_once():
         if is_of(topic, "pane") or is_of(topic, "beat")
         else hear(topic, *message)
     )
-    fleet.hub.broker.receivers = lambda *_: []  # nor do its peers hear it
+    unheard(fleet)
     site.steps(20)
     assert late
-    del lander.hear, fleet.hub.broker.receivers
+    del lander.hear, fleet.world.broker.route
     fleet.stop(VICTIM)
-    victim.lose_store()
+    victim.disk.restore(b"")
     fleet.start(VICTIM)
     site.steps(20)
     for message in late:
@@ -208,14 +212,14 @@ def test_what_the_network_held_up_of_a_lost_life_counts_once():
 def test_peers_that_have_heard_less_than_the_lander_do_not_decide_alone():
     """A lander answers after three seconds, peers at once; and it knows twice as much."""
     site = Site(7)
-    fleet, victim, lander = site.fleet, site.fleet.devices[VICTIM], site.fleet.hub.lander
+    fleet, victim, lander = site.fleet, site.fleet.devices[VICTIM], site.fleet.lander
     site.steps(20)
-    fleet.hub.broker.receivers = lambda *_: []  # peers hear nothing more of it
+    unheard(fleet)
     site.steps(20)
-    del fleet.hub.broker.receivers
+    del fleet.world.broker.route
     fleet.stop(VICTIM)
-    victim.lose_store()
-    hear, deaf_until = lander.hear, fleet.now_us + 3 * STEP_US
+    victim.disk.restore(b"")
+    hear, deaf_until = lander.hear, fleet.now_us + 2 * STEP_US  # and it takes one to land
     lander.hear = lambda topic, payload, now_us: (
         hear(topic, payload, now_us) if now_us > deaf_until else None
     )
@@ -234,9 +238,9 @@ def test_a_life_that_nobody_told_in_time_is_told_when_its_beats_look_old():
         site.steps(10)
         fleet.kill(VICTIM)
     fleet.stop(VICTIM)
-    victim.lose_store()
+    victim.disk.restore(b"")
     fleet.start(VICTIM)
-    fleet.reset_broker()
+    fleet.befall("broker_forgets")
     victim.durable.hear = lambda *_: None  # it hears nothing, and is heard
     site.steps(12)
     assert victim.core.report()["fence"] == "alone"
@@ -258,8 +262,8 @@ def test_forged_frames_push_no_incarnation_and_invented_devices_are_bounded():
     topics = victim.core.agent.topics
 
     def forge(frame, *, retain=False):
-        parcel = Parcel("", topic_of(frame, topics), frame.encode(), retain)
-        fleet.hub.route(parcel, fleet.devices)
+        parcel = LegMessage(TO_BROKER, topic_of(frame, topics), frame.encode(), retain)
+        fleet.world.send(parcel)
 
     for n in range(1, 13):
         far = Replica(before.incarnation + n * INCARNATIONS_AHEAD, 77, VICTIM)

@@ -11,7 +11,7 @@ import pytest
 
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Program, folds
-from simulations.fleet import GENTLE, ROUGH, STEP_US, Faults, Fleet
+from simulations.fleet import GENTLE, ROUGH, STEP_US, Fleet
 from simulations.oracle import (
     Reading,
     accepted,
@@ -19,6 +19,7 @@ from simulations.oracle import (
     inputs,
     windows,
 )
+from simulations.world.faults import FaultRates
 
 CHECKOUT = Path(__file__).parents[2]
 SEEDS = range(8)
@@ -71,7 +72,7 @@ def room(event):
 class Work:
     """Readings of a fleet, and what the oracle must know of them."""
 
-    def __init__(self, seed: int, faults: Faults, size: int = 4) -> None:
+    def __init__(self, seed: int, faults: FaultRates, size: int = 4) -> None:
         self.replay = f"replay with: Work({seed}, {faults}, size={size})"
         self.fleet = Fleet(house(), size=size, seed=seed, faults=faults)
         self.random = Random(seed)
@@ -107,7 +108,7 @@ class Work:
     def check_inputs(self, name: str) -> None:
         """Hold the `inputs` of a dynamic fold against their definition."""
         fleet = self.fleet
-        retired, words = fleet.membership.retired, fleet.published(name)
+        retired, words = fleet.membership.retired, fleet.entries(name)
         truth = inputs(fleet.plan, name, words, retired)
         assert {device.inputs(name) for device in fleet.running()} == {truth}, self.replay
 
@@ -115,7 +116,7 @@ class Work:
         """Hold a dynamic fold with keys against the oracle, key by key."""
         fleet, retired = self.fleet, self.fleet.membership.retired
         truth = dynamic_partials(fleet.plan, name, self.readings, retired, self.fleet.now_us)
-        words = fleet.published(name)
+        words = fleet.entries(name)
         for device, results in fleet.results(name).items():
             found = {key: result.partial for key, result in results.items()}
             assert found == truth, (device, self.replay)
@@ -127,7 +128,7 @@ class Work:
         name, program = "window_by_room", self.fleet.plan
         readings = [r for device, rs in self.readings.items() if device not in without for r in rs]
         truth = windows(program, name, readings)
-        found = self.fleet.hub.lander.windows(program, name, without)
+        found = self.fleet.lander.windows(program, name, without)
         assert found == {at: window.partial for at, window in truth.items()}, self.replay
 
     def settle(self) -> None:
@@ -143,7 +144,7 @@ class Work:
         counters = {fleet.devices[name].core.variables.shared()["total"] for name in self.running()}
         assert counters == {count}, self.replay
         ends_us = max(reading.time_us for reading in everything)
-        for device, promise in fleet.hub.lander.promises.entries.items():
+        for device, promise in fleet.lander.promises.entries.items():
             assert (promise.low_us or 0) <= ends_us + 50_000_000, (device, self.replay)
         fleet.close()
 
@@ -153,19 +154,19 @@ class Work:
 def test_a_rough_fleet_ends_with_the_truth(seed):
     work = Work(seed, ROUGH)
     work.steps(60)
-    assert work.fleet.kills > 0
+    assert work.fleet.world.seen["kill"] > 0
     work.settle()
 
 
 FAULTS = {
-    "loss": Faults(loss=0.6),
-    "doubled": Faults(doubled=0.9, delay_us=9 * STEP_US),
-    "delayed": Faults(delay_us=30 * STEP_US),
-    "killed": Faults(kill=0.5),
-    "cut off": Faults(cut=0.4),
-    "broker empty": Faults(broker_reset=0.3),
-    "lander forgets": Faults(lander_forgets=0.9),
-    "link full": Faults(unsent=0.7),
+    "loss": FaultRates(loss=0.6),
+    "doubled": FaultRates(doubled=0.9, delayed=0.9, delay_steps=9),
+    "delayed": FaultRates(delayed=0.97, delay_steps=30),
+    "killed": FaultRates(kill=1_800),
+    "cut off": FaultRates(cut=1_440),
+    "broker empty": FaultRates(broker_forgets=1_080),
+    "lander forgets": FaultRates(unanswered=0.9),
+    "link full": FaultRates(unsent=0.7),
 }
 
 
@@ -187,7 +188,7 @@ def test_a_gentle_fleet_agrees_within_seconds():
 
 @pytest.mark.slow
 def test_a_device_that_is_killed_at_every_step_ends_with_the_truth():
-    work = Work(2, Faults(loss=0.1, doubled=0.1, delay_us=3 * STEP_US))
+    work = Work(2, FaultRates(loss=0.1, doubled=0.1, delayed=0.75, delay_steps=3))
     for step in range(40):
         for device in work.fleet.devices:
             work.read(device)
@@ -202,9 +203,9 @@ def test_a_device_that_is_killed_at_every_step_ends_with_the_truth():
 def test_a_new_lake_is_filled_with_everything_again(seed):
     work = Work(seed, ROUGH)
     work.steps(25)
-    work.fleet.new_lake("lake-2")
+    work.fleet.befall("new_lake")
     work.steps(15)
-    work.fleet.new_lake("lake-3")
+    work.fleet.befall("new_lake")
     work.steps(10)
     work.settle()
 
@@ -213,7 +214,7 @@ def test_an_idle_fleet_fills_a_new_lake_too():
     work = Work(4, GENTLE)
     work.steps(10)
     work.fleet.settle()
-    work.fleet.new_lake("lake-2")
+    work.fleet.befall("new_lake")
     work.fleet.step(30)
     work.settle()
 
@@ -248,15 +249,15 @@ def test_a_retired_device_that_lives_on_counts_again_when_it_is_admitted():
     work = Work(9, GENTLE, size=3)
     work.steps(20)
     work.fleet.step(60)
-    before = len(work.fleet.hub.lander.panes)
+    before = len(work.fleet.lander.panes)
     work.fleet.retire("pi-1")
     work.fleet.step()
     at_us = work.fleet.now_us
     work.steps(20)
     work.fleet.step(60)
-    late = [pane for pane in work.fleet.hub.lander.panes if pane[3] == "pi-1" and pane[2] > at_us]
+    late = [pane for pane in work.fleet.lander.panes if pane[3] == "pi-1" and pane[2] > at_us]
     assert late == []
-    assert len(work.fleet.hub.lander.panes) > before
+    assert len(work.fleet.lander.panes) > before
     partials = dynamic_partials(work.fleet.plan, "everywhere", work.readings, ["pi-1"])
     assert all(found == partials for found in work.fleet.values("everywhere").values())
     assert not work.fleet.devices["pi-1"].core.done
@@ -287,9 +288,9 @@ def test_an_idle_fleet_says_little():
     work.steps(10)
     work.fleet.settle()
     work.fleet.step(30)  # until all results for people are out
-    before = work.fleet.hub.published_bytes
+    before = work.fleet.world.bytes
     work.fleet.step(1_000)
-    assert (work.fleet.hub.published_bytes - before) / 1_000 / 5 < 20  # bytes a second and device
+    assert (work.fleet.world.bytes - before) / 1_000 / 5 < 20  # bytes a second and device
     work.fleet.close()
 
 
@@ -306,11 +307,11 @@ import hashlib
 from tests.simulations.test_fleet import ROUGH, Work
 work = Work(11, ROUGH)
 seen = []
-hub, route = work.fleet.hub, work.fleet.hub.route
-hub.route = lambda parcel, devices: (seen.append(parcel), route(parcel, devices))
+world, route = work.fleet.world, work.fleet.world.route
+world.route = lambda parcel: (seen.append(parcel), route(parcel))
 work.steps(30)
 work.fleet.settle()
-print(len(seen), hub.published_bytes, hashlib.sha256(repr(seen).encode()).hexdigest())
+print(len(seen), world.bytes, hashlib.sha256(repr(seen).encode()).hexdigest())
 work.fleet.close()
 """
 

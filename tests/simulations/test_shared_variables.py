@@ -82,6 +82,6 @@ def test_the_same_seed_gives_the_same_bytes():
             for name in NAMES:
                 fleet.read(name, "added", step)
             fleet.step()
-        traces.append(sorted(fleet.hub.broker.retained.items()))
+        traces.append(sorted(fleet.world.broker.retained.items()))
         fleet.close()
     assert traces[0] == traces[1]

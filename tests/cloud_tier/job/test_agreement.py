@@ -12,14 +12,16 @@ import pytest
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
 from lasp_edge.protocol.inputs import membership_text
-from simulations.fleet import Faults
 from simulations.oracle import Reading, dynamic_partials, inputs
+from simulations.world.faults import FaultRates
 from tests.cloud_tier.support_fleet import LandedFleet
 
 pytestmark = pytest.mark.spark
 
 SECOND_US = 1_000_000
-ROUGH = Faults(loss=0.1, doubled=0.2, delay_us=3 * SECOND_US, kill=0.02, cut=0.03, unsent=0.02)
+ROUGH = FaultRates(
+    loss=0.1, doubled=0.2, delayed=0.75, delay_steps=3, kill=72, cut=108, unsent=0.02
+)
 ROOMS = [f"room {n}" for n in range(12)]
 
 
@@ -107,7 +109,7 @@ class Run:
         for name in PROGRAM.dynamic_folds:
             found[name] = self.landed.globals(name)
             there = {key: value for key, value in found[name].items() if value.devices_in}
-            words = fleet.published(name)
+            words = fleet.entries(name)
             partials = dynamic_partials(PROGRAM, name, self.readings, retired, fleet.now_us)
             if name != "recently":  # which goes by each device's ticks
                 assert {key: value.partial for key, value in there.items()} == partials
@@ -140,7 +142,7 @@ def test_devices_oracle_and_spark_agree_through_retirement_and_return(run):
     assert run.settled() != retired
     assert run.lake.current() != windows, "what it read meanwhile counts now"
     found = {(key, start): value[0] for (_, key, start), value in run.lake.current().items()}
-    assert found == fleet.hub.lander.windows(PROGRAM, "minute")
+    assert found == fleet.lander.windows(PROGRAM, "minute")
     fleet.step(20)
     gone = run.settled()["recently"]
     assert gone

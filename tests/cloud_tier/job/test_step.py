@@ -146,9 +146,40 @@ def test_floor_lets_old_windows_be(spark, tmp_path):
     lake.step([*rows, device.promise(START_US + 4 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
     before = lake.rows(lake.lake.windows)
     assert {row["status"] for row in before} == {"final"}, "what F passes at once is made final"
-    lake.step(read(device, 30.0, 2))
+    assert lake.step(read(device, 30.0, 2)).too_late == len(PROGRAM.windows)
     assert lake.rows(lake.lake.windows) == before
     assert repair(lake.spark, lake.job, lake.known) == 0
+
+
+@pytest.mark.parametrize(("at_s", "missed"), [(160, 0), (159, 1)])
+def test_window_takes_late_readings_until_its_end_is_out_of_retention(
+    spark, tmp_path, at_s, missed
+):
+    """The frontier is at 240 s and 60 s are retained: [160, 180) is the first window of 20 s."""
+    program = Program("p")
+    event = program.event("temperature", resolution="0.01")
+    program.window("totals", source=event, fold=folds.sum(), size_s=20)
+    lake = LakeUnderTest(spark, program.plan(), tmp_path, roster=["pi-0"], retain_us=MINUTE_US)
+    device = Device(PROGRAM, "pi-0")
+    lake.step([device.promise(START_US + 4 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    late = Reading("pi-0", "temperature", 5, START_US + seconds(at_s), {})
+    outcome = lake.step(_plain_device(lake.program)([late]))
+    assert (outcome.too_late, outcome.windows) == (missed, 1 - missed)
+
+
+def test_window_that_is_longer_than_retention_becomes_final(spark, tmp_path):
+    program = Program("p")
+    event = program.event("temperature", resolution="0.01")
+    program.window("hours", source=event, fold=folds.sum(), size_s=3_600)
+    lake = LakeUnderTest(spark, program.plan(), tmp_path, roster=["pi-0"], retain_us=MINUTE_US)
+    start_us = START_US // (60 * MINUTE_US) * 60 * MINUTE_US
+    device = Device(lake.program, "pi-0")
+    device._variable = dict
+    reading = Reading("pi-0", "temperature", 5, start_us, {})
+    lake.step([row for row in device.accept([reading]) if row])
+    lake.step([device.promise(start_us + 30 * MINUTE_US, BEGIN_US), tick(1, BEGIN_US)])
+    lake.step([device.promise(start_us + 60 * MINUTE_US, BEGIN_US)])
+    assert lake.statuses()["hours", "", start_us] == ["tentative", "final"]
 
 
 @pytest.mark.parametrize("dies_in", ["append_windows", "append_globals"])

@@ -58,7 +58,7 @@ def test_each_batch_is_a_line_of_the_log(job, caplog):
     watch(outcome(None, rows=3), spark)
     refuse(job, "no frame", 2)
     spark.count += 7
-    counts = {"rows": 1_200, "panes": 900, "windows": 40, "globals": 1}
+    counts = {"rows": 1_200, "panes": 900, "windows": 40, "globals": 1, "too_late": 9}
     watch(outcome(BEGIN_US + 48 * SECOND_US, **counts), spark)
     assert [record.getMessage() for record in caplog.records] == [
         (
@@ -67,7 +67,8 @@ def test_each_batch_is_a_line_of_the_log(job, caplog):
         ),
         (
             "batch 2: 1,200 rows, 900 panes touched, 40 windows written, 1 values written, "
-            "final up to 2023-11-14 22:13:48 UTC, 12.0 s behind, 2 rejects, 7 classes compiled"
+            "9 panes too late, final up to 2023-11-14 22:13:48 UTC, 12.0 s behind, 2 rejects, "
+            "7 classes compiled"
         ),
     ]
 
@@ -91,6 +92,7 @@ def test_prometheus_reads_totals_frontier_and_rejects(job):
         ("panes_total", (), 8),
         ("windows_total", (), 6),
         ("values_total", (), 0),
+        ("too_late_panes_total", (), 0),
         ("compiled_classes_total", (), 40),
         ("frontier_seconds", (), BEGIN_US / 1e6 + 48),
         ("frontier_lag_seconds", (), 12),

@@ -1,15 +1,21 @@
-"""What Home Assistant's documentation says of discovery, written down, and a judge that goes by it.
+"""What Home Assistant takes as discovery, written down, and a judge that goes by it.
 
-Sources, as of release 2025.1:
-https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery (topics, device, origin,
-availability), https://www.home-assistant.io/integrations/sensor.mqtt/#configuration-variables,
-https://www.home-assistant.io/integrations/binary_sensor.mqtt/#configuration-variables,
-https://www.home-assistant.io/integrations/sensor/#device-class (units of each class), and
-https://developers.home-assistant.io/docs/core/entity/sensor/#available-state-classes.
+Home Assistant itself is no dependency. These are the rules of release 2026.2.3, read from its
+package: `DISCOVERY_SCHEMA` of `homeassistant.components.mqtt.sensor` and of `.binary_sensor` (the
+keys), `validate_sensor_state_and_device_class_config` of the former (what it refuses), and
+`DEVICE_CLASS_UNITS`, `DEVICE_CLASS_STATE_CLASSES` and `AMBIGUOUS_UNITS` of
+`homeassistant.components.sensor.const` (units and state classes). Only keys that releases since
+2024.11 have, and classes that we use, are listed.
 """
 
+import contextlib
 import json
 import re
+
+from device_agent.settings import SECOND_US, Settings
+from tests.device_agent.agents import Device, greenhouse
+
+HOME = Settings(results_us=10 * SECOND_US, home_assistant="homeassistant")
 
 TOPIC = re.compile(
     r"(?P<prefix>.+)/(?P<component>sensor|binary_sensor)/"
@@ -37,37 +43,116 @@ ORIGIN = {"name", "sw_version", "support_url"}
 AVAILABILITY = {"topic", "payload_available", "payload_not_available", "value_template"}
 STATE_CLASSES = {"measurement", "total", "total_increasing"}
 UNITS = {
-    "temperature": {"°C", "°F", "K"},
+    "temperature": {"K", "°C", "°F"},
     "humidity": {"%"},
     "moisture": {"%"},
     "battery": {"%"},
-    "power": {"mW", "W", "kW", "MW", "GW", "TW"},
-    "energy": {"J", "kJ", "MJ", "GJ", "mWh", "Wh", "kWh", "MWh", "GWh", "TWh"},
-    "pressure": {"cbar", "bar", "hPa", "mmHg", "inHg", "kPa", "mbar", "Pa", "psi"},
+    "power": {"GW", "MW", "TW", "W", "kW", "mW"},
+    "energy": {
+        "GJ",
+        "GWh",
+        "Gcal",
+        "J",
+        "MJ",
+        "MWh",
+        "Mcal",
+        "TWh",
+        "Wh",
+        "cal",
+        "kJ",
+        "kWh",
+        "kcal",
+        "mWh",
+    },
+    "gas": {"CCF", "L", "MCF", "ft³", "m³"},
+    "water": {"CCF", "L", "MCF", "ft³", "gal", "m³"},
+    "pressure": {"Pa", "bar", "cbar", "hPa", "inHg", "inH₂O", "kPa", "mPa", "mbar", "mmHg", "psi"},
     "illuminance": {"lx"},
-    "voltage": {"V", "mV", "µV", "kV", "MV"},
+    "voltage": {"MV", "V", "kV", "mV", "µV"},
     "current": {"A", "mA"},
-    "frequency": {"Hz", "kHz", "MHz", "GHz"},
-    "duration": {"d", "h", "min", "s", "ms"},
-    "speed": {"ft/s", "in/d", "in/h", "in/s", "km/h", "kn", "m/s", "mph", "mm/d", "mm/s"},
-    "wind_speed": {"Beaufort", "ft/s", "km/h", "kn", "m/s", "mph"},
-    "distance": {"km", "m", "cm", "mm", "mi", "nmi", "yd", "ft", "in"},
-    "weight": {"kg", "g", "mg", "µg", "oz", "lb", "st"},
-    "data_size": {"bit", "kbit", "Mbit", "Gbit", "B", "kB", "MB", "GB", "TB"}
-    | {"KiB", "MiB", "GiB", "TiB"},
-    "data_rate": {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "B/s", "kB/s", "MB/s", "GB/s"},
-    "volume_flow_rate": {"m³/h", "ft³/min", "L/min", "gal/min", "mL/s"},
+    "frequency": {"GHz", "Hz", "MHz", "kHz"},
+    "duration": {"d", "h", "min", "ms", "s", "µs"},
+    "speed": {
+        "Beaufort",
+        "ft/s",
+        "in/d",
+        "in/h",
+        "in/s",
+        "km/h",
+        "kn",
+        "m/min",
+        "m/s",
+        "mm/d",
+        "mm/h",
+        "mm/s",
+        "mph",
+    },
+    "wind_speed": {"Beaufort", "ft/s", "in/s", "km/h", "kn", "m/min", "m/s", "mm/s", "mph"},
+    "distance": {"cm", "ft", "in", "km", "m", "mi", "mm", "nmi", "yd"},
+    "weight": {"g", "kg", "lb", "mg", "oz", "st", "µg"},
+    "data_size": {
+        "B",
+        "EB",
+        "EiB",
+        "GB",
+        "Gbit",
+        "GiB",
+        "KiB",
+        "MB",
+        "Mbit",
+        "MiB",
+        "PB",
+        "PiB",
+        "TB",
+        "TiB",
+        "YB",
+        "YiB",
+        "ZB",
+        "ZiB",
+        "bit",
+        "kB",
+        "kbit",
+    },
+    "data_rate": {
+        "B/s",
+        "GB/s",
+        "Gbit/s",
+        "GiB/s",
+        "KiB/s",
+        "MB/s",
+        "Mbit/s",
+        "MiB/s",
+        "bit/s",
+        "kB/s",
+        "kbit/s",
+    },
+    "volume_flow_rate": {
+        "L/h",
+        "L/min",
+        "L/s",
+        "ft³/min",
+        "gal/d",
+        "gal/h",
+        "gal/min",
+        "mL/s",
+        "m³/h",
+        "m³/min",
+        "m³/s",
+    },
     "sound_pressure": {"dB", "dBA"},
     "conductivity": {"S/cm", "mS/cm", "µS/cm"},
     "signal_strength": {"dB", "dBm"},
-    "irradiance": {"W/m²", "BTU/(h⋅ft²)"},
+    "irradiance": {"BTU/(h⋅ft²)", "W/m²"},
     "precipitation_intensity": {"in/d", "in/h", "mm/d", "mm/h"},
-    "apparent_power": {"VA"},
+    "apparent_power": {"VA", "kVA", "mVA"},
     "carbon_dioxide": {"ppm"},
     "pm25": {"µg/m³"},
     "pm10": {"µg/m³"},
+    "volatile_organic_compounds": {"mg/m³", "µg/m³"},
+    "volatile_organic_compounds_parts": {"ppb", "ppm"},
 }
-TOTALS_ONLY = {"energy"}
+"""Device class -> its units, with the micro sign; Home Assistant takes the Greek letter, too."""
+TOTALS_ONLY = {"energy", "gas", "water"}
 """Classes that a mean or a latest measurement cannot have."""
 
 
@@ -91,8 +176,9 @@ def judged(topic: str, payload: bytes) -> dict:
     assert ("json_attributes_topic" in config) == ("json_attributes_template" in config)
     if component == "sensor":
         _judge_reading(config)
-    else:
-        assert config["device_class"] == "problem"
+    elif config.get("device_class") != "problem":
+        assert "device_class" not in config
+        assert (config["payload_on"], config["payload_off"]) == ("True", "False")
     return config
 
 
@@ -140,3 +226,18 @@ class Home:
         path = config["value_template"].removeprefix("{{ value_json").removesuffix(" }}")
         name, _, rest = path.removeprefix(".").partition("[")
         return state[name][json.loads(rest.removesuffix("]"))] if rest else state[name]
+
+
+def started(tmp_path, home, name="pi-1", plan=None, settings=HOME):
+    device = Device(tmp_path / name, plan or greenhouse(), name=name, settings=settings)
+    for _ in range(3):
+        home.take(device.tick(10))
+    return device
+
+
+def template(jinja, text, payload):
+    """Render a template as Home Assistant does with `encoding` empty: the payload is bytes."""
+    values = {"value": payload}
+    with contextlib.suppress(ValueError):
+        values["value_json"] = json.loads(payload)
+    return jinja.from_string(text).render(values)

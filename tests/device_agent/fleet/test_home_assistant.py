@@ -1,31 +1,16 @@
 """Home Assistant: entities that it takes, that show what is published, and go with their key."""
 
-import contextlib
 import json
 from dataclasses import replace
 
 import pytest
 
 from crdts import BoundedLWWSet
-from device_agent.settings import SECOND_US, Settings
+from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
 from lasp_edge.protocol.frames import PresenceFrame, VoiceFrame
 from tests.device_agent.agents import Device, greenhouse, is_of_frames, rooms
-from tests.device_agent.fleet.home import Home
-
-HOME = Settings(results_us=10 * SECOND_US, home_assistant="homeassistant")
-
-
-@pytest.fixture
-def home():
-    return Home()
-
-
-def started(tmp_path, home, name="pi-1", plan=None, settings=HOME):
-    device = Device(tmp_path / name, plan or greenhouse(), name=name, settings=settings)
-    for _ in range(3):
-        home.take(device.tick(10))
-    return device
+from tests.device_agent.fleet.home import HOME, started, template
 
 
 def test_an_agent_is_a_device_and_each_value_an_entity(tmp_path, home):
@@ -184,67 +169,6 @@ def test_a_fold_with_endless_keys_has_a_bounded_number_of_entities(tmp_path, hom
     device.kill()
 
 
-@pytest.mark.parametrize(
-    ("name", "unit", "fold", "kind", "state"),
-    [
-        ("temperature", "°C", folds.mean(), "temperature", "measurement"),
-        ("humidity", "%", folds.max(), "humidity", "measurement"),
-        ("cpu", "%", folds.mean(), None, "measurement"),
-        ("power", "W", folds.last(), "power", "measurement"),
-        ("meter", "kWh", folds.last(), "energy", "total_increasing"),
-        ("meter", "kWh", folds.mean(), None, "measurement"),
-        ("pressure", "hPa", folds.min(), "pressure", "measurement"),
-        ("light", "lx", folds.quantile(0.5), "illuminance", "measurement"),
-        ("air", "ppm", folds.mean(), None, "measurement"),
-        ("co2", "ppm", folds.mean(), "carbon_dioxide", "measurement"),
-        ("bananas", "pieces", folds.sum(), None, "measurement"),
-        ("bare", "", folds.mean(), None, "measurement"),
-    ],
-)
-def test_units_and_classes_come_from_the_event(tmp_path, home, name, unit, fold, kind, state):
-    program = Program("house")
-    event = program.event(name, resolution="0.1", unit=unit)
-    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
-    program.collect(event, into=samples)
-    program.fold(samples, fold, "value")
-    device = started(tmp_path, home, plan=program.plan())
-    (config,) = [c for c in home.entities.values() if c["name"] == "value"]
-    assert config.get("unit_of_measurement", "") == unit
-    assert (config.get("device_class"), config["state_class"]) == (kind, state)
-    device.kill()
-
-
-def test_each_part_is_an_entity_and_only_what_is_in_the_unit_has_it(tmp_path, home):
-    program = Program("house")
-    event = program.event("temperature", resolution="0.5", unit="°C")
-    program.event("humidity", resolution="0.5", unit="%")
-    samples = program.declare_dynamic(BoundedLWWSet(bound=5), "samples")
-    program.collect(event, into=samples)
-    fold = folds.struct(
-        mean=folds.mean(), n=folds.count(), p=folds.quantile(0.5, 0.9), spread=folds.variance()
-    )
-    program.fold(samples, fold, "all of it")
-    mixed = program.declare_dynamic(BoundedLWWSet(bound=5), "mixed")
-    program.collect(event, into=mixed)
-    program.fold(mixed, folds.any(), "moving")
-    device = started(tmp_path, home, plan=program.plan())
-    units = {
-        config["name"]: config.get("unit_of_measurement")
-        for config in home.entities.values()
-        if config["name"].startswith("all of it")
-    }
-    assert units == {
-        "all of it mean": "°C",
-        "all of it n": None,
-        "all of it p p50": "°C",
-        "all of it p p90": "°C",
-        "all of it spread": None,
-    }
-    (moving,) = [c for c in home.entities.values() if c["name"] == "moving"]
-    assert "state_class" not in moving
-    device.kill()
-
-
 def gossip(*devices, home=None, seconds=5.0, online=True):
     """Let devices tick once, and hear each other."""
     for device in devices:
@@ -306,19 +230,6 @@ def test_a_device_that_no_longer_talks_to_home_assistant_takes_its_word_back(tmp
     device.tick(10)
     assert device.frames(VoiceFrame) == [after]
     device.kill()
-
-
-@pytest.fixture
-def jinja():
-    return pytest.importorskip("jinja2", reason="needs the extra `dev`").Environment()
-
-
-def template(jinja, text, payload):
-    """Render a template as Home Assistant does with `encoding` empty: the payload is bytes."""
-    values = {"value": payload}
-    with contextlib.suppress(ValueError):
-        values["value_json"] = json.loads(payload)
-    return jinja.from_string(text).render(values)
 
 
 def test_the_templates_show_what_is_published(tmp_path, home, jinja):

@@ -7,7 +7,7 @@ from device_agent.panes.flights import IN_FLIGHT
 from device_agent.panes.sender import FRAME_BYTES
 from device_agent.settings import SECOND_US
 from lasp_edge import Program, folds
-from simulations.fleet import SimulatedLander
+from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import (
     DAY_US,
     MINUTE_US,

@@ -13,7 +13,7 @@ from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.sinks import MAX_SINKS
-from simulations.fleet import SimulatedLander
+from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import DAY_US, LAKE, MINUTE_US, NOW_US, PANE_US, Device, ack_of
 
 FAR = NotTaken.FAR_FUTURE.advice

@@ -5,7 +5,7 @@ from dataclasses import replace
 from crdts import Replica
 from device_agent.panes.sinks import LEFT_US, MOVES, MOVES_AT_ONCE
 from device_agent.settings import SECOND_US
-from simulations.fleet import SimulatedLander
+from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import LAKE, ack_of
 from tests.device_agent.panes.test_sinks import Fleetlet, full, sink
 

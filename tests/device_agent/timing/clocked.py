@@ -14,7 +14,7 @@ from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
-from simulations.fleet import LANDER
+from simulations.world.lander import LANDER
 from tests.device_agent.agents import DAY_US, LAKE, MINUTE_US, Device
 
 TRUE_US = (RELEASED_US + 300 * DAY_US) // MINUTE_US * MINUTE_US

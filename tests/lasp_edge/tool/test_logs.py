@@ -105,3 +105,53 @@ def test_an_agents_lines_and_reports_are_json(tmp_path):
     assert any(line.get("source") == "hwmon" for line in lines)
     reports = [line["report"] for line in lines if line["event"] == "report"]
     assert reports[-1]["device"] == "attic"
+
+
+NEEDED = ["--device=attic", "--broker=mqtt://127.0.0.1:9", "--data-dir=data", "--source=host"]
+JSON_FILE = f'log-format = "json"\nprogram = "{PROGRAM}"\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "code", "error"),
+    [
+        (["--log-format", "json", "--devise", "x"], None, 2, "did you mean --device by --devise?"),
+        (["--log-form=json", "--interval", "often"], None, 2, "argument --interval: invalid"),
+        (["no_such:program", *NEEDED, "--log-format=json"], None, 3, "no module 'no_such'"),
+        (["--config", "fleet.toml"], JSON_FILE + "devise = 1\n", 2, "line 3: the file has no key"),
+        (["--config", "fleet.toml"], JSON_FILE, 2, "says no device"),
+        (
+            [PROGRAM, *NEEDED, "--source=jsonl:no.jsonl", "--log-format=json"],
+            None,
+            2,
+            "the file no.jsonl is not there",
+        ),
+    ],
+)
+def test_the_line_that_ends_an_agent_is_json(tmp_path, words, file, code, error):
+    if file is not None:
+        (tmp_path / "fleet.toml").write_text(file)
+    done = subprocess.run(
+        [sys.executable, "-m", "lasp_edge", "agent", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    *_, last = map(json.loads, done.stderr.splitlines())
+    assert error in last["event"]
+    assert (last["level"], last["command"], last["exit_code"]) == ("error", "agent", code)
+    assert (done.returncode, done.stdout) == (code, "")
+
+
+def test_a_mistake_of_ours_is_json_too_with_its_traceback():
+    script = (
+        "import warnings; from lasp_edge.tool.log_options import begin_json; begin_json({});"
+        "warnings.warn('old'); 1 / 0"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    warned, ended = map(json.loads, done.stderr.splitlines())
+    assert "UserWarning: old" in warned["event"]
+    assert ended["event"] == "ZeroDivisionError: division by zero"
+    assert ended["exception"].startswith("Traceback")
+    assert done.returncode == 1

@@ -7,8 +7,8 @@ from crdts.membership import NEVER
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.topics import Topics
-from simulations.fleet.decoding import decoded
-from simulations.fleet.network import Parcel
+from simulations.world.decoding import decoded
+from simulations.world.links import TO_BROKER, LegMessage
 
 OPERATOR = Replica(1, 1, "operator")
 _BEAT = FRAME_KINDS[BeatFrame.kind].topic
@@ -55,7 +55,7 @@ class SimulatedOperator:
 
     def repeated(
         self, landers: Iterable[Membership], devices: Iterable[Membership]
-    ) -> Iterator[Parcel]:
+    ) -> Iterator[LegMessage]:
         """Yield the commands that a lander, or every device, does not know yet."""
         landed, held = list(landers), list(devices)
         self._pending = [
@@ -65,4 +65,6 @@ class SimulatedOperator:
             or not any(command.membership() <= one for one in held)
         ]
         for command in self._pending:
-            yield Parcel("", topic_of(command, self._topics), command.encode(), retain=True)
+            yield LegMessage(
+                TO_BROKER, topic_of(command, self._topics), command.encode(), retain=True
+            )

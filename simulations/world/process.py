@@ -1,12 +1,10 @@
-"""One simulated device: an agent's real core and store, on a directory that outlives its process.
+"""An agent's process on a device: its real core and store, on a disk that outlives it.
 
 All that the simulation reads out of a core, it reads here.
 """
 
 import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
-from shutil import copytree, rmtree
 from typing import Any
 
 from crdts import Membership
@@ -17,9 +15,12 @@ from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
 from device_agent.state.damage import DamagedStoreError
-from device_agent.state.store import Store
 from lasp_edge.language.plan import Plan
-from simulations.fleet.decoding import decoded
+from simulations.world.decoding import decoded
+from simulations.world.disk import Disk
+
+STORE_ERRORS = (sqlite3.Error, DamagedStoreError)
+"""What ends a process in order: its store says that it cannot go on."""
 
 
 class _Core(Core):
@@ -28,62 +29,52 @@ class _Core(Core):
     decode = staticmethod(decoded)
 
 
-class SimulatedDevice:
-    """A device that runs, or is switched off.
+class AgentProcess:
+    """An agent that runs, or is switched off.
+
+    Args:
+        name: of its device.
+        disk: what outlives the process.
+        plan: the program.
+        settings: of the agent.
+        sources: what it reads.
 
     Attributes:
         durable: the running agent's core and store; None while it is switched off.
-        cut_steps: for how many steps its connection is broken.
         plan: the program of the next start.
     """
 
-    sources: tuple[str, ...] = ("simulated",)
-
-    def __init__(self, name: str, directory: Path, plan: Plan, settings: Settings) -> None:
+    def __init__(
+        self, name: str, disk: Disk, plan: Plan, settings: Settings, sources: tuple[str, ...]
+    ) -> None:
         self.name = name
-        self.durable: Durable | None = None
-        self.cut_steps = 0
-        self._directory = directory
+        self.disk = disk
         self.plan = plan
+        self.durable: Durable | None = None
         self._settings = settings
+        self._sources = sources
 
     def start(self, nonce: int) -> None:
-        """Start a process on the directory."""
-        store = self.open_store()
+        """Start a process on the disk.
+
+        Raises:
+            sqlite3.Error, DamagedStoreError: the store cannot be read or written.
+        """
+        store = self.disk.open()
         try:
             core = _Core(self.plan, self.name, nonce, store.restored(), self._settings)
-            for source in self.sources:
+            for source in self._sources:
                 core.intake.sources.cursor(source)
             self.durable = Durable(core, store)
-        except (
-            sqlite3.Error,
-            DamagedStoreError,
-        ):  # as the process would: it ends, and its store is free again
+        except STORE_ERRORS:  # as the process would: it ends, and its store is free again
             store.close()
             raise
-
-    def open_store(self) -> Store:
-        """Return the store that a process finds."""
-        return Store(self._directory)
 
     def kill(self) -> None:
         """End the process without warning, if there is one."""
         if self.durable is not None:
             self.durable.store.close()
             self.durable = None
-
-    def lose_store(self) -> None:
-        """Lose all that a device keeps, while it is switched off."""
-        rmtree(self._directory)
-
-    def save_image(self) -> None:
-        """Copy all that a device keeps, while it is switched off."""
-        copytree(self._directory, self._directory.with_suffix(".image"), dirs_exist_ok=True)
-
-    def restore_image(self) -> None:
-        """Put the copy in place of all that a device keeps, while it is switched off."""
-        self.lose_store()
-        copytree(self._directory.with_suffix(".image"), self._directory)
 
     @property
     def core(self) -> Core:
@@ -93,13 +84,8 @@ class SimulatedDevice:
 
     def read(self, batch: Batch, now_us: int) -> None:
         """Take in a batch of readings."""
-        assert self.durable is not None
+        assert self.durable is not None, f"{self.name} is switched off"
         self.durable.read(batch, now_us)
-
-    def hear(self, topic: str, payload: bytes, now_us: int) -> None:
-        """Take in a message, if it runs and is connected."""
-        if self.durable is not None and not self.cut_steps:
-            self.durable.hear(topic, payload, now_us)
 
     def tick(self, now_us: int) -> Iterator[Publication]:
         """Do what is due, and yield what is to be published."""

@@ -13,7 +13,7 @@ from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
-from simulations.fleet.decoding import decoded
+from simulations.world.decoding import decoded
 
 LANDER = Replica(1, 1, "lander")
 """Who acknowledges, unless a test says otherwise."""
