@@ -4,6 +4,7 @@ The process on a device and the simulated fleet drive the core through this one 
 """
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from device_agent.clock import Timer
 from device_agent.core import Core
@@ -11,8 +12,12 @@ from device_agent.intake.batch import Batch
 from device_agent.intake.held import HeldBatch, HeldBatches
 from device_agent.panes.cache import PAGE
 from device_agent.parts import Publication
+from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from device_agent.timing.waiting import PAGE_BYTES
+
+if TYPE_CHECKING:
+    from device_agent.scans.streams import Streams
 
 PRUNE_US = 3_600_000_000
 """Microseconds between two deletions of what is older than the retention: one hour."""
@@ -156,11 +161,20 @@ class Durable:
         self._taken += held
         self.core.intake.held_since_us = None
 
+    def _evaluate(self, streams: "Streams") -> None:
+        """Let the streams take what is about to be committed; they read the store for that."""
+        try:
+            streams.evaluate(self.store)
+        except DamagedStoreError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+            self.core.agent.guard.failed("streams", error)
+            streams.give_up()
+
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""
-        streams = self.core.streams
-        if streams is not None and not self.is_stuck:
-            streams.evaluate(self.store)
+        if self.core.streams is not None and not self.is_stuck:
+            self._evaluate(self.core.streams)
         changes = self.core.prepare_commit()
         if changes:
             self.is_stuck = True

@@ -4,11 +4,12 @@ A row in the store is what a handler sees and people read, with its place. The n
 the newest tentative one of each key are remembered for the topics.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgpack
 
+from device_agent.changes import PaneId, PaneRow
 from device_agent.scans.history import FOR_EVER_US, History
 from device_agent.scans.items import CELL_US
 from lasp_edge.event import Event
@@ -22,6 +23,9 @@ from lasp_edge.protocol.status import TENTATIVE
 
 MOST_KEYS = 1_000
 """Keys of a result of which the newest rows are remembered: who has more shows the last ones."""
+
+LAST_US = 86_400_000_000
+"""Microseconds before the newest row that people are shown: a day."""
 
 
 class Newest(NamedTuple):
@@ -201,8 +205,16 @@ def rows_in(result: StreamResult, stored: bytes) -> dict[Place, ResultRow]:
 _NO_TAGS: Mapping[str, Any] = {}
 
 
-def newest_rows(result: StreamResult, cells: Iterable[bytes], count: int) -> Iterator[StreamRow]:
-    """Yield the last rows of packed cells, in their order."""
+def stored_rows(
+    newest: Callable[[int, int], list[tuple[PaneId, PaneRow]]], result: StreamResult, count: int
+) -> list[StreamRow]:
+    """Return the last rows of a result, of those not long before the newest one.
+
+    Args:
+        newest: returns the entries of a stream that start within a span before its last one.
+        result: of the program.
+        count: how many, at most.
+    """
+    cells = [row.partial[0] for _, row in newest(result.stream, LAST_US)]
     rows = [found for stored in cells for found in rows_in(result, stored).items()]
-    for place, row in sorted(rows, key=_place)[-count:]:
-        yield shown_row(result, place, row)
+    return [shown_row(result, place, row) for place, row in sorted(rows, key=_place)[-count:]]

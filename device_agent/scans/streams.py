@@ -28,7 +28,6 @@ from device_agent.scans.history import History
 from device_agent.scans.items import Item
 from device_agent.scans.rows import Newest, ResultBook
 from device_agent.settings import SECOND_US
-from device_agent.state.damage import DamagedStoreError
 from device_agent.variables.variables import PendingUpdates, Variables
 from lasp_edge.event import Event
 from lasp_edge.folds.columns import Partial
@@ -107,20 +106,7 @@ class Streams(Part):
         )
 
     def evaluate(self, store: PaneReader) -> None:
-        """Take the readings that came since the last time, before they are committed.
-
-        Raises:
-            DamagedStoreError: the store is damaged.
-        """
-        try:
-            self._evaluate(store)
-        except DamagedStoreError:
-            raise
-        except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-            self._agent.guard.failed("streams", error)
-            self._history.take_changes()
-
-    def _evaluate(self, store: PaneReader) -> None:
+        """Take the readings that came since the last time, before they are committed."""
         self._intake.join()
         taken = self._intake.take_items()
         if self._begun and not taken and not self.waits:
@@ -136,6 +122,10 @@ class Streams(Part):
             self._agent.counters.add("retracted")
             self._take_back(each, store)
         self._count_failures()
+
+    def give_up(self) -> None:
+        """Store nothing of an evaluation that has failed."""
+        self._history.take_changes()
 
     def _begin(self, store: PaneReader) -> None:
         self._begun = True
