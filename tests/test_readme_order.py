@@ -81,14 +81,13 @@ def test_a_wrong_reading_is_corrected_as_shown(tmp_path):
     (tmp_path / "water.py").write_text(block("meter"))
     (tmp_path / "meter.jsonl").write_text(block("meter readings"))
     with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
+        looked = here(status, tmp_path, broker.url)
         words = here(agent, tmp_path, broker.url)
         running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
         try:
             until_true(lambda: "6 readings" in running.stdout.readline(), 60)
             until_true(
-                lambda: (
-                    block("corrected") in succeeds(here(status, tmp_path, broker.url), tmp_path)
-                ),
+                lambda: block("corrected") in succeeds(looked, tmp_path),
                 60,
             )
         finally:
