@@ -1,5 +1,6 @@
 """Events: what handlers, keys and scans see of a reading, or of what was made from readings."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -24,3 +25,14 @@ class Event(NamedTuple):
     device: str
     tags: Mapping[str, str]
     key: str = ""
+
+
+def tags_text(tags: Mapping[str, str]) -> str:
+    """Return tags as canonical text: equal tags, equal text; no tags are empty text.
+
+    >>> tags_text({"room": "attic", "floor": "2"})
+    '{"floor":"2","room":"attic"}'
+    """
+    if not tags:
+        return ""
+    return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
