@@ -72,20 +72,21 @@ def composed(first: Delta, then: Delta, alike: Same = same_event) -> Delta:
     return without_same(found, alike)
 
 
-def joined(first: Delta, other: Delta) -> Delta:
-    """Return the delta of two parts of one stream, such as keys.
+def join_into(found: Delta, other: Delta) -> None:
+    """Add the delta of another part of one stream, such as a key.
 
     An event that moves from one part to another is deleted from one and inserted into the other, at
     one place.
     """
-    found = dict(first)
-    for place, (old, new) in other.items():
-        before = found.get(place, (None, None))
-        found[place] = (
-            old if before[0] is None else before[0],
-            new if before[1] is None else before[1],
-        )
-    return without_same(found, same_event)
+    twice = [place for place in other if place in found]
+    if not twice:
+        found |= other
+        return
+    for place, change in other.items():
+        old, new = found.pop(place, (None, None))
+        old, new = change[0] if old is None else old, change[1] if new is None else new
+        if not same_event(old, new):
+            found[place] = (old, new)
 
 
 def netted(gone: Mapping[Place, Event], come: Mapping[Place, Event]) -> Delta:

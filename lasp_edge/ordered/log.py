@@ -16,14 +16,15 @@ Source: optimistic replay after FlameStream (see `places`); cut-off by equal sta
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import Delta, netted, same_event
-from lasp_edge.ordered.places import Place, child_place, timer_place
+from lasp_edge.ordered.places import Place, timer_place
 from lasp_edge.ordered.plain import check_plain, same
 from lasp_edge.ordered.scan import Scan
 
@@ -160,10 +161,23 @@ class ScanLog:
 
         The scan has no timer. `items` are in order.
         """
+        before = len(self.places)
         places, events, states, said = self.places, self._items, self._states, self.said
         state, come = (states[-1] if states else self.base.state), {}
+        step, failing, (stream, key, _) = self._scan.step, self._failures.places, self._named
         for place, event in items:
-            state, sayings = self._stepped(state, event, place)
+            sayings: Sequence[Saying] = ()
+            try:
+                after, values = step(state, event)
+                check_plain(after)
+                if values:
+                    sayings = _sayings(stream, key, values, place, event)
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._failures.note(place, error)
+            else:
+                state = after
+                if failing:
+                    failing.pop(place, None)
             for at, saying in sayings:
                 come[at] = (None, saying)
             places.append(place)
@@ -171,6 +185,7 @@ class ScanLog:
             states.append(state)
             said.append(sayings)
         if places:
+            self.steps += len(places) - before
             self._tail = _Tail(state, places[-1][0])
         return come
 
@@ -305,21 +320,12 @@ class ScanLog:
             if not values:
                 said: Sequence[Saying] = ()
             else:
-                said = self._sayings(values, place, event)
+                said = _sayings(*self._named[:2], values, place, event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             self._failures.note(place, error)
             return state, ()
         self._failures.passed(place)
         return after, said
-
-    def _sayings(self, values: Sequence[Any], place: Place, event: Event) -> Sequence[Saying]:
-        check_plain(tuple(values))
-        stream, key, _ = self._named
-        _, _, time_us, device, tags, _ = event
-        return [
-            (child_place(place, n), Event(stream, value, time_us, device, tags, key))
-            for n, value in enumerate(values)
-        ]
 
     def _due(self, tail: _Tail) -> int | None:
         """Return when the next timer of a state rings."""
@@ -348,7 +354,7 @@ class ScanLog:
                 _check_rings(tail.rings)
                 after, values = self._scan.ring(tail.state, at_us)
                 check_plain(after)
-                sayings = self._sayings(values, place, event)
+                sayings = _sayings(*self._named[:2], values, place, event)
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 self._failures.note(place, error)
                 tail.stuck = True
@@ -356,6 +362,31 @@ class ScanLog:
             self._failures.passed(place)
             tail.state, tail.last_us, tail.rings = after, at_us, tail.rings + 1
             said += sayings
+
+
+def _sayings(
+    stream: str, key: str, values: Sequence[Any], place: Place, event: Event
+) -> Sequence[Saying]:
+    """Return values as events at their places.
+
+    Raises:
+        ValueError: they are not plain.
+    """
+    time_us, device, tie, path = place
+    tags = event[4]
+    if len(values) == 1:
+        check_plain(values[0])
+        made = _event((stream, values[0], time_us, event[3], tags, key))
+        return (((time_us, device, tie, (*path, 0)), made),)
+    check_plain(tuple(values))
+    return [
+        ((time_us, device, tie, (*path, n)), _event((stream, value, time_us, event[3], tags, key)))
+        for n, value in enumerate(values)
+    ]
+
+
+_event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
+"""Makes an event without the Python function of a NamedTuple."""
 
 
 def _check_rings(rings: int) -> None:

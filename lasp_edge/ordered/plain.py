@@ -67,6 +67,11 @@ def check_plain(value: Any) -> None:
     Raises:
         ValueError: it is not; the text says what it is.
     """
+    kind = type(value)
+    if kind is float and value - value == 0.0:
+        return  # most states are a number
+    if kind is int and _LEAST <= value < _LIMIT:
+        return
     if _most_bytes(value, PLAIN_DEPTH) > PLAIN_BYTES:
         size = len(encoded(value))
         if size > PLAIN_BYTES:

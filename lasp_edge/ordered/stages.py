@@ -25,7 +25,7 @@ from typing import Any
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures, values_of
-from lasp_edge.ordered.deltas import Delta, joined, netted
+from lasp_edge.ordered.deltas import Delta, join_into, netted
 from lasp_edge.ordered.log import Checkpoint, ItemChange, Named, Saying, ScanLog
 from lasp_edge.ordered.places import Place, child_place
 from lasp_edge.ordered.plain import plain_of
@@ -175,7 +175,10 @@ class ScanStage(StreamStage):
         said: Delta = {}
         for key, changes in self._by_key(deltas[0]).items():
             delta = self.log(key).apply(changes, frontier_us)
-            said = joined(said, delta) if said else delta
+            if said:
+                join_into(said, delta)
+            else:
+                said = delta
             self._set_timer(key)
         return said
 
@@ -195,22 +198,26 @@ class ScanStage(StreamStage):
 
     def _by_key(self, delta: Delta) -> Mapping[str, list[ItemChange]]:
         """Return the changes of each key, in the order of their places."""
+        if self.key is None:
+            return {"": [(place, change[1]) for place, change in sorted(delta.items())]}
         found: dict[str, list[ItemChange]] = {}
         for place in sorted(delta):
             old, new = delta[place]
-            before, after = self._key_of(place, old), self._key_of(place, new)
+            after = self._key_of(place, new)
+            before = after if old is None else self._key_of(place, old)
             if before is not None and before != after:
                 found.setdefault(before, []).append((place, None))
             if after is not None:
-                found.setdefault(after, []).append((place, new))
+                if after in found:
+                    found[after].append((place, new))
+                else:
+                    found[after] = [(place, new)]
         return found
 
     def _key_of(self, place: Place, event: Event | None) -> str | None:
         """Return the key of an event; None where there is no event, or its key cannot be told."""
-        if event is None:
+        if event is None or self.key is None:
             return None
-        if self.key is None:
-            return ""
         try:
             return self.key(event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
