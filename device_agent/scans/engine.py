@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from device_agent.intake.pending import StreamItem
-from device_agent.scans.history import FOR_EVER_US, Cut, History, Standing
+from device_agent.scans.history import FOR_EVER_US, Cut, Standing, StreamHistory
 from device_agent.scans.items import CELL_US, PRESENT, RETRACTED, Cell, Item, cell_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import graph_of
@@ -27,7 +27,7 @@ TRY_AGAIN = 512
 """Items after which a cut is tried again that the frontier did not allow."""
 
 
-class Outcome(NamedTuple):
+class StreamChanges(NamedTuple):
     """What changed.
 
     Attributes:
@@ -54,7 +54,7 @@ class StreamEngine:
     """
 
     def __init__(
-        self, plan: Plan, device: str, history: History, live_most: int | None = None
+        self, plan: Plan, device: str, history: StreamHistory, live_most: int | None = None
     ) -> None:
         self._plan, self._device, self._history = plan, device, history
         self._events = sorted(plan.streamed_events)
@@ -72,7 +72,7 @@ class StreamEngine:
         """Nothing older is expected."""
         return self.graph.frontier_us
 
-    def begin(self) -> Outcome | None:
+    def begin(self) -> StreamChanges | None:
         """Go on where the store says; return what is said of items of a former program, if any."""
         standing = self._history.standing()
         if standing is None:
@@ -89,7 +89,7 @@ class StreamEngine:
         self.graph.update(_inserted(self._content(self._cells)), standing.frontier_us)
         return None
 
-    def _begin_anew(self) -> Outcome | None:
+    def _begin_anew(self) -> StreamChanges | None:
         """Say what there is to say of items that another program's streams were made from."""
         cells = [
             (cell_us, event, cell)
@@ -98,14 +98,14 @@ class StreamEngine:
         ]
         if not cells:
             return None
-        said = Outcome({}, [])
+        said = StreamChanges({}, [])
         for cell_us, event, cell in sorted(cells, key=lambda each: each[:2]):
             taken = [StreamItem(event, *item, state == RETRACTED) for item, state in cell.items()]
             outcome = self.take(taken, cell_us)
-            said = Outcome(_with(said.deltas, outcome.deltas), [])
+            said = StreamChanges(_with(said.deltas, outcome.deltas), [])
         return said
 
-    def take(self, taken: Iterable[StreamItem], frontier_us: int | None) -> Outcome:
+    def take(self, taken: Iterable[StreamItem], frontier_us: int | None) -> StreamChanges:
         """Take readings, and those that are taken back; return what that changes.
 
         Args:
@@ -136,7 +136,7 @@ class StreamEngine:
         self._cells_changed.clear()
         self._cut()
         self._stand()
-        return Outcome(deltas, retracted)
+        return StreamChanges(deltas, retracted)
 
     def horizon_us(self, high_us: int) -> int:
         """Return a time by which all timers that are set now have rung, if nothing comes more."""

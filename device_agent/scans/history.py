@@ -58,7 +58,7 @@ class Standing(NamedTuple):
     frontier_us: int | None = None
 
 
-class History:
+class StreamHistory:
     """What the store holds of a plan's streams.
 
     Args:

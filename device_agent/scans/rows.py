@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from device_agent.changes import PaneId, PaneRow
-from device_agent.scans.history import FOR_EVER_US, History
+from device_agent.scans.history import FOR_EVER_US, StreamHistory
 from device_agent.scans.items import CELL_US
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
@@ -48,7 +48,7 @@ class ResultBook:
         why: what was wrong with the last of them.
     """
 
-    def __init__(self, result: StreamResult, history: History) -> None:
+    def __init__(self, result: StreamResult, history: StreamHistory) -> None:
         self.result, self._history = result, history
         self._live = ResultRows()
         self.newest: dict[str, Newest] = {}

@@ -23,8 +23,8 @@ from device_agent.intake.pending import StreamItem
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part, Publication
-from device_agent.scans.engine import Outcome, StreamEngine
-from device_agent.scans.history import History
+from device_agent.scans.engine import StreamChanges, StreamEngine
+from device_agent.scans.history import StreamHistory
 from device_agent.scans.items import Item
 from device_agent.scans.rows import Newest, ResultBook
 from device_agent.settings import SECOND_US
@@ -71,7 +71,7 @@ class Streams(Part):
     ) -> None:
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._panes, self._cache, self._variables = panes, cache, variables
-        self._history = History(plan)
+        self._history = StreamHistory(plan)
         self.engine = StreamEngine(plan, agent.replica.device, self._history)
         self.books = {
             name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
@@ -137,7 +137,7 @@ class Streams(Part):
             self._said(said, self.engine.since_us, store, new)
 
     def _said(
-        self, outcome: Outcome, before_us: int, store: PaneReader, windows: list[Window]
+        self, outcome: StreamChanges, before_us: int, store: PaneReader, windows: list[Window]
     ) -> None:
         """Bring what the streams say to windows, rows and handlers."""
         since_us, frontier_us = self.engine.since_us, self.engine.frontier_us

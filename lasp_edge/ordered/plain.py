@@ -25,6 +25,8 @@ frame hold it."""
 PLAIN_DEPTH = 16
 """Tuples within each other, at most."""
 _LEAST, _LIMIT = -(2**63), 2**63
+_FEW, _SHORT = 60, 1_000
+"""Values, and characters of each, that together surely have less than `PLAIN_BYTES`."""
 _HEAD_BYTES = 9
 """Bytes that a number, or the head of a text or tuple, takes at most."""
 
@@ -72,10 +74,29 @@ def check_plain(value: Any) -> None:
         return  # most states are a number
     if kind is int and _LEAST <= value < _LIMIT:
         return
+    if kind is tuple and _is_short(value):
+        return
     if _most_bytes(value, PLAIN_DEPTH) > PLAIN_BYTES:
         size = len(encoded(value))
         if size > PLAIN_BYTES:
             raise ValueError(f"at most {PLAIN_BYTES} bytes may be kept, not {size}")
+
+
+def _is_short(values: tuple[Any, ...]) -> bool:
+    """Return whether a tuple surely is plain and small: a few numbers and short texts."""
+    if len(values) > _FEW:
+        return False
+    for value in values:
+        kind = type(value)
+        if kind is int:
+            if not _LEAST <= value < _LIMIT:
+                return False
+        elif kind is str:
+            if len(value) > _SHORT or not value.isascii():
+                return False
+        elif kind is not float or value - value != 0.0:
+            return False
+    return True
 
 
 def _most_bytes(value: Any, depth: int) -> int:
