@@ -11,11 +11,20 @@ demo: setup  ## watch a small fleet agree, from sensor to lake
 	$(VENV)/bin/lasp-edge demo
 
 test: setup  ## format, lint, types, arrows, then every test
+	@$(MAKE) --no-print-directory --jobs --output-sync format lint types arrows
+	$(VENV)/bin/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder
+
+format:
 	$(VENV)/bin/ruff format --check .
+
+lint:
 	$(VENV)/bin/ruff check .
+
+types:
 	$(VENV)/bin/mypy
+
+arrows:
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 clean:  ## remove .venv and what the tools left; the cache stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -30,4 +39,4 @@ $(STAMP): $(VENV)/.made pyproject.toml
 	$(VENV)/bin/python -m cloud_tier.spark.prefetch
 	@touch $@
 
-.PHONY: help setup demo test clean
+.PHONY: help setup demo test format lint types arrows clean

@@ -46,9 +46,10 @@ class Ensemble:
                 self.handlers.setdefault(kind, []).append((part, handler))
             self.listeners |= {topic: (part, take) for topic, take in part.listens.items()}
             for name, asked in self._with.items():
-                if _overrides(part, name):
+                if _overrides(type(part), name):
                     asked.append(part)
-            speaks, may_close = _overrides(part, "publications"), _overrides(part, "closed")
+            speaks = _overrides(type(part), "publications")
+            may_close = _overrides(type(part), "closed")
             if speaks or may_close:
                 self._speaking.append((part, speaks, may_close))
 
@@ -154,6 +155,6 @@ _METHODS = (
 """Methods of the contract that are called in a part only where it overrides them."""
 
 
-def _overrides(part: Part, method: str) -> bool:
-    """Return whether a part defines a method of the contract itself."""
-    return getattr(type(part), method) is not getattr(Part, method)
+def _overrides(kind: type[Part], method: str) -> bool:
+    """Return whether a class of parts defines a method of the contract itself."""
+    return getattr(kind, method) is not getattr(Part, method)

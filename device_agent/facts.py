@@ -65,8 +65,9 @@ class Facts:
         sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
         highs: id of a source -> greatest own time and number of the readings that were accepted;
-            number and least own time of those that no lander has confirmed yet; then nonce and
-            number of all readings at its end for each process that none has confirmed.
+            number of those of the processes of this store, and least own time of the last one's;
+            then incarnation and number of all readings at its end for each of the last processes.
+        lines: id of a source -> what `Lineage.past` returned: it changes once in a process.
         doubts: id of a source -> up to which own time its readings are doubtful.
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.
@@ -89,6 +90,7 @@ class Facts:
     sinks: tuple[SinkRow, ...] | None = None
     settled: dict[str, Settled] | None = None
     highs: dict[str, list[int]] | None = None
+    lines: dict[str, tuple[list[int], list[int]]] | None = None
     doubts: dict[str, int] | None = None
     acted: dict[str, dict[str, Any]] | None = None
     absences: dict[str, dict[str, tuple[int, ...]]] | None = None

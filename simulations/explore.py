@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from simulations.world.faults import KINDS
 from simulations.world.run import RunOutcome, run
 from simulations.world.scenario import scenario_of
-from simulations.world.shrink import lines, shrunk
+from simulations.world.shrink import fails_alike, lines, shrunk
 
 SEEDS = 400
 """Seeds of a run, unless told: each kind of fault is on in two of five, and surely seen."""
@@ -97,7 +97,8 @@ def _show(outcome: RunOutcome, options: str) -> None:
     """Print what went wrong in a run, how to replay it, and the faults that matter."""
     _say(f"seed {outcome.scenario.seed}: {outcome.trouble[0]}")
     _say(f"  replay: python -m simulations.explore --seed {outcome.scenario.seed}{options}")
-    small = shrunk(outcome.scenario, lambda candidate: bool(run(candidate).trouble))
+    alike = fails_alike(outcome.trouble, lambda candidate: run(candidate).trouble)
+    small = shrunk(outcome.scenario, alike)
     _say("\n".join(f"  {line}" for line in lines(small)))
 
 

@@ -44,7 +44,9 @@ LONGEST = (
     "tests/device_agent/test_runtime.py",
 )
 """The files that take longest beside those of the shared session, the longest first."""
-
+_WITH_WAITS = 0.9
+"""The part of the run, after the longest files, in which others wait: the last ones only compute,
+so that no process is left alone with a wait."""
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 * 2**30
@@ -87,18 +89,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that take longest, so that no process is left with one at the end."""
+    """Put the tests that take longest first; then let waiting and computing take turns.
+
+    No process is left with a long file at the end. A file with real processes waits half of its
+    time, so that beside it another one computes: all of them in a row would leave cores idle.
+    """
     marks = ("slow", "spark", "broker")
-    long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
+    marked = {_file(item) for item in items if any(map(item.get_closest_marker, marks))}
+    places = {file: (at, 0.0) for at, file in enumerate(LONGEST, start=-len(LONGEST))}
+    groups = list(IN_SPARK)
+    for file in map(_file, items):
+        if group := _in_spark(file):
+            places[file] = (groups.index(group) - len(groups) - len(LONGEST), 0.0)
+    rest = [file for file in dict.fromkeys(map(_file, items)) if file not in places]
+    waiting = [file for file in rest if file in marked]
+    computing = [file for file in rest if file not in marked]
+    for files, share in ((waiting, _WITH_WAITS), (computing, 1.0)):
+        places |= {file: (0, share * at / len(files)) for at, file in enumerate(files)}
+    items.sort(key=lambda item: places[_file(item)])
 
-    def rank(item: pytest.Item) -> tuple[int, bool]:
-        file, _, _ = item.nodeid.partition("::")
-        group = _in_spark(file)
-        if group is not None:
-            return list(IN_SPARK).index(group) - len(IN_SPARK), False
-        return LONGEST.index(file) if file in LONGEST else len(LONGEST), item.path not in long
 
-    items.sort(key=rank)
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _in_spark(file: str) -> str | None:

@@ -120,9 +120,27 @@ def test_the_containers_that_are_shown_exist():
 
 def test_cluster_commands_parse():
     lander, job = map(parsed, commands(block("cluster")))
-    assert lander.lake == job.lake == "s3a://bucket/lake"
+    assert lander.lake == job.lake == "/mnt/lake"
     assert job.master == "spark://cluster:7077"
     assert job.no_lander
+
+
+def test_what_spark_submit_is_given_parses():
+    (line,) = commands(block("submitted"))
+    begin = "spark-submit --master spark://cluster:7077 $(python -m cloud_tier.command.submit "
+    assert line.startswith(begin + "job) ")
+    submitted = parsed("lasp-edge cloud " + line.removeprefix(begin + "job) "))
+    started, then = commands(block("connect"))
+    assert started == begin + "connect)"
+    client = parsed(then)
+    assert client.master == "sc://cluster"
+    for job in (submitted, client):
+        assert (job.no_lander, job.lake) == (True, "/mnt/lake")
+
+
+def test_a_shared_lander_parses():
+    (line,) = commands(block("shared"))
+    assert (parsed(line).share, parsed(line).log_dir) == ("landers", Path("./log-a"))
 
 
 def test_cold_chain_program_is_valid():

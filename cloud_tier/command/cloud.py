@@ -29,7 +29,7 @@ from cloud_tier.lake.status import JOB_LOCK
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.child import LanderChild
 from cloud_tier.spark.driver import kill
-from cloud_tier.spark.master import check_master
+from cloud_tier.spark.master import check_master, is_one_machine, runs_elsewhere
 from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -79,6 +79,11 @@ def run(arguments: argparse.Namespace) -> int:
     conf = _conf(arguments)
     if arguments.master is not None:
         check_master(arguments.master)
+    if arguments.metrics is not None and runs_elsewhere(arguments.master):
+        raise UsageError(
+            "--metrics counts what this process does, and under Spark Connect the server does it: "
+            "leave it out, and look at the lake with `lasp-edge lake status`"
+        )
     lake.make_place()
     lock = _locked(lake)
     try:
@@ -194,7 +199,7 @@ def _broker(arguments: argparse.Namespace) -> BrokerUrl | None:
 
 def _conf(arguments: argparse.Namespace) -> dict[str, str]:
     conf = dict(CONF)
-    if arguments.master is None or arguments.master.startswith("local"):
+    if is_one_machine(arguments.master):
         conf |= LOCAL_CONF
     for setting in arguments.conf:
         name, equals, value = setting.partition("=")

@@ -30,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_lake_arguments(parser)
     add = parser.add_argument
     add_dead_after_argument(parser, "as given to `cloud`")
+    shares = "divide the panes with the other landers of this lake that name the same group"
+    add("--share", default="", metavar="GROUP", help=shares)
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
     add_log_arguments(parser)
     add_broker_arguments(parser)
@@ -62,6 +64,13 @@ def sink_of(arguments: argparse.Namespace) -> str:
     return name
 
 
+def _group_of(arguments: argparse.Namespace) -> str:
+    group: str = arguments.share
+    if any(letter in group for letter in "/+#\0") or not group.isprintable():
+        raise UsageError(f"--share: a name without /, + and #, not {group!r}")
+    return group
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logs(arguments, "%(asctime)s lander: %(message)s", program="lander")
@@ -78,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.log_dir or Path(lake.log),
         fleet=arguments.fleet,
         sink=sink_of(arguments),
+        group=_group_of(arguments),
         tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
         parent=arguments.parent,
         seal=seal_of(arguments, topics, Role.LANDER),

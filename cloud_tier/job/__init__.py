@@ -3,6 +3,7 @@
 In order of execution:
 
 run          the job until it is stopped or idle, with its lander
+progress     what the batches have done, as a line for people
 watching     a line of the log and metrics for each batch
 figures      what the batches have done, for both
 streaming    one streaming query, a step for each batch

@@ -30,6 +30,9 @@ from cloud_tier.lake.sqltext import identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from lasp_edge.protocol.lake_columns import PANE_DATE
 
+_LARGE_BYTES: Final = 32 << 20
+"""What is as large as that is not written again: `spark.databricks.delta.optimize.maxFileSize` of
+the job, for the tables that Spark puts together."""
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
 
@@ -46,7 +49,11 @@ def maintain(spark: SparkSession, job: Job) -> None:
     for start in range(0, len(dates), _AT_ONCE):
         compact(spark, job, dates[start : start + _AT_ONCE])
     for path in job.lake.grown:
-        if path != job.lake.lattice:
+        if path in job.lake.landed:
+            # A lander may commit at the same moment. Spark's commit would replace its own on an
+            # object store that only `deltalake` asks for "put it unless it is there".
+            job.tables.pack(path, _LARGE_BYTES)
+        elif path != job.lake.lattice:
             spark.sql(f"OPTIMIZE delta.{identifier(path)}").collect()
 
 

@@ -70,6 +70,6 @@ class OpenTables:
         """Return the table's data files: `path`, `num_records`, its partition and statistics."""
         return pa.table(self.table(path).get_add_actions(flatten=True))
 
-    def pack(self, path: str) -> None:
+    def pack(self, path: str, target_bytes: int = _PACKED_BYTES) -> None:
         """Put small files together: a step opens each file that may hold rows which it needs."""
-        self.table(path).optimize.compact(target_size=_PACKED_BYTES)
+        self.table(path).optimize.compact(target_size=target_bytes)

@@ -7,22 +7,22 @@ and promises land for ever while devices are alive, and count only by what they 
 import logging
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cloud_tier.job import streaming
 from cloud_tier.job.job import Job
+from cloud_tier.job.progress import Progress, ServerProgress
 from cloud_tier.job.step import Outcome
+from cloud_tier.job.watching import steps_run_here
 from lasp_edge.errors import CommandError
 
 log = logging.getLogger(__name__)
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_FAILURES: Final = 5
 """Failures in a row, without a batch between them, after which the run gives up."""
 _LOOK_EVERY_S: Final = 0.2
@@ -31,6 +31,10 @@ _SPEAK_EVERY_S: Final = 2.0
 """The least time between two lines of progress, in seconds: as long as a batch at least takes."""
 _BATCH_ENDS_WITHIN_S: Final = 30.0
 """How long a running batch is waited for at the end, in seconds: ten times what one takes."""
+
+
+_OF_CONNECT: Final = "pyspark.errors.exceptions.connect"
+"""The module of a server's errors, and of its absence; only the extra `connect` brings it."""
 
 
 class Feeder(Protocol):
@@ -45,53 +49,6 @@ class Feeder(Protocol):
 
     def stop(self) -> None:
         """Have it land what it holds, and end."""
-
-
-class Progress:
-    """What the steps have done up to now, as one line for people.
-
-    Args:
-        now_s: a monotonic clock.
-    """
-
-    def __init__(self, now_s: Callable[[], float]) -> None:
-        self._now_s = now_s
-        self.active_s = now_s()
-        self.batches = 0
-        self._panes = self._too_late = 0
-        self._last_line = ""
-        self._last: Outcome | None = None
-
-    def __call__(self, outcome: Outcome) -> None:
-        """Count a step."""
-        self.batches += 1
-        self._panes += outcome.panes
-        self._too_late += outcome.too_late
-        self._last = outcome
-        if outcome.panes or outcome.variables or outcome.windows or outcome.globals:
-            self.active_s = self._now_s()
-
-    def news(self) -> str | None:
-        """Return the line if it has changed since it was last returned."""
-        line = self._line()
-        if line == self._last_line:
-            return None
-        self._last_line = line
-        return line
-
-    def _line(self) -> str:
-        if self._last is None:
-            return ""
-        coverage = self._last.coverage
-        heard = len(self._last.known.liveness.promises.entries)
-        final = "nothing final yet"
-        if coverage.frontier is not None:
-            moment = _EPOCH + timedelta(microseconds=coverage.frontier)
-            final = f"final up to {moment:%Y-%m-%d %H:%M:%S} UTC"
-        without = f", without {', '.join(coverage.excluded)}" if coverage.excluded else ""
-        devices = "device" if heard == 1 else "devices"
-        late = f" ({self._too_late:,} too late for their windows)" if self._too_late else ""
-        return f"{heard} {devices} heard, {self._panes:,} panes merged{late}, {final}{without}"
 
 
 class Run:
@@ -124,7 +81,8 @@ class Run:
         self._trigger_s = trigger_s
         self._until_idle_s = until_idle_s
         self._say = say
-        self._progress = Progress(_now_s)
+        elsewhere = not steps_run_here(spark)
+        self._progress = ServerProgress(_now_s) if elsewhere else Progress(_now_s)
         self._watch = watch
         self._stopping = False
         self._failures = 0
@@ -143,6 +101,10 @@ class Run:
             _stop(query)
         except (Py4JError, ConnectionError, EOFError) as error:
             raise CommandError(f"Spark has gone away ({type(error).__name__})") from error
+        except PySparkException as error:
+            if type(error).__module__ != _OF_CONNECT:
+                raise
+            raise CommandError(f"the Spark Connect server says: {_first_line(error)}") from error
         self._report_progress()
 
     def stop(self) -> None:
@@ -157,6 +119,7 @@ class Run:
                 self._feeder.watch(_now_s())
             if not query.isActive:
                 query = self._start_again(query)
+            self._progress.look(query)
             if self._is_idle(query):
                 return self._merge_all(query)
             if _now_s() - spoke_s >= _SPEAK_EVERY_S and self._report_progress():
@@ -211,6 +174,10 @@ class Run:
         if line:
             self._say(line)
         return bool(line)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _stop(query: StreamingQuery) -> None:

@@ -10,6 +10,7 @@ lowering     readable values beside stored integers
 feed         what was appended after a version of a table
 coverage     the frontier, and which devices hold it
 checkpoint   how far the streaming query has read, and torn files of it
+torn         commits that a power cut may have torn, and what keeps them whole
 times        times as people write them
 status       all of a lake in one report
 look         the newest windows, for a page that shows them

@@ -61,10 +61,16 @@ def mend(tables: LakeTables) -> str:
         _remove(begun[number])
         torn = f"batch {number} is planned again"
         if number in finished:
-            shutil.rmtree(Path(tables.root, _ASIDE), ignore_errors=True)
-            Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
+            put_aside(tables)
             torn = f"it is kept as {_ASIDE}, and all that landed is merged again"
     return f"a file of the checkpoint was torn: {torn}" if torn else ""
+
+
+def put_aside(tables: LakeTables) -> None:
+    """Have all that landed merged again; the checkpoint is kept beside, if there is one."""
+    if Path(tables.checkpoint).is_dir():
+        shutil.rmtree(Path(tables.root, _ASIDE), ignore_errors=True)
+        Path(tables.checkpoint).rename(Path(tables.root, _ASIDE))
 
 
 def _numbered(tables: LakeTables, folder: str) -> dict[int, Path]:

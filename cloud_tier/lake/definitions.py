@@ -7,6 +7,7 @@ definition of the same name left is told apart.
 """
 
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -16,12 +17,15 @@ from deltalake.exceptions import DeltaError
 
 from cloud_tier.lake.query import in_one_line, selected
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
+from cloud_tier.lake.torn import mend_tables
 from lasp_edge import folds
 from lasp_edge.errors import UsageError
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import DynamicFold, Window
 from lasp_edge.language.plan import Plan
+
+log = logging.getLogger(__name__)
 
 WINDOW = "window"
 FOLD = "fold"
@@ -68,6 +72,8 @@ def prepare(plan: Plan, lake: LakeTables) -> list[str]:
     """
     lake.make_place()
     try:
+        for torn in mend_tables(lake):
+            log.warning("%s", torn)
         if DeltaTable.is_deltatable(lake.programs):
             _check_program(plan, lake, _newest(lake))
         lake.create(plan.columns)

@@ -14,7 +14,7 @@ version of the table, and holds however often the table was compacted.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -37,6 +37,24 @@ from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class Choice(TypedDict, total=False):
+    """Which rows and columns of a window are wanted: all, where nothing is said.
+
+    Attributes:
+        key: only this key.
+        since: only windows that start then or later.
+        until: only windows that start before then.
+        as_of: as the table was when results were final up to this time and no further.
+        columns: only these, in this order.
+    """
+
+    key: str | None
+    since: Time | None
+    until: Time | None
+    as_of: Time | None
+    columns: Sequence[str] | None
 
 
 class _Shape(NamedTuple):
@@ -200,34 +218,28 @@ null before anything was |
         columns: the names, in this order.
     """
 
-    def current(
-        self,
-        *,
-        key: str | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        as_of: Time | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> pa.Table:
+    def current(self, **only: Unpack[Choice]) -> pa.Table:
         """Return the newest row of each key and start, sorted by them.
 
         Files and columns that this leaves out are not read.
 
         Args:
-            key: only this key.
-            since: only windows that start then or later.
-            until: only windows that start before then.
-            as_of: as the table was when results were final up to this time and no further.
-            columns: only these, in this order.
+            only: `key`, `since`, `until`, `as_of`, `columns`, as `Choice` says.
 
         Raises:
             NotFound: there is no such lake.
             ValueError: there is no such column, or a time has no zone.
         """
-        where = _where(key, since, until, as_of)
-        return self._rows(where, columns, all_revisions=False)
+        return self._chosen(**only)
 
-    def revisions(
+    def revisions(self, **only: Unpack[Choice]) -> pa.Table:
+        """Return all rows of each key and start, sorted by them and by `revision`.
+
+        Args and errors are those of `current`.
+        """
+        return self._chosen(**only, all_revisions=True)
+
+    def _chosen(
         self,
         *,
         key: str | None = None,
@@ -235,13 +247,16 @@ null before anything was |
         until: Time | None = None,
         as_of: Time | None = None,
         columns: Sequence[str] | None = None,
+        all_revisions: bool = False,
     ) -> pa.Table:
-        """Return all rows of each key and start, sorted by them and by `revision`.
-
-        Args and errors are those of `current`.
-        """
-        where = _where(key, since, until, as_of)
-        return self._rows(where, columns, all_revisions=True)
+        conditions = _of_key(key)
+        if since is not None:
+            conditions.append(f"start_us >= {microseconds(since)}")
+        if until is not None:
+            conditions.append(f"start_us < {microseconds(until)}")
+        if as_of is not None:
+            conditions.append(known_at(microseconds(as_of)))
+        return self._rows(conditions, columns, all_revisions=all_revisions)
 
     def newest_start_us(self) -> int | None:
         """Return when the last window starts, in microseconds; None where there is no row.
@@ -286,31 +301,17 @@ shows the same has made it from the same |
             NotFound: there is no such lake.
             ValueError: there is no such column.
         """
-        return self._rows(_where(key), columns, all_revisions=False)
+        return self._rows(_of_key(key), columns, all_revisions=False)
 
     def revisions(
         self, *, key: str | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """Return all rows of each key, sorted by key and `revision`; else as `current`."""
-        return self._rows(_where(key), columns, all_revisions=True)
+        return self._rows(_of_key(key), columns, all_revisions=True)
 
 
-def _where(
-    key: str | None = None,
-    since: Time | None = None,
-    until: Time | None = None,
-    as_of: Time | None = None,
-) -> list[str]:
-    conditions = []
-    if key is not None:
-        conditions.append(f"key = {standard_literal(key)}")
-    if since is not None:
-        conditions.append(f"start_us >= {microseconds(since)}")
-    if until is not None:
-        conditions.append(f"start_us < {microseconds(until)}")
-    if as_of is not None:
-        conditions.append(known_at(microseconds(as_of)))
-    return conditions
+def _of_key(key: str | None) -> list[str]:
+    return [] if key is None else [f"key = {standard_literal(key)}"]
 
 
 def known_at(frontier_us: int) -> str:

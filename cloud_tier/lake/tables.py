@@ -157,6 +157,11 @@ class LakeTables:
         return (self.landing, self.lattice, self.windows, self.globals, self.rejects)
 
     @property
+    def landed(self) -> tuple[str, ...]:
+        """The tables to which landers append."""
+        return (self.landing, self.rejects)
+
+    @property
     def checkpoint(self) -> str:
         """Where the streaming query keeps how far it has read."""
         return f"{self.root}/checkpoint"

@@ -17,6 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
+from cloud_tier.lake.torn import make_durable
 from crdts import Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal
 
@@ -36,6 +37,8 @@ class Landing:
     """
 
     def __init__(self, lake: LakeTables, lander: str) -> None:
+        self._lake = lake
+        self._durable: dict[str, int] = {}
         self._landing = lake.table(lake.landing)
         self._rejects = lake.table(lake.rejects)
         self._lander = lander
@@ -48,10 +51,16 @@ class Landing:
         return self._landing.transaction_version(self._lander) or 0
 
     def land(self, number: int, table: pa.Table, refused: Refusals) -> None:
-        """Commit a segment's rows, after what was refused in it."""
+        """Commit a segment's rows, after what was refused in it; on this machine, durably."""
         if refused:
             self._reject(number, refused)
+            self._make_durable(self._lake.rejects)
         self._write(self._landing, table, number)
+        self._make_durable(self._lake.landing)
+
+    def _make_durable(self, path: str) -> None:
+        if self._lake.is_local:
+            self._durable[path] = make_durable(path, self._durable.get(path, -1))
 
     def incarnations(self) -> dict[str, int]:
         """Return the greatest incarnation of each device that has landed."""

@@ -57,6 +57,7 @@ class LanderProcess:
         log_dir: a local directory for the log.
         fleet: the fleet's name on the broker; the program's if empty.
         sink: under which name devices deliver to this lake.
+        group: of landers of this lake that divide the panes among them; none if it is empty.
         tick_us: how often the lake is told that time passes while nothing comes.
         parent: end when this process is no longer the parent; None for never.
         seal: signs what is published, and checks what comes in; None for neither.
@@ -76,6 +77,7 @@ class LanderProcess:
         *,
         fleet: str = "",
         sink: str = DEFAULT_SINK,
+        group: str = "",
         tick_us: int = 15 * SECOND_US,
         parent: int | None = None,
         seal: Seal | None = None,
@@ -87,7 +89,7 @@ class LanderProcess:
         except OSError as error:
             raise UsageError(f"--log-dir {log_dir} cannot be made: {error.strerror}") from None
         self._plan, self._broker, self._lake, self._log_dir = plan, broker, lake, log_dir
-        self._topics, self._sink = Topics(fleet or plan.name), sink
+        self._topics, self._sink, self._group = Topics(fleet or plan.name), sink, group
         self._tick_us, self._parent, self._seal, self._wait = tick_us, parent, seal, wait
         self._link: Link | None = None
         self._stopping = False
@@ -147,9 +149,11 @@ class LanderProcess:
         return Link(
             self._broker,
             client_id=f"lander-{lander}",
-            subscriptions=subscriptions(self._topics, Subscriber.LANDER),
+            subscriptions=subscriptions(self._topics, Subscriber.LANDER, group=self._group),
             manual_acknowledgement=True,
-            keep_session_s=_SESSION_KEPT_S,
+            # A broker would keep a part of the panes for a lander of a group that is away, and
+            # whoever is there can take them.
+            keep_session_s=0 if self._group else _SESSION_KEPT_S,
             jitter=random.Random(secrets.randbits(64)),
             seal=self._seal,
             expects_refusal=lambda topic: is_left_to_operators(topic, self._topics),

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from cloud_tier.lake.torn import sync
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frontier import Listening
@@ -70,7 +71,9 @@ class Log:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._lock.close()
-            raise UsageError(f"another lander is writing to {folder}") from None
+            raise UsageError(
+                f"another lander is writing to {folder}: give this one a --log-dir of its own"
+            ) from None
         try:
             self.lander = _durable_text(folder / "lander", new_id)
         except OSError:
@@ -149,7 +152,7 @@ class Log:
         self._number += 1
         self._file = self._path(self._number).open("xb")
         self._write(_CLOCK.pack(_IS_CLOCK, *clock))
-        _sync_folder(self.folder)
+        sync(self.folder)
 
     def _write(self, body: bytes) -> None:
         assert self._file is not None
@@ -203,12 +206,4 @@ def replace_durably(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     arriving.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(path.parent)

@@ -14,13 +14,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from cloud_tier.spark.cache import cache_folder
 from cloud_tier.spark.driver import LOG_CONFIGURATION, Driver, spark_class_path, started
 from cloud_tier.spark.jars import delta_jars, spark_home
 from cloud_tier.spark.java import Java, find_java, launcher_home
-from lasp_edge.errors import CommandError, EnvironmentLacks
+from lasp_edge.errors import CommandError, EnvironmentLacks, UsageError
 from lasp_edge.tool.installing import install_line
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ LOCAL = {
     "spark.sql.debug.maxToStringFields": "1000",
 }
 _LOCAL_PARTITIONS = 4
+LOG_OPTION = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+_OF_CONNECT = ("grpc", "grpc_status", "pandas", "zstandard")
+"""What pyspark's client of Spark Connect imports; it ends the process where some are missing."""
 
 # What Spark's launcher does before the JVM starts, and a direct start does not.
 _FOR_THE_LAUNCHER = (
@@ -93,6 +97,7 @@ def spark_session(
     Raises:
         EnvironmentLacks: pyspark, Java or Delta's JARs are missing and cannot be had.
         CommandError: Spark does not start there; the text says why.
+        UsageError: Spark runs already, and takes a setting at its start only.
     """
     spark_sql = _spark_sql()
     settings = {**MEANING, **(conf or {})}
@@ -101,14 +106,26 @@ def spark_session(
         return _with_settings(active, settings)
     remote = master if (master or "").startswith("sc://") else os.environ.get("SPARK_REMOTE")
     if remote:
-        builder = spark_sql.builder.appName(app_name).remote(remote)
-        return _with_settings(builder.getOrCreate(), settings)
+        return _with_settings(_remote_session(app_name, remote), settings)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _get_or_create(app_name, master, {**DELTA, **settings})
     master = master or "local[*]"
     if master.startswith("local"):
         return _local_session(app_name, master, conf or {}, short_run=short_run, say=say)
     return _launched_session(app_name, master, {**DELTA, **settings}, say)
+
+
+def _remote_session(app_name: str, remote: str) -> "SparkSession":
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
+    if any(find_spec(package) is None for package in _OF_CONNECT):
+        raise EnvironmentLacks("Spark Connect's client is missing", install_line("connect"))
+    try:
+        return _spark_sql().builder.appName(app_name).remote(remote).getOrCreate()
+    except PySparkException as error:
+        raise CommandError(
+            f"Spark does not start on {remote}: {str(error).partition(chr(10))[0]}"
+        ) from error
 
 
 def starts_directly(conf: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> bool:
@@ -157,8 +174,7 @@ def _launched_session(
     java = _java(say)
     jars = ",".join(map(str, delta_jars(java=java)))
     settings["spark.jars"] = ",".join(filter(None, (jars, settings.get("spark.jars"))))
-    log = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-    settings.setdefault("spark.driver.extraJavaOptions", log)
+    settings.setdefault("spark.driver.extraJavaOptions", LOG_OPTION)
     settings.setdefault("spark.ui.showConsoleProgress", "false")
     if master.startswith(("local", "spark:")):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -189,8 +205,14 @@ def _get_or_create(app_name: str, master: str | None, conf: Mapping[str, str]) -
 
 
 def _with_settings(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+
     for name, value in settings.items():
-        spark.conf.set(name, value)
+        try:
+            spark.conf.set(name, value)
+        except PySparkException as error:
+            why = "it is set where Spark is started, and Spark runs already"
+            raise UsageError(f"--conf {name}: {why}") from error
     return spark
 
 

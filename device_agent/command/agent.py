@@ -261,11 +261,11 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         ValueError: a number, or a topic, cannot be one.
     """
     numbers = ("interval", "commit_every", "results", "retain_days", "lateness", "max_skew")
-    for name in (*numbers, "clock_wait"):
+    for name in (*numbers, "clock_wait", "report"):
         value = getattr(arguments, name)
         if value is None:
             continue
-        least = 1e-6 if name in {"interval", "retain_days"} else 0
+        least = 1e-6 if name in {"interval", "retain_days", "report"} else 0
         if not least <= value < 1e9:  # noqa: PLR2004 - three decades of seconds
             unit = "days" if name == "retain_days" else "seconds"
             bound = "above 0" if least else "from 0"
@@ -327,7 +327,9 @@ def _sources(
             broken.append(f"source {spec.name}: {error}")
         except ValueError as error:
             in_file = wanted.arguments.config and not wanted.arguments.source
-            raise ValueError(f"{spec.said_in}: {error}" if in_file else str(error)) from None
+            text = str(error)
+            text = f"{spec.said_in}: {text.removeprefix('--')}" if in_file else text
+            raise ValueError(text) from None
     names = [source.name for source in sources]
     twins = sorted({name for name in names if names.count(name) > 1})
     if twins:

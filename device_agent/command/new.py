@@ -84,6 +84,9 @@ def _program(name: str) -> str:
 def _need_module(name: str) -> None:
     """Check that a file NAME.py can be imported, and hides no other module."""
     if not name.isidentifier() or keyword.iskeyword(name) or not name.isascii():
-        raise UsageError(f"a name such as greenhouse is needed: letters, digits, _; not {name!r}")
+        raise UsageError(
+            f"a name such as greenhouse is needed: letters, digits, _, first no digit, no word of "
+            f"Python; not {name!r}"
+        )
     if find_spec(name) is not None:
         raise UsageError(f"a module {name!r} is installed already; choose another name")

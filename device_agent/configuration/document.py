@@ -100,6 +100,14 @@ class Document:
         return found
 
 
+_IN_WORDS = {
+    "Cannot overwrite a value": "this key stands above already",
+    "Invalid value": "a value is needed here, and a text needs quotation marks",
+    "Invalid statement": "KEY = VALUE or [TABLE] is needed here",
+}
+"""Mistakes that many make, as the parser names them and as people do."""
+
+
 def _is_in(table: Any, place: Place) -> bool:
     for step in place:
         if isinstance(step, int):
@@ -119,10 +127,11 @@ def _blank(lines: Sequence[str]) -> int:
 def _in_words(error: str) -> str:
     """Return what the parser says, the line first, to stand behind the file.
 
-    >>> _in_words("Invalid value (at line 3, column 12)")
-    ' line 3, column 12: Invalid value'
+    >>> _in_words("Cannot overwrite a value (at line 3, column 12)")
+    ' line 3, column 12: this key stands above already'
     """
     text, at, place = error.rpartition(" (at ")
+    text = _IN_WORDS.get(text, text)
     return f" {place.removesuffix(')')}: {text}" if at else f": {error}"
 
 

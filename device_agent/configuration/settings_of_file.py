@@ -89,6 +89,8 @@ def _needed(action: argparse.Action, value: Any) -> str:
         return "" if is_number else "a number"
     if action.type is int:
         return "" if type(value) is int else "a whole number"
+    if type(value) is int:
+        return f'a text in quotation marks, "{value}",'
     if type(value) is not str:
         return "a text in quotation marks"
     fits = action.choices is None or value in action.choices

@@ -13,9 +13,8 @@ from device_agent.nearest import hint
 from device_agent.sources.choice import (
     BrokenSourceError,
     SourceSpec,
-    forms,
     kind_of,
-    no_kind,
+    kinds,
     options,
     spec_of,
 )
@@ -109,10 +108,11 @@ class SourceTables:
     def _kind(self, table: dict[str, Any], place: Place) -> SourceKind:
         name = table.get("kind")
         if type(name) is not str:
-            raise self._document.mistake(place, f'kind = "..." is needed: {forms()}')
+            text = f'kind = "..." is needed, one of {", ".join(kinds())}'
+            raise self._document.mistake(place, text)
         kind = kind_of(name)
         if kind is None:
-            text = f"kind: {no_kind(name, name).removeprefix('--source is ')}"
+            text = f'kind: there is no "{name}"; {hint(name, kinds())}'
             raise self._document.mistake((*place, "kind"), text)
         return kind
 

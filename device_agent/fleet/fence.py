@@ -38,6 +38,7 @@ from device_agent.clock import is_time
 from device_agent.fleet.answers import Answers, is_ignorant
 from device_agent.intake.highs import Teller
 from device_agent.intake.intake import Intake
+from device_agent.intake.lineage import OtherLife
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.acks import AckFrame
@@ -107,7 +108,7 @@ class Fence(Part):
         self._agent, self._intake, self._become = agent, intake, become
         self._wait_us = agent.settings.fence_wait_us
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
-        intake.highs.is_alone = self.closed
+        self._lacks_lander = self.closed
         me = agent.replica
         self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
         self._is_new = restored.incarnation == 0
@@ -184,7 +185,8 @@ class Fence(Part):
             return
         attempt = min(self._attempt + 1, ATTEMPTS - 1)
         me = self._agent.replica
-        hello = HelloFrame(me, self._hellos + 1, me.device, self._challenge, attempt)
+        said = (self._challenge, attempt, self._intake.highs.line())
+        hello = HelloFrame(me, self._hellos + 1, me.device, *said)
         yield Publication.of(hello, self._agent.topics)
         self._hellos += 1  # the link took it, or else it asked for no more
         self._attempt += 1
@@ -233,15 +235,16 @@ class Fence(Part):
         elif self._is_landed:
             self._is_asking = self._is_renewed = False
             if answers.is_fenced(self._agent.replica):
-                self._intake.highs.confirm()
+                self._lacks_lander = False
 
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
         answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
         for teller, highs in answers.tellings(own):
-            tellings.learn(highs, Teller(teller.incarnation, answers.knows(teller)), now_us)
+            life = OtherLife(teller.nonce, answers.line(teller))
+            tellings.learn(highs, Teller(teller.incarnation, answers.knows(teller), life), now_us)
         if newest is not None and not answers.is_told_by(newest):
-            tellings.learn_of_lost_life()
+            tellings.learn_of_lost_life(OtherLife(newest.nonce, answers.line(newest)))
 
     def _succeeds(self, newest: Replica) -> bool:
         """Become later than a life that the store does not know; return whether that was done."""
@@ -274,7 +277,7 @@ class Fence(Part):
 
     def _hear_lander(self, _frame: AckFrame, _now_us: int) -> None:
         """Ask again where a lander is heard, and none has answered yet."""
-        waits = self._intake.highs.is_alone and not self._is_asking
+        waits = self._lacks_lander and not self._is_asking
         self._is_due_anew = self._is_due_anew or (waits and not self.closed)
 
     def succeed(self) -> None:

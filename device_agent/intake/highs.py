@@ -9,11 +9,12 @@ told may count twice: it is counted, too.
 
 What this process accepts says nothing of what another one has accepted. So what another one told is
 held against the number at the **end** of that process, as this store knows it: a store that is an
-older image knows less than the process told. What is accepted before a lander has answered is not
-**confirmed**: should a doubt be told later, all of that may count twice.
+older image knows less than the process told. Which of the readings that were accepted before that
+was told may count twice, `device_agent.intake.lineage` finds out.
 
     >>> highs = Highs(Facts())
-    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], Teller(7, False), most_us=100)
+    >>> other = Teller(7, False, OtherLife(9))
+    >>> highs.learn([SourceHigh(source_id("csv:a"), 60, 2)], other, most_us=100)
     >>> highs.doubt_us("csv:a"), highs.doubt_us("csv:b")
     (60, None)
     >>> highs.advance("csv:a", 80, 1)
@@ -25,9 +26,11 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Final, NamedTuple
 
+from crdts.replica import SEQS
 from device_agent.facts import Facts
 from device_agent.intake.batch import Batch
-from lasp_edge.protocol.fencing import SourceHigh, joined, source_id
+from device_agent.intake.lineage import Lineage, OtherLife, StoredLine
+from lasp_edge.protocol.fencing import Line, SourceHigh, joined, source_id
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
 WAITED: Final = "readings that waited for the clock"
@@ -41,13 +44,14 @@ class Teller(NamedTuple):
     Attributes:
         incarnation: the last one of the process.
         is_known: the store knows that process: how far it had come, or some of that.
+        life: which process that is, and which ones it follows.
     """
 
     incarnation: int
     is_known: bool
+    life: OtherLife
 
 
-_NOTHING = (0, 0)
 _MOST_ENDS: Final = 8
 """Processes whose ends are remembered: as many as lives that a lander tells of."""
 
@@ -57,43 +61,43 @@ class Highs:
 
     Args:
         facts: what the store holds of them.
-        last: the incarnation of the last process of the store; 0 for none.
+        lives: (incarnation, nonce) of the processes of the store before this one.
+        me: the nonce of this process.
 
     Attributes:
-        is_alone: no lander has told this process what earlier lives have accepted.
         maybe_twice: readings that were accepted before it was told that they might be doubtful, and
             that are still to be counted as such.
     """
 
     __slots__ = (
         "_changed",
-        "_confirmed",
         "_doubts",
         "_ends",
         "_highs",
         "_ids",
-        "_unconfirmed",
-        "is_alone",
+        "_is_line_stored",
+        "_lineage",
         "maybe_twice",
     )
 
-    def __init__(self, facts: Facts, last: int = 0) -> None:
+    def __init__(self, facts: Facts, lives: Iterable[tuple[int, int]] = (), me: int = 0) -> None:
+        ordered = sorted(lives)
+        last = ordered[-1][0] if ordered else 0
         self._highs: dict[int, SourceHigh] = {}
-        # How many, and the least own time; of the confirmed ones those of this process.
-        self._unconfirmed: dict[int, tuple[int, int]] = {}
-        self._confirmed: dict[int, tuple[int, int]] = {}
         self._ends: dict[int, dict[int, int]] = {}  # incarnation -> accepted
-        for source, (high_us, accepted, *rest) in (facts.highs or {}).items():
+        stored: dict[int, StoredLine] = {}
+        for source, (high_us, accepted, held, least_us, *rest) in (facts.highs or {}).items():
             at = int(source)
             self._highs[at] = SourceHigh(at, high_us, accepted)
-            if rest[:2] and rest[0]:
-                self._unconfirmed[at] = (rest[0], rest[1])
-            self._ends[at] = dict(zip(rest[2::2], rest[3::2], strict=True))
+            self._ends[at] = dict(zip(rest[::2], rest[1::2], strict=True))
             self._note_end(at, last, accepted)
+            ends, said = (facts.lines or {}).get(source, ([], []))
+            stored[at] = StoredLine(held, least_us, ends, said)
+        self._lineage = Lineage(stored, [nonce for _, nonce in ordered], me)
+        self._is_line_stored = False
         self._doubts = {int(source): high_us for source, high_us in (facts.doubts or {}).items()}
         self._ids: dict[str, int] = {}
         self._changed = False
-        self.is_alone = False
         self.maybe_twice = 0
 
     def _id(self, source: str) -> int:
@@ -120,10 +124,9 @@ class Highs:
         furthest = high_us if known is None else max(high_us, known.high_us)
         before = 0 if known is None else known.accepted
         self._highs[at] = SourceHigh(at, furthest, before + accepted)
+        self._is_line_stored &= known is not None
+        self._lineage.advance(at, accepted, low_us)
         self._changed = True
-        lately = self._unconfirmed if self.is_alone else self._confirmed
-        count, least_us = lately.get(at, (0, low_us))
-        lately[at] = (count + accepted, min(least_us, low_us))
 
     def note(self, batch: Batch, high_us: int | None, accepted: int) -> None:
         """Note what was accepted of a batch.
@@ -134,7 +137,9 @@ class Highs:
             accepted: how many readings.
         """
         if high_us is not None:
-            least_us = min([at for at in batch.times_us if type(at) is int], default=high_us)
+            doubt_us = self._doubts.get(self._id(batch.source), -TIME_LIMIT_US)
+            own = [at for at in batch.times_us if type(at) is int and at > doubt_us]
+            least_us = min(own, default=high_us)
             self.advance(batch.source, high_us, accepted, least_us)
         waited = 0 if batch.came_us is None else min(accepted, batch.times_us.count(None))
         if waited and batch.came_us is not None:
@@ -174,7 +179,7 @@ class Highs:
             self._changed = True
             if high_us > self._doubts.get(at, high_us - 1):
                 self._doubts[at] = high_us
-                self._count_maybe_twice(at, high_us)
+            self._count_maybe_twice(at, teller.life, high.accepted, high_us)
 
     def _note_end(self, source: int, incarnation: int, accepted: int) -> None:
         """Note how many readings of a source a process knew of in the end."""
@@ -192,31 +197,21 @@ class Highs:
         later = [each for each in ends if each >= incarnation]
         return ends[min(later)] if later else max(ends.values(), default=0)
 
-    def _count_maybe_twice(self, source: int, most_us: int) -> None:
-        """Count what was accepted of a source before it was told of a doubt up to this time."""
-        for lately in (self._unconfirmed, self._confirmed):
-            count, least_us = lately.get(source, _NOTHING)
-            if count and least_us <= most_us:
-                self.maybe_twice += count
-                del lately[source]
-                self._changed = True
+    def _count_maybe_twice(self, at: int, life: OtherLife, accepted: int, high_us: int) -> None:
+        """Count what was accepted of a source that another life may have accepted, too."""
+        found = self._lineage.new_twice(at, life, accepted, high_us)
+        if found:
+            self.maybe_twice += found
+            self._changed, self._is_line_stored = True, False
 
-    def learn_of_lost_life(self) -> None:
+    def learn_of_lost_life(self, life: OtherLife) -> None:
         """Note that there was a life of which nobody knows what it accepted."""
-        for source in {*self._unconfirmed, *self._confirmed}:
-            self._count_maybe_twice(source, TIME_LIMIT_US)
+        for at in self._highs:
+            self._count_maybe_twice(at, life, SEQS, TIME_LIMIT_US)
 
-    def confirm(self) -> None:
-        """Note that a lander has answered, and that no earlier life is heard by it any more.
-
-        Another one may still know more: what was accepted until now counts as this process's own.
-        """
-        self.is_alone = False
-        self._changed |= bool(self._unconfirmed)
-        for at, (count, least_us) in self._unconfirmed.items():
-            before, first_us = self._confirmed.get(at, (0, least_us))
-            self._confirmed[at] = (before + count, min(first_us, least_us))
-        self._unconfirmed.clear()
+    def line(self) -> Line:
+        """Return which processes this one follows, for others to know; see `HelloFrame`."""
+        return self._lineage.line()
 
     def furthest_doubt_us(self) -> int | None:
         """Return the greatest own time that some life of this device surely had accepted."""
@@ -228,11 +223,17 @@ class Highs:
             return None
         self._changed = False
         highs = {
-            str(at): [high_us, accepted, *self._facts_of_processes(at)]
+            str(at): [
+                high_us,
+                accepted,
+                *self._lineage.now(at),
+                *chain(*self._ends.get(at, {}).items()),
+            ]
             for at, high_us, accepted in self._highs.values()
         }
         doubts = {str(at): high_us for at, high_us in self._doubts.items()}
-        return Facts(highs=highs, doubts=doubts or None)
-
-    def _facts_of_processes(self, at: int) -> list[int]:
-        return [*self._unconfirmed.get(at, _NOTHING), *chain(*self._ends.get(at, {}).items())]
+        facts = Facts(highs=highs, doubts=doubts or None)
+        if not self._is_line_stored:
+            self._is_line_stored = True
+            facts.lines = {str(at): self._lineage.past(at) for at in self._highs}
+        return facts

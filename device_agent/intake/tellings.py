@@ -9,6 +9,7 @@ from typing import Final
 from device_agent.clock import DeviceClock
 from device_agent.intake.batch import Batch
 from device_agent.intake.highs import WAITED, Highs, Teller
+from device_agent.intake.lineage import OtherLife
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.state.counters import Counters
 from lasp_edge.protocol.fencing import SourceHigh
@@ -74,9 +75,9 @@ class Tellings:
         self._counters.add("doubtful", len(batch) - len(left))
         return left
 
-    def learn_of_lost_life(self) -> None:
+    def learn_of_lost_life(self, life: OtherLife) -> None:
         """Note that there was a life of which nobody knows what it accepted."""
-        self._highs.learn_of_lost_life()
+        self._highs.learn_of_lost_life(life)
         self._note_twice()
 
     def _note_twice(self) -> None:

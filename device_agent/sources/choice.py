@@ -131,9 +131,14 @@ def kind_of(name: str) -> SourceKind | None:
 
 def no_kind(name: str, told: str) -> str:
     """Return that there is no such kind, which there are, and the nearest."""
-    names = [*(kind.name for kind in KINDS), *_others()]
+    names = kinds()
     near = f"; {hint(name, names)}" if name and name not in names else ""
     return f"--source is {forms()}, not {told!r}{near}"
+
+
+def kinds() -> list[str]:
+    """Return the names of all kinds of sources."""
+    return [*(kind.name for kind in KINDS), *_others()]
 
 
 def forms() -> str:

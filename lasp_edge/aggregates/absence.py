@@ -55,6 +55,8 @@ class Absent(Fold):
 def noted(notes: FleetFold) -> dict[str, Version]:
     """Return device -> the greatest version in the notes on it that count."""
     found: dict[str, Version] = {}
+    if not notes.keys:
+        return found  # nobody is absent, most of the time
     for _, _, entry in counting(notes):
         for absent, _, partial in entry.payload:
             version = Version(*partial)

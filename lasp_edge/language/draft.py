@@ -137,9 +137,10 @@ class Draft:
                 f"{name!r} cannot be a fold's target: sets are derived from it, or it is one"
             )
         if target.bottom is not None and _shape(target.bottom) != [c.op for c in fold.columns]:
+            kind = type(target.bottom).__name__
             raise ValueError(
-                f"{name!r}: {fold} gives the columns {fold.columns_named}, a declared "
-                f"{target.bottom!r} does not; a Counter holds one sum, Pair and Product several"
+                f"{name!r} is declared as a {kind}, which cannot hold what {fold} gives; choose "
+                "another name for the fold (a Counter holds one sum, Pair and Product several)"
             )
         return self.variables[name]
 

@@ -1,5 +1,6 @@
 """The address of a broker; its text never shows the password."""
 
+import re
 import sys
 from typing import NamedTuple, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -55,7 +56,8 @@ class BrokerUrl(NamedTuple):
             raise ValueError(f"{shown!r} is not a broker address: {error}") from None
         tls, extra = parts.scheme == "mqtts", parts.path.strip("/") or parts.fragment
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or extra or port == 0:
-            meant = "" if "://" in text or not text else f"; did you mean mqtt://{shown}?"
+            address = re.sub("^mqtts?:?/*", "", shown)
+            meant = f"; did you mean mqtt://{address}?" if address and "://" not in text else ""
             raise ValueError(
                 "a broker address is mqtt://[user:password@]host[:port], or mqtts:// for TLS, "
                 f"not {shown!r}{meant}"

@@ -212,12 +212,12 @@ class Acceptance:
         handle(frame, record, accepted)
         # What others say of a device tells nothing of its life, nor does a farewell in its name.
         tells = kind.guard is sender_refusal and not isinstance(frame, PresenceFrame)
-        if tells and self._is_heard(frame.sender):
+        if tells and self._is_heard(frame.sender, record):
             self.witness.take(frame, record.received_us)
 
-    def _is_heard(self, sender: Replica) -> bool:
+    def _is_heard(self, sender: Replica, record: Record) -> bool:
         """Note that a life speaks; return whether no later one has put an end to that."""
-        return self._lives.delivers(sender, self.witness.of(sender.device))
+        return self._lives.delivers(sender, record.received_us, self.witness.of(sender.device))
 
     def _frame(self, record: Record) -> Frame:
         try:
@@ -232,7 +232,7 @@ class Acceptance:
 
     def take_panes(self, frame: PaneFrame, record: Record, accepted: Accepted) -> None:
         """Take the pane entries of a device that fit and count; answer for each of them."""
-        if not self._is_heard(frame.sender):
+        if not self._is_heard(frame.sender, record):
             accepted.overtaken.add(frame.about)
             raise RecordRefusedError(OF_AN_EARLIER_LIFE)
         device, answer = frame.about, accepted.answers.setdefault(frame.about, Answer())
@@ -297,9 +297,11 @@ class Acceptance:
         if record.retained:
             return
         if frame.about == frame.sender.device:
-            known = self.witness.known(frame.about, record.received_us)
-            if sender_refusal(frame, known) is None and self._is_heard(frame.sender):
+            now_us, before = record.received_us, self.witness.of(frame.about)
+            refusal = sender_refusal(frame, self.witness.known(frame.about, now_us))
+            if refusal is None and self._lives.announces(frame.sender, now_us, before):
                 self.witness.learn(frame.sender)
+                self.witness.learn_lines(frame.about, [(frame.sender.nonce, frame.line)])
         if len(accepted.hellos) < MOST_HELLOS:
             accepted.hellos[frame.sender.device, frame.about] = frame
 

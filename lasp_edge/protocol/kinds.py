@@ -75,6 +75,8 @@ class FrameKind(NamedTuple):
         handler: the name of the method with which a lander or an operator takes a frame.
         retained: the broker keeps the newest one of a topic for later subscribers.
         qos: of MQTT; 0 for what is said again soon, so that nobody confirms it.
+        divided: one of several landers that share the work takes a frame. Each of them takes
+            what the broker keeps, and what tells of a device as a whole.
     """
 
     frame: type[Frame]
@@ -85,6 +87,7 @@ class FrameKind(NamedTuple):
     handler: str
     retained: bool = False
     qos: int = 1
+    divided: bool = False
 
 
 _DEVICES, _ADDRESSEE = Subscriber.DEVICES, Subscriber.ADDRESSEE
@@ -95,7 +98,7 @@ _ITSELF = Publisher.ITSELF
 FRAME_KINDS: Final[dict[int, FrameKind]] = {
     row.frame.kind: row
     for row in (
-        FrameKind(PaneFrame, "pane", _LANDER, _ITSELF, sender_refusal, "take_panes"),
+        FrameKind(PaneFrame, "pane", _LANDER, _ITSELF, sender_refusal, "take_panes", divided=True),
         FrameKind(
             VariableFrame, "var", _EVERYBODY, _ITSELF, sender_refusal, "take_entries", retained=True
         ),
@@ -186,15 +189,26 @@ def topic_of(frame: Frame, topics: Topics) -> str:
     return topics.of(FRAME_KINDS[frame.kind].topic, frame.about, *frame.subtopic)
 
 
-def subscriptions(topics: Topics, subscriber: Subscriber, device: str = "") -> list[str]:
+def subscriptions(
+    topics: Topics, subscriber: Subscriber, device: str = "", group: str = ""
+) -> list[str]:
     """Return the topic filters for all frames that a subscriber takes.
 
-    An addressee takes those about `device`, itself.
+    An addressee takes those about `device`, itself. Who is in a `group` of landers takes some of
+    the frames that are divided among them, by MQTT's shared subscriptions.
+
+    >>> subscriptions(Topics("greenhouse"), Subscriber.LANDER, group="two")[:2]
+    ['$share/two/lasp/v1/greenhouse/+/pane/#', 'lasp/v1/greenhouse/+/var/#']
     """
     rows = [row for row in FRAME_KINDS.values() if row.subscribers & subscriber]
     if subscriber is Subscriber.ADDRESSEE:
         return [topics.of(row.topic, device) for row in rows]
-    return [topics.every(row.topic) for row in rows]
+    return [
+        f"$share/{group}/{topics.every(row.topic)}"
+        if group and row.divided
+        else topics.every(row.topic)
+        for row in rows
+    ]
 
 
 def is_left_to_operators(topic: str, topics: Topics) -> bool:

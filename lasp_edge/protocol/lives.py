@@ -7,6 +7,9 @@ a lander has heard a later one, it takes no panes of an earlier one any more, wh
 sent (the incarnation is a fencing token). Nothing is lost by that: a life sends itself all that its
 store holds of the lives before it.
 
+A hello alone proves little: a stranger may forge it, and a device may end before it says anything
+else. So a life that goes on to say nothing puts an end to earlier ones for `SILENT_US` only.
+
 Two copies of a device may be alive at the same time. The one that is not heard any more is told to
 ask, learns of the other, and takes a later incarnation: then both are heard.
 
@@ -24,6 +27,9 @@ from typing import Final, NamedTuple, Protocol
 
 from crdts import Replica
 
+SILENT_US: Final = 120_000_000
+"""Microseconds within which a life that said hello has spoken: it decides within seconds, and then
+tells that it is there."""
 KEPT_LIVES: Final = 8
 """Lives of a device that are told apart, the last ones: some copies, and what is on its way."""
 _HEARD: Final = -1
@@ -49,19 +55,68 @@ class KnownLives(NamedTuple):
     bars: tuple[tuple[int, int], ...]
 
 
+class _Announced(NamedTuple):
+    """Lives that said hello, and nothing else yet.
+
+    Attributes:
+        nonces: of them.
+        before: who was heard before the first of them.
+        since_us: when that one said hello.
+    """
+
+    nonces: frozenset[int]
+    before: KnownLives
+    since_us: int
+
+    def is_over(self, now_us: int) -> bool:
+        """Return whether they would have spoken by now; a clock that was set back tells nothing."""
+        return not self.since_us <= now_us < self.since_us + SILENT_US
+
+
 class Lives:
     """Device -> its lives, and which of them are heard."""
 
     def __init__(self) -> None:
         self._known: dict[str, KnownLives] = {}
+        self._announced: dict[str, _Announced] = {}
 
-    def delivers(self, replica: Replica, before: HasReplica | None = None) -> bool:
+    def announces(self, replica: Replica, now_us: int, before: HasReplica | None = None) -> bool:
+        """Note that a life says hello; return whether it is heard from now on. See `delivers`."""
+        _, nonce, device = replica
+        self._end_silence(device, now_us)
+        was = self._known.get(device) or _first(before)
+        announced = self._announced.get(device, _Announced(frozenset(), was, now_us))
+        if not self._hears(replica, before):
+            return False
+        if (nonce, _HEARD) not in was.bars and len(announced.nonces) < KEPT_LIVES:
+            nonces = announced.nonces | {nonce}
+            self._announced[device] = announced._replace(nonces=nonces)
+        return True
+
+    def delivers(self, replica: Replica, now_us: int = 0, before: HasReplica | None = None) -> bool:
         """Note that a life speaks; return whether what it sent is to be taken.
 
         Args:
             replica: the life.
+            now_us: when that came.
             before: what was heard of its device, should this be its first life that speaks here.
         """
+        device = replica.device
+        announced = self._announced.get(device)
+        if announced is not None and replica.nonce in announced.nonces:
+            del self._announced[device]
+        elif announced is not None:
+            self._end_silence(device, now_us)
+        return self._hears(replica, before)
+
+    def _end_silence(self, device: str, now_us: int) -> None:
+        """Hear those again that were heard before lives that said hello and nothing else."""
+        announced = self._announced.get(device)
+        if announced is not None and announced.is_over(now_us):
+            self._known[device] = announced.before
+            del self._announced[device]
+
+    def _hears(self, replica: Replica, before: HasReplica | None) -> bool:
         incarnation, nonce, device = replica
         known = self._known.get(device)
         if known is None:

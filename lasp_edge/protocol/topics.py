@@ -53,7 +53,10 @@ most."""
 
 @lru_cache(REMEMBERED)
 def level(name: str) -> str:
-    """Return a name as one topic level.
+    """Return a name as one level of a frame's topic, and as a part of an id in Home Assistant.
+
+    An id may hold little but letters and digits, and a reader of frames must not depend on what a
+    broker allows in a level; people read neither. For what they do read there is `readable`.
 
     Raises:
         ValueError: it is empty, or cannot be encoded as UTF-8.
@@ -82,6 +85,9 @@ def name_of(text: str) -> str:
 @lru_cache(REMEMBERED)
 def readable(text: str) -> str:
     """Return a name or key as one topic level that people read; different texts, different levels.
+
+    It keeps every letter that MQTT allows, as `level` must not: an id in Home Assistant has none
+    but ASCII. A key may be empty, a name of a frame's topic never is.
 
     Raises:
         ValueError: it cannot be encoded as UTF-8.

@@ -61,13 +61,13 @@ def _module(name: str) -> ModuleType:
             where = f"in {Path.cwd()} or installed"
             raise NotFound(f"no module {name!r} {where}{files}") from None
         raise UsageError(f"module {name!r} imports {error.name!r}, which is missing") from error
-    except Exception as error:  # the module is the user's and may raise anything
+    except (Exception, SystemExit) as error:  # the module is the user's and may raise anything
         place = _place(error)
         said = f"{type(error).__name__}: {error}{_meant(error)}"
         raise UsageError(f"module {name!r}{place}: {said}") from error
 
 
-def _meant(error: Exception) -> str:
+def _meant(error: BaseException) -> str:
     """Return what may have been meant by a name that is not in our language."""
     if isinstance(error, AttributeError) and (error.obj is folds or type(error.obj) is Program):
         return _near(str(error.name), [name for name in dir(error.obj) if name[0] != "_"])
@@ -88,7 +88,7 @@ def _near(word: str, known: list[str]) -> str:
     return f"; there are {', '.join(sorted(known))}" if 0 < len(known) <= _MOST_LISTED else ""
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Return the line of a module, mostly the user's own, that led to the error."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f for f in frames if f.name == "<module>" and not f.filename.startswith("<")]

@@ -25,6 +25,8 @@ _SHORTEST: Final = "--log-f"
 class _Log(logging.StreamHandler[TextIO]):
     """Where a command's own log goes; who embeds one has handlers of its own."""
 
+    is_json = False
+
 
 LEVEL_HELP = "log what is at least this important (default: warning)"
 FORMAT_HELP = (
@@ -65,16 +67,17 @@ def begin_json(fields: Mapping[str, str], level: str = "warning") -> None:
     """
     from lasp_edge.tool.json_lines import JsonFormatter  # noqa: PLC0415 - most log text
 
-    _log_to(JsonFormatter(fields), level)
+    _log_to(JsonFormatter(fields), level, is_json=True)
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_end
 
 
-def _log_to(formatter: logging.Formatter, level: str) -> None:
+def _log_to(formatter: logging.Formatter, level: str, *, is_json: bool = False) -> None:
     """Have the process log in one form, in place of the one that it was told before."""
     for handler in [each for each in logging.root.handlers if isinstance(each, _Log)]:
         logging.root.removeHandler(handler)
     handler = _Log(sys.stderr)
+    handler.is_json = is_json
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=level.upper())
 
@@ -84,9 +87,11 @@ def asks_for_json(words: Sequence[str]) -> bool:
 
     >>> asks_for_json(["agent", "--log-format", "json"]), asks_for_json(["--log-format=text"])
     (True, False)
+    >>> asks_for_json([]), asks_for_json(["agent", "--log-format"])
+    (False, False)
     """
     said = ""
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in zip(words, [*words, ""][1:], strict=True):
         option, has_value, value = word.partition("=")
         if option.startswith(_SHORTEST) and _FORMAT_OPTION.startswith(option):
             said = value if has_value else after
@@ -95,7 +100,7 @@ def asks_for_json(words: Sequence[str]) -> bool:
 
 def write_error(command: str, error: Exception, exit_code: int) -> None:
     """Write why a command ends, as the last line of its log."""
-    if sys.excepthook is _log_end:
+    if any(isinstance(handler, _Log) and handler.is_json for handler in logging.root.handlers):
         extra = {"command": command, "exit_code": int(exit_code)}
         logging.getLogger(_TOLD).error("%s", error, extra=extra)
     else:

@@ -7,6 +7,7 @@ tables, and what is right from `simulations.oracle`. A value without `key=` has 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from textwrap import wrap
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
@@ -18,7 +19,7 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import in_words, number
 from simulations.demo.devices import KeyValue, Value
 from simulations.demo.lake import Row
-from simulations.oracle import Reading, WindowTruth, dynamic_partials, windows
+from simulations.oracle import Reading, WindowTruth, dynamic_partials, left_out, windows
 
 _EXAMPLES = 2
 _MOST_FINDINGS = 3
@@ -55,6 +56,8 @@ class Evidence(NamedTuple):
         globals: current rows of the lake's table of fleet-wide values, by name.
         windows: current rows of the lake's table of windows, by name.
         lasted_s: how long the demo ran: no sample is older.
+        silent_us: for how long each device had no connection when it was asked; those that had one
+            need not be here.
     """
 
     plan: Plan
@@ -63,6 +66,7 @@ class Evidence(NamedTuple):
     globals: Mapping[str, Sequence[Row]]
     windows: Mapping[str, Sequence[Row]]
     lasted_s: float
+    silent_us: Mapping[str, int] = MappingProxyType({})
 
     def all_readings(self) -> list[Reading]:
         """Return the readings of all devices."""
@@ -111,9 +115,16 @@ def _joined(letter: str, findings: Sequence[Finding]) -> Verdict:
     return Verdict(letter, ok, "; ".join(texts))
 
 
+def _told(evidence: Evidence, fold: DynamicFold) -> dict[str, Mapping[str, Value]]:
+    """Return what the devices told that count: the others do not know what these say of them."""
+    gone = left_out(evidence.plan, fold.name, evidence.silent_us)
+    return {device: told for device, told in evidence.values.items() if device not in gone}
+
+
 def _agreement(evidence: Evidence, fold: DynamicFold) -> Finding:
-    held = {d: values[fold.name] for d, values in evidence.values.items() if fold.name in values}
-    silent = sorted(evidence.values.keys() - held.keys())
+    told = _told(evidence, fold)
+    held = {device: values[fold.name] for device, values in told.items() if fold.name in values}
+    silent = sorted(told.keys() - held.keys())
     if silent or not held:
         return _differs(f"{fold.name}: {', '.join(silent)} reported no value")
     different = _different([value.keys for value in held.values()])
@@ -121,17 +132,17 @@ def _agreement(evidence: Evidence, fold: DynamicFold) -> Finding:
         one = _partials(fold.fold, next(iter(held.values())).keys)
         return _holds(f"all {len(held)} devices hold the same {fold.name}: {_text(fold, one)}")
     if not different:
-        told = ", ".join(f"{device} {value.inputs}" for device, value in held.items())
-        return _differs(f"{fold.name}: equal values from different inputs: {told}")
+        each = ", ".join(f"{device} {value.inputs}" for device, value in held.items())
+        return _differs(f"{fold.name}: equal values from different inputs: {each}")
     key = min(different)
-    told = ", ".join(
+    each = ", ".join(
         f"{device} {_of_key(fold, _partials(fold.fold, value.keys), key)}"
         for device, value in held.items()
     )
     if not fold.keyed:
-        return _differs(f"{fold.name}: different values: {told}")
+        return _differs(f"{fold.name}: different values: {each}")
     return _differs(
-        f"{fold.name}: {len(different):,} keys with different values (such as {key}: {told})"
+        f"{fold.name}: {len(different):,} keys with different values (such as {key}: {each})"
     )
 
 
@@ -169,11 +180,15 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
         return Finding(None, text)
     # Nothing has expired: as if all was accepted in the same moment.
     at_once = {d: [r._replace(accepted_us=0) for r in of] for d, of in evidence.readings.items()}
-    right = dynamic_partials(evidence.plan, fold.name, at_once, now_us=0)
+    silent_us = evidence.silent_us
+    right = dynamic_partials(evidence.plan, fold.name, at_once, now_us=0, silent_us=silent_us)
+    told = _told(evidence, fold)
+    gone = sorted(evidence.values.keys() - told.keys())
     what = f"each device's last {bottom.bound:,} readings" if bottom.bound else "all readings"
     what += " of a key" * fold.keyed
+    what += f", without {', '.join(gone)}" * bool(gone)
     wrong = []
-    for device, values in evidence.values.items():
+    for device, values in told.items():
         held = _partials(fold.fold, values[fold.name].keys) if fold.name in values else right
         wrong += [
             f"{device} holds {_integers(fold.fold, held.get(key))}{_of(key)}, and right is "
@@ -187,7 +202,8 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
 
 
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
-    held = [values[fold.name] for values in evidence.values.values() if fold.name in values]
+    told = _told(evidence, fold).values()
+    held = [values[fold.name] for values in told if fold.name in values]
     rows = evidence.globals.get(fold.name, ())
     there = [row for row in rows if row["devices_in"] or not fold.keyed]
     stored = {row["key"]: (_of_row(fold.fold, row), row["inputs"]) for row in there}

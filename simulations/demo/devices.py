@@ -196,16 +196,16 @@ class Device:
         reading = "" if report.done or report.dirty else ", not through with its sources"
         return f"{self.name} {connected}, {report.dirty:,} entries to send{reading}"
 
+    def is_connected(self) -> bool:
+        """Whether it runs, and says that it has a connection."""
+        report = self.report
+        return self.condition is Condition.RUNNING and report is not None and report.connected
+
     def is_done(self) -> bool:
         """Whether its sources are finished and all that it has to send has landed."""
         report = self.report
-        return (
-            self.condition is Condition.RUNNING
-            and report is not None
-            and report.done
-            and report.dirty == 0
-            and report.connected
-        )
+        is_sent = report is not None and report.done and report.dirty == 0
+        return is_sent and self.is_connected()
 
     def _heard(self, line: str) -> None:
         report = Report.of(line)

@@ -51,8 +51,9 @@ async def finish(stage: Stage, pace: Pace) -> int:
     stage.say("Spark merges what is left (a pane: what one device adds to a window) ...")
     await stage.wait_for_cloud(CLOUD_S)
     values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
+    silent_us = stage.silent_us()
     await stage.stop_devices()
-    evidence = await _evidence(stage, values)
+    evidence = await _evidence(stage, values, silent_us)
     statuses = [await stage.commands.status(d.data_dir) for d in stage.devices.values()]
     stage.say("", *_windows_lines(evidence), "", counts_line(statuses))
     found = verdicts(evidence)
@@ -63,7 +64,9 @@ async def finish(stage: Stage, pace: Pace) -> int:
     return _result(stage, found, len(readings))
 
 
-async def _evidence(stage: Stage, values: Mapping[str, Mapping[str, Value]]) -> Evidence:
+async def _evidence(
+    stage: Stage, values: Mapping[str, Mapping[str, Value]], silent_us: Mapping[str, int]
+) -> Evidence:
     plan, commands = stage.cast.plan, stage.commands
     readings = {
         name: await commands.readings(device.data_dir) for name, device in stage.devices.items()
@@ -71,7 +74,8 @@ async def _evidence(stage: Stage, values: Mapping[str, Mapping[str, Value]]) -> 
     folds, windows = plan.dynamic_folds.items(), plan.windows.items()
     in_globals = {name: current_globals(stage.lake, fold) for name, fold in folds}
     in_windows = {name: current_windows(stage.lake, window) for name, window in windows}
-    return Evidence(plan, values, readings, in_globals, in_windows, stage.lasted_s())
+    found = (plan, values, readings, in_globals, in_windows)
+    return Evidence(*found, stage.lasted_s(), silent_us)
 
 
 def _windows_lines(evidence: Evidence) -> list[str]:

@@ -67,6 +67,7 @@ class Stage:
         self._clock = asyncio.get_running_loop().time
         self._table = LiveTable(Measure.of(cast.plan), self._clock)
         self._began_s = self._said_s = self._clock()
+        self._connected_s: dict[str, float] = {}
         self._is_live = True
         self._closing = AsyncExitStack()
         self._cloud: Child | None = None
@@ -165,6 +166,8 @@ class Stage:
     async def _look_around(self) -> None:
         for device in self.devices.values():
             device.measure()
+            if device.is_connected():
+                self._connected_s[device.name] = self._clock()
         self.screen.show(self.table() if self._is_live else [self._summary()])
         if not self.screen.is_terminal and self._clock() > self._said_s + TELL_S:
             self.say(self._summary())
@@ -245,6 +248,12 @@ class Stage:
     def lasted_s(self) -> float:
         """Return how long ago the stage was made, in seconds."""
         return self._clock() - self._began_s
+
+    def silent_us(self) -> dict[str, int]:
+        """Return for how many microseconds each device has not said that it has a connection."""
+        now_s = self._clock()
+        heard_s = {name: self._connected_s.get(name, self._began_s) for name in self.devices}
+        return {name: round((now_s - at_s) * 1_000_000) for name, at_s in heard_s.items()}
 
     async def wait_for_cloud(self, most_s: float) -> None:
         """Wait until the job has merged everything and ended by itself.

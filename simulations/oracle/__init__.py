@@ -3,10 +3,11 @@
 Everything the fleet computes has a definition that needs no lattice, pane or message: a window's
 partial is the fold of the readings that lie in it; a local fold's is the fold of the last `bound`
 values that were added and are not too old; a dynamic fold's combines those of all devices that are
-not retired; its `inputs` are a sum of hashes of what they published. All of it goes by key; what
-has no `key=` has the one key "". This package is those definitions, over fractions and lists, and
-shares no code with the way that a device or Spark takes. (A sketch of distinct values is joined by
-`lasp_edge.folds.hll`, which is held against the `datasketches` package elsewhere.)
+neither retired nor silent for longer than it allows; its `inputs` are a sum of hashes of what they
+published. All of it goes by key; what has no `key=` has the one key "". This package is those
+definitions, over fractions and lists, and shares no code with the way that a device or Spark takes.
+(A sketch of distinct values is joined by `lasp_edge.folds.hll`, which is held against the
+`datasketches` package elsewhere.)
 
 - `readings`: which readings count, and what they are in steps of the resolution
 - `partials`: what a fold makes of values, column by column
@@ -31,7 +32,7 @@ shares no code with the way that a device or Spark takes. (A sketch of distinct 
 from simulations.oracle.inputs import PublishedPartial, inputs
 from simulations.oracle.partials import combined, folded
 from simulations.oracle.readings import Reading, accepted, quantised
-from simulations.oracle.values import added, dynamic_partials, local_partials
+from simulations.oracle.values import added, dynamic_partials, left_out, local_partials
 from simulations.oracle.windows import WindowTruth, windows
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "dynamic_partials",
     "folded",
     "inputs",
+    "left_out",
     "local_partials",
     "quantised",
     "windows",

@@ -102,25 +102,40 @@ def _oldest_us(name: str, max_age_s: float, now_us: int | None, samples: list[Ad
     return now_us - round(max_age_s * 1_000_000)
 
 
+def left_out(plan: Plan, name: str, silent_us: Mapping[str, int]) -> set[str]:
+    """Return the devices that a dynamic fold leaves out for their silence, by its `stale_after`.
+
+    Raises:
+        KeyError: the program has no such dynamic fold.
+    """
+    fold = plan.dynamic_folds[name]
+    if fold.absence is None:
+        return set()
+    return {device for device, span_us in silent_us.items() if span_us > fold.stale_us}
+
+
 def dynamic_partials(
     plan: Plan,
     name: str,
     readings: Mapping[str, Iterable[Reading]],
     retired: Collection[str] = (),
     now_us: int | None = None,
+    silent_us: Mapping[str, int] | None = None,
 ) -> dict[str, Partial]:
     """Return a dynamic fold's partials by key: the combination of all devices' local partials.
 
-    `readings` are by device, and else as for `local_partials`; `retired` devices do not count.
+    `readings` are by device, and else as for `local_partials`; `retired` devices do not count, nor
+    do those that are silent for longer than the fold allows (`silent_us`, by device).
 
     Raises:
         KeyError: the program has no such dynamic fold.
         ValueError: as for `local_partials`.
     """
     source = plan.dynamic_folds[name].source
+    gone = {*retired, *left_out(plan, name, silent_us or {})}
     said: dict[str, list[Partial]] = {} if source.keyed else {"": []}
     for device in sorted(readings):
-        if device not in retired:
+        if device not in gone:
             here = local_partials(plan, source.name, readings[device], now_us)
             for key, partial in here.items():
                 said.setdefault(key, []).append(partial)

@@ -12,12 +12,14 @@ from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.fence import Fence
 from device_agent.fleet.peers import Peers
 from device_agent.intake.highs import Highs
+from device_agent.intake.lineage import Lineage
 from device_agent.variables.published_fold import PublishedFold
 from device_agent.variables.sharing import Sharing
 from device_agent.variables.states import OwnState, SharedState
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol import inputs
 from lasp_edge.protocol.fencing import VouchFrame
+from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.shards import key_shard
 from simulations.planted.bug import planted, replaced
@@ -223,7 +225,7 @@ def a_device_decides_by_what_its_peers_know() -> Iterator[None]:
 def panes_of_an_earlier_life_land_after_the_later_one_has_asked() -> Iterator[None]:
     """The network held them up; the later life was not told of them, and reads them again."""
 
-    def delivers(self: Lives, _replica: Any, _before: Any = None) -> bool:
+    def delivers(self: Lives, *_heard: Any) -> bool:
         del self
         return True
 
@@ -235,8 +237,21 @@ def panes_of_an_earlier_life_land_after_the_later_one_has_asked() -> Iterator[No
 def what_was_accepted_alone_is_not_said_to_count_twice() -> Iterator[None]:
     """A device goes on alone, a lander tells it later what it lacked, and nobody learns of it."""
 
-    def count(self: Highs, _source: int, _most_us: int) -> None:
+    def count(self: Highs, *_told: Any) -> None:
         del self
 
     with replaced(Highs, "_count_maybe_twice", count):
+        yield
+
+
+@planted
+def what_former_processes_accepted_is_never_said_to_count_twice() -> Iterator[None]:
+    """Store and lake are lost, the device reads again, and then the old card is put back."""
+    right = Lineage.new_twice
+
+    def new_twice(self: Lineage, source: int, *told: Any) -> int:
+        held, least_us = self.now(source)
+        return right(self, source, *told) if least_us < TIME_LIMIT_US and held else 0
+
+    with replaced(Lineage, "new_twice", new_twice):
         yield

@@ -16,6 +16,8 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 from random import Random
+from resource import RUSAGE_SELF, getrusage
+from time import process_time
 
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -24,7 +26,7 @@ from simulations.simulate.course import CourseOutcome, course
 from simulations.simulate.plot import html
 from simulations.world.faults import HOUR_STEPS, KINDS, FaultRates
 from simulations.world.scenario import Scenario
-from simulations.world.shrink import lines, shrunk
+from simulations.world.shrink import fails_alike, lines, shrunk
 
 SMALL = 50_000
 """Devices times steps up to which a failing run is shrunk: some seconds a run."""
@@ -133,7 +135,13 @@ def _notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
         f"{rate:,.1f} bytes a second and device were published",
         f"settled {outcome.settled_steps} seconds after the faults ended",
         f"{right:,} of {outcome.windows:,} windows are what the oracle says",
+        f"{process_time():,.1f} CPU-seconds, {_peak_mb():,} MB of memory at most",
     ]
+
+
+def _peak_mb() -> int:
+    """Return the most megabytes that this process had in memory."""
+    return getrusage(RUSAGE_SELF).ru_maxrss // 1_024
 
 
 def _fail(
@@ -151,7 +159,9 @@ def _fail(
     )
     if scenario.size * scenario.steps > SMALL or arguments.apart:
         return
-    small = shrunk(scenario, lambda one: bool(course(plan, replace(one), arguments.every).trouble))
+    every = arguments.every
+    alike = fails_alike(outcome.trouble, lambda one: course(plan, replace(one), every).trouble)
+    small = shrunk(scenario, alike)
     _say("the faults that matter:\n  " + "\n  ".join(lines(small)))
 
 

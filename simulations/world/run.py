@@ -14,7 +14,7 @@ from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
 from simulations.world.misfortunes import befall, heal
-from simulations.world.scenario import Scenario, reconnects
+from simulations.world.scenario import Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
 SETTLE_STEPS = 900
@@ -62,7 +62,7 @@ def run(scenario: Scenario) -> RunOutcome:
             world.trouble.append(f"settled after {settled} steps, {late} too late")
         if not world.trouble:
             checks.at_the_end(world)
-        if scenario.acting and not world.trouble:
+        if waits_for_silence(scenario) and not world.trouble:
             check_absence(world)
         if not world.trouble and scenario.seed % 4 == 0:
             for _ in range(scenario.faults.delay_steps):

@@ -89,3 +89,8 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
 def reconnects(scenario: Scenario) -> bool:
     """Return whether all devices connect anew at the end: it heals much, and so hides much."""
     return scenario.seed % 2 == 0
+
+
+def waits_for_silence(scenario: Scenario) -> bool:
+    """Return whether a device is silent at the end until it is left out: minutes of waiting."""
+    return scenario.acting and scenario.seed % 3 == 0

@@ -1,9 +1,18 @@
-"""Shrinking: the fewest faults with which a run still fails, and how to replay it.
+"""Shrinking: the fewest faults with which a run still fails so, and how to replay it.
+
+A run that fails in another way tells nothing of the one that was found. What varies in a sentence
+about a failure (devices, numbers, values in brackets) does not make it another one.
+
+    >>> kind_of("pi-0: Line(time_us=7, room='a') counts twice, as 4 readings do")
+    'Line counts twice as readings do'
+    >>> kind_of("pi-3: Line(time_us=9, room='b') counts twice, as 15 readings do")
+    'Line counts twice as readings do'
 
 Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", TSE 2002.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from simulations.world.faults import CALM, Fault
@@ -15,7 +24,29 @@ TRIES = 60
 EXTRAS = ("keyed", "shared", "files", "sessions", "archive", "acting")
 """What a scenario may have besides, by the names of its fields."""
 
+_BRACKETED = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")
+_VARYING = re.compile(r"\bpi-\S+|\w*\d\w*|'[^']*'|[^\w\s]")
+
 Fails = Callable[[Scenario], bool]
+
+
+def kind_of(trouble: str) -> str:
+    """Return the words of a sentence about a failure that do not vary."""
+    shorter = _BRACKETED.sub("", trouble)
+    while shorter != trouble:
+        trouble, shorter = shorter, _BRACKETED.sub("", shorter)
+    return " ".join(_VARYING.sub(" ", shorter).split())
+
+
+def fails_alike(trouble: Sequence[str], run: Callable[[Scenario], Sequence[str]]) -> Fails:
+    """Return whether a scenario fails in the way in which a run has failed.
+
+    Args:
+        trouble: of that run; the first is what went wrong first.
+        run: runs a scenario, and returns its trouble.
+    """
+    kind = kind_of(trouble[0])
+    return lambda scenario: kind in map(kind_of, run(scenario)[:1])
 
 
 def shrunk(scenario: Scenario, fails: Fails) -> Scenario:

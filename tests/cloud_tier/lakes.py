@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Mapping
+from copy import copy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +57,12 @@ class LakeUnderTest:
         self.lake.create(program.columns)
         self.job = Job(program, self.lake, **options)
         self.known = UNKNOWN
+
+    def beside(self, lake: LakeTables) -> "LakeUnderTest":
+        """Return another lake of this program, which is there already, to be read."""
+        other = copy(self)
+        other.lake = lake
+        return other
 
     def step(self, rows: Iterable[Mapping[str, Any]]) -> Outcome:
         """Merge one batch."""

@@ -23,6 +23,11 @@ Row = dict[str, Any]
 
 
 def rooms() -> Plan:
+    """The plan of `rooms_program`."""
+    return rooms_program().plan()
+
+
+def rooms_program() -> Program:
     """A program with keys, several windows on one event, an odd window, and a dynamic fold."""
     program = Program("rooms")
     temperature = program.event("temperature", resolution="0.01", unit="°C")
@@ -43,7 +48,7 @@ def rooms() -> Plan:
         slide_s=20,
     )
     program.window("totals", source=temperature, fold=folds.sum(), size_s=30)
-    return program.plan()
+    return program
 
 
 def readings_of(seed: int, devices: int = 3, each: int = 12, last_s: int = 150) -> list[Reading]:

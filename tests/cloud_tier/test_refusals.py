@@ -78,13 +78,27 @@ def test_a_master_that_spark_does_not_know(master, tmp_path, capsys):
     assert not lake.exists()
 
 
-def test_a_cluster_that_does_not_answer(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("scheme", "typed"), [("spark", "master.Master"), ("sc", "cloud_tier.command.submit connect")]
+)
+def test_a_cluster_that_does_not_answer(scheme, typed, tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     lake = tmp_path / "lake"
-    words = (*COMMANDS[0], "--lake", lake, "--master", f"spark://127.0.0.1:{port}")
-    assert "no Spark master answers" in refused(capsys, *words, code=Exit.ENVIRONMENT)
+    words = (*COMMANDS[0], "--lake", lake, "--master", f"{scheme}://127.0.0.1:{port}")
+    line = refused(capsys, *words, code=Exit.ENVIRONMENT)
+    assert "no Spark master answers" in line
+    assert typed in line
     assert not lake.exists()
+
+
+def test_metrics_of_steps_that_run_in_a_server_of_spark_connect(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        master = f"sc://127.0.0.1:{server.getsockname()[1]}/;user_id=me"
+        words = (*COMMANDS[0], "--lake", tmp_path / "lake", "--master", master)
+        line = refused(capsys, *words, "--metrics", "9100")
+    assert "leave it out" in line
+    assert not (tmp_path / "lake").exists()
 
 
 def test_a_log_that_cannot_be_made(tmp_path, capsys):

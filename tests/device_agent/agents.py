@@ -129,6 +129,7 @@ class Device:
         settings: Settings | None = None,
         now_us: int = NOW_US,
         fenced: bool = False,
+        nonce: int | None = None,
     ) -> None:
         self.directory = directory
         self.program = program or greenhouse()
@@ -139,7 +140,7 @@ class Device:
         self.now_us = now_us
         self.landed = SimulatedLander(LAKE, self.program)
         self.sent: list[Publication] = []
-        self.start()
+        self.start(nonce)
 
     def start(self, nonce: int | None = None) -> None:
         """Start a process on the directory."""

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from cloud_tier.job.job import Job
@@ -66,15 +67,24 @@ def session_of(leader: int) -> dict[int, str]:
 
 
 class Process:
-    """A `lasp-edge` command that may be killed and started again, in a session of its own.
+    """A command that may be killed and started again, in a session of its own.
 
     Args:
         folder: receives what each life prints.
         name: what the files are called.
+        command: its first words; those of `lasp-edge` if they are not given.
+        environ: variables that are added.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        command: Sequence[str] = COMMAND,
+        environ: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.name = name
+        self._command, self._environ = command, environ
         self._folder = folder
         self._lives = 0
         self._sessions: list[int] = []
@@ -86,13 +96,13 @@ class Process:
         self._lives += 1
         with self.printed.open("wb") as out, self.complained.open("wb") as err:
             self._process = subprocess.Popen(
-                [*COMMAND, *words],
+                [*self._command, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 cwd=CHECKOUT,
                 start_new_session=True,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environ},
             )
         self._sessions.append(self._process.pid)
 

@@ -11,7 +11,7 @@ from simulations.demo.devices import KeyValue, Value
 from simulations.oracle import Reading, dynamic_partials, windows
 
 
-def made(max_age_s: float | None = None) -> Program:
+def made(max_age_s: float | None = None, stale_after_s: float | None = None) -> Program:
     program = Program("house")
     heat = program.event("heat", resolution="0.1")
     last = program.declare_dynamic(BoundedLWWSet(bound=3, max_age_s=max_age_s), "last")
@@ -20,7 +20,8 @@ def made(max_age_s: float | None = None) -> Program:
     def keep(event, update):
         update(last, BoundedLWWSet.add, event.value, event.time_us)
 
-    program.fold_dynamic(program.fold(last, folds.mean(), "own"), "every")
+    own = program.fold(last, folds.mean(), "own")
+    program.fold_dynamic(own, "every", stale_after_s=stale_after_s)
     program.window(
         "by_room",
         source=heat,
@@ -128,6 +129,26 @@ def test_missing_extra_changed_and_doubled_windows_fail_d():
     for changed in (rows[1:], [*rows, extra], [*rows[:3], wrong, *rows[4:]], [*rows, rows[0]]):
         assert outcomes(with_window(seen, changed)) == "+++-"
     assert outcomes(with_window(seen, [*rows[:4], fewer, *rows[5:]])) == "+++-"
+
+
+def test_a_device_that_is_silent_for_longer_than_the_value_allows_does_not_count_there():
+    plan = made(stale_after_s=60)
+    heard = {device: of for device, of in READINGS.items() if device != "c"}
+    count, total = dynamic_partials(plan, "every", heard)[""]
+    seen = evidence()
+    (stored,) = seen.globals["every"]
+    columns = {"count": count, "total_q": total}
+    for device in heard:
+        seen = with_value(seen, device, columns=columns)
+    globals_ = {"every": [{**stored, **columns, "total_q": Decimal(total)}]}
+    seen = seen._replace(plan=plan, globals=globals_)
+    assert outcomes(seen) == "--++", "c has a connection, so it counts"
+    assert outcomes(seen._replace(silent_us={"c": 60_000_000})) == "--++"
+    silent = seen._replace(silent_us={"c": 60_000_001})
+    assert outcomes(silent) == "++++"
+    assert "without c" in verdicts(silent)[1].text
+    unlike = with_value(silent, "b", columns={**columns, "count": count + 1})
+    assert outcomes(unlike) == "--++"
 
 
 def test_a_program_without_windows_or_fleet_wide_values_has_nothing_to_check():

@@ -7,6 +7,17 @@ from simulations.world.run import run
 from simulations.world.scenario import Scenario
 
 HISTORIES = {
+    # Store and lake are lost, so the recording is read again; then the old card is put back.
+    "an old card comes back after a life that nobody could tell what it held": Scenario(
+        0,
+        1,
+        60,
+        schedule=(
+            Fault(30, "new_lake", "", 1),
+            Fault(30, "store_lost", "pi-0", 0),
+            Fault(52, "older_image", "pi-0", 0),
+        ),
+    ),
     # The lake knows a command that every device and the broker have lost: it says it again.
     "a command that only the lake still knows": Scenario(
         441,

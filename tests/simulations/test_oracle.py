@@ -19,6 +19,7 @@ from simulations.oracle import (
     dynamic_partials,
     folded,
     inputs,
+    left_out,
     local_partials,
     quantised,
     windows,
@@ -230,6 +231,30 @@ def test_retired_devices_do_not_count():
     plain = {"pi-1": [reading(1, 1)], "pi-2": [reading(2, 1, "pi-2")]}
     assert dynamic_partials(temperatures(), "fleet", plain, {"pi-1"})[""] == (1, 200, 200, 200)
     assert dynamic_partials(temperatures(), "fleet", plain, plain)[""] == (0, 0, None, None)
+
+
+def test_devices_that_are_silent_for_longer_than_a_fold_allows_do_not_count():
+    program = Program("silent")
+    heat = program.event("heat", resolution="0.01")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+    program.collect(heat, into=samples)
+    here = program.fold(samples, folds.mean(), "here")
+    program.fold_dynamic(here, "heard", stale_after_s=90)
+    program.fold_dynamic(here, "ever")
+    plan, silent = program.plan(), {"pi-1": 90_000_000, "pi-2": 90_000_001}
+    fleet = {
+        name: [Reading(name, "heat", at, at)] for at, name in enumerate(("pi-0", "pi-1", "pi-2"))
+    }
+    assert dynamic_partials(plan, "heard", fleet, silent_us=silent)[""] == (2, 100)
+    assert dynamic_partials(plan, "heard", fleet)[""] == (3, 300)
+    assert dynamic_partials(plan, "ever", fleet, silent_us=silent)[""] == (3, 300)
+    said = {
+        ("", name): PublishedPartial(Version(1, 7, at), (1, at * 100))
+        for at, name in enumerate(fleet)
+    }
+    without = {at: one for at, one in said.items() if at[1] != "pi-2"}
+    gone = left_out(plan, "heard", silent)
+    assert inputs(plan, "heard", said, {}, left_out=gone) == inputs(plan, "heard", without, {})
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`lasp-edge simulate` runs any program in a virtual fleet, and says whether it ended right."""
 
+import re
 from contextlib import contextmanager
 
 import pytest
@@ -25,6 +26,7 @@ def test_a_program_ends_right_under_faults_and_is_plotted(tmp_path, capsys):
     said = capsys.readouterr().out
     assert code == Exit.FINE
     assert "2 devices, 36 seconds" in said
+    assert re.search(r"^\d+\.\d CPU-seconds, \d+ MB of memory at most$", said, re.MULTILINE)
     assert page.read_text().count("<polyline") == 3
 
 

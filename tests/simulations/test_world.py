@@ -10,7 +10,7 @@ from simulations.world.faults import KINDS, Fault, FaultRates
 from simulations.world.misfortunes import befall
 from simulations.world.run import run
 from simulations.world.scenario import Scenario, scenario_of
-from simulations.world.shrink import shrunk
+from simulations.world.shrink import fails_alike, kind_of, shrunk
 from simulations.world.world import World
 
 
@@ -46,6 +46,49 @@ def test_a_failing_run_is_shrunk_to_the_faults_that_matter():
     found = Scenario(1, 2, 120, FaultRates(loss=0.5), (*schedule, kill))
     small = shrunk(found, lambda one: kill in one.schedule)
     assert small == replace(found, faults=FaultRates(), schedule=(kill,), steps=8)
+
+
+def test_a_run_that_fails_in_another_way_is_not_what_was_found():
+    """The kill is what the failure needs; without the cut, the run fails in another way."""
+    cut, kill = Fault(3, "cut", "pi-0", 2), Fault(7, "kill", "pi-0", 1)
+    others = tuple(Fault(step, "deaf", "pi-1", 2) for step in range(1, 9))
+    found = Scenario(1, 2, 20, schedule=(*others, cut, kill))
+
+    def trouble(scenario):
+        if kill not in scenario.schedule:
+            return ()
+        steps = len(scenario.schedule)
+        if cut in scenario.schedule:
+            return (f"pi-0: {steps} readings are lost", "pi-1 says settled")
+        return (f"not settled after {steps} steps: pi-0 (not all landed)",)
+
+    small = shrunk(found, fails_alike(trouble(found), trouble))
+    assert small.schedule == (cut, kill)
+
+
+def test_devices_numbers_and_values_do_not_make_another_failure():
+    same = [
+        "pi-0 dropped PaneId(pane_us=1, key=('a',), of=Replica(2, 3)), lake lacks it",
+        "pi-11-copy dropped PaneId(pane_us=-17, key=('b', 2), of=Replica(7, 3)), lake lacks it",
+    ]
+    assert len(set(map(kind_of, same))) == 1
+    kinds = ["pi-0: the agent ended: KeyError: 'x'", "pi-0: the agent ended: ValueError: 7"]
+    assert len(set(map(kind_of, kinds))) == 2
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_two_processes_with_one_name_are_alarmed_within_a_minute(seed):
+    """A copy of a card runs in a second device; both publish once a minute, as agents do."""
+    clone = Fault(60, "clone", "pi-0", 200)
+    world = World(Scenario(seed, 2, 120, schedule=(clone,), interval_s=60))
+    for _ in range(clone.step):
+        world.step(reading=True)
+    befall(world, clone)
+    for _ in range(60):
+        world.step(reading=True)
+    alarmed = {key for key, each in world.devices.items() if each.counted("clone_alarms")}
+    world.close()
+    assert alarmed == {"pi-0", "pi-0-copy"}
 
 
 def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):

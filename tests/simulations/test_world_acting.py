@@ -10,7 +10,7 @@ from simulations.world.scenario import Scenario
 
 assert of_acting, "it fills the table"
 
-SILENT = Scenario(seed=1, size=2, steps=12, acting=True)
+SILENT = Scenario(seed=3, size=2, steps=12, acting=True)
 AT_WORK = Scenario(seed=3, size=2, steps=60, schedule=(Fault(50, "kill", "pi-0", 1),), acting=True)
 
 

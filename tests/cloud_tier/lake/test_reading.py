@@ -72,6 +72,8 @@ def test_rows_and_columns_are_chosen(lake):
     assert starts == [[30, 20], [10], [20], []]
     with pytest.raises(ValueError, match="no column 'x'; there are: key, start_us"):
         by_room.current(columns=["x"])
+    with pytest.raises(TypeError, match="sinse"):
+        by_room.current(sinse=10)
     with pytest.raises(ValueError, match="time zone"):
         by_room.current(since=datetime(1970, 1, 1))  # noqa: DTZ001 - what is refused
 

@@ -73,11 +73,13 @@ try:
     signal.pause()
 except KeyboardInterrupt:
     print(spark.range(7).count(), flush=True)
+    signal.pause()
 """
 
 
-@pytest.fixture
-def holder():
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_jvm_outlives_ctrl_c_still_answers_and_dies_with_a_killed_parent():
     pytest.importorskip("pyspark", reason="needs the extra `cloud`")
     reads, writes = os.pipe()
     process = subprocess.Popen(
@@ -89,26 +91,13 @@ def holder():
     )
     os.close(writes)
     # Standard error is the JVM's as well: its reader sees the end only when both are gone.
-    process.everything_ended = os.fdopen(reads)
-    assert process.stdout.readline() == "ready\n"
-    yield process
-    process.kill()
-    process.communicate()
-    process.everything_ended.close()
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_the_jvm_dies_with_a_killed_parent(holder):
-    holder.kill()
-    ready, _, _ = select.select([holder.everything_ended], [], [], 60)
-    assert ready
-    assert holder.everything_ended.read() == ""
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_the_jvm_outlives_ctrl_c_and_still_answers(holder):
-    os.killpg(holder.pid, signal.SIGINT)
-    assert holder.stdout.read() == "7\n"
-    assert holder.wait() == 0
+    with process, os.fdopen(reads) as everything_ended:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.stdout.readline() == "7\n"
+            assert not select.select([everything_ended], [], [], 0)[0]
+        finally:
+            process.kill()
+        assert select.select([everything_ended], [], [], 60)[0]
+        assert everything_ended.read() == ""

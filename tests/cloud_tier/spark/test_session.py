@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from cloud_tier.spark import session
 from cloud_tier.spark.session import spark_session, starts_directly
+from lasp_edge.errors import EnvironmentLacks, UsageError
 
 pytestmark = pytest.mark.spark
 
@@ -87,6 +89,11 @@ def test_an_active_session_is_used_and_given_the_callers_settings(spark):
         spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
+def test_a_setting_that_comes_too_late_is_refused_by_name(spark):
+    with pytest.raises(UsageError, match=r"--conf spark.executor.memory: .* runs already"):
+        spark_session(app_name="another", conf={"spark.executor.memory": "4g"})
+
+
 @pytest.mark.parametrize(
     "conf",
     [
@@ -100,3 +107,11 @@ def test_what_only_sparks_launcher_understands_is_left_to_it(conf):
     assert not starts_directly(conf, {})
     assert starts_directly({"spark.sql.ansi.enabled": "true"}, {})
     assert not starts_directly({}, {"PYSPARK_SUBMIT_ARGS": "--packages x pyspark-shell"})
+
+
+def test_a_missing_client_of_spark_connect_is_told_with_what_brings_it(monkeypatch):
+    sql = pytest.importorskip("pyspark.sql", reason="needs the extra `cloud`")
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(session, "find_spec", lambda package: None)
+    with pytest.raises(EnvironmentLacks, match=r"client is missing; .*\[connect\]"):
+        spark_session(app_name="another", master="sc://127.0.0.1:1")

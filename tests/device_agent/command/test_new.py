@@ -92,7 +92,7 @@ def test_its_broker_takes_its_configuration(tmp_path):
     ("name", "text"),
     [
         ("house", "house is there already, and nothing in it is overwritten"),
-        ("a-b", "a name such as greenhouse is needed: letters, digits, _; not 'a-b'"),
+        ("a-b", "a name such as greenhouse is needed: letters, digits, _, first no digit"),
         ("class", "a name such as greenhouse is needed"),
         ("json", "a module 'json' is installed already; choose another name"),
     ],

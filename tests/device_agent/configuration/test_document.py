@@ -85,9 +85,9 @@ def test_a_key_is_found_wherever_it_stands(tmp_path_factory, lines):
 
 
 def test_what_is_not_toml_is_told_with_its_line(document):
-    with pytest.raises(UsageError, match=r"fleet.toml line 2, column 5: Invalid value"):
+    with pytest.raises(UsageError, match=r"fleet.toml line 2, column 5: a value is needed here"):
         document("a = 1\nb = \n")
-    with pytest.raises(UsageError, match="Cannot overwrite a value"):
+    with pytest.raises(UsageError, match=r"line 2, column 6: this key stands above already"):
         document("a = 1\na = 2\n")
 
 

@@ -27,6 +27,7 @@ MISTAKES = {
     'alert-webhook = "homeassistant.local"': "alert-webhook: a URL such as http://homeassistant.l",
     'alert-command = "true"\nalert-timeout = 0': "alert-timeout: seconds above 0 are needed, not 0",
     "interval = -1": "interval: seconds above 0 are needed, not -1",
+    "report = 0": "report: seconds above 0 are needed, not 0",
     "results = -1": "results: seconds from 0 are needed, not -1",
     "alert-command = true": "alert-command: a text in quotation marks is needed, not true",
     'alert-timeout = "10"': 'alert-timeout: a number is needed, not "10"',
@@ -51,6 +52,15 @@ def refused(tmp_path, monkeypatch, capsys):
 def test_a_mistake_in_a_file_is_told_with_its_line(refused, lines):
     line = 5 + len(lines.splitlines())
     assert refused(lines).startswith(f"lasp-edge agent: fleet.toml line {line}: {MISTAKES[lines]}")
+
+
+def test_an_event_that_the_program_lacks_is_told_without_dashes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    source = '[[source]]\nkind = "mqtt"\ntopic = "x"\nevent.cpuu = "t"\n'
+    (tmp_path / "fleet.toml").write_text(FILE.replace('source = ["host"]\n', source))
+    assert main(["agent", "--config", "fleet.toml"]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert "fleet.toml line 5: event cpuu: the program has only the events" in said
 
 
 def test_a_mistake_on_the_command_line_is_not_the_files(refused):

@@ -161,11 +161,9 @@ def test_both_ways_in_change_exactly_the_same(steps, keep_readings, shared):
     limits = Settings(retain_us=RETAIN_US, max_skew_us=SKEW_US, keep_readings=keep_readings)
     with TemporaryDirectory() as directory:
         devices = [
-            Device(Path(directory, way), program(shared=shared), settings=limits)
+            Device(Path(directory, way), program(shared=shared), settings=limits, nonce=7)
             for way in ("columns", "one by one")
         ]
-        for device in devices:
-            device.restart(nonce=7)
         for step in steps:
             found = []
             for device, least in zip(devices, (1, ONE_BY_ONE), strict=True):

@@ -135,19 +135,19 @@ WRONG = {
     ),
     "mean into one counter": (
         lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "n"),
-        "gives the columns",
+        "cannot hold what .* gives; choose another name",
     ),
     "fold into its own source": (
         lambda p: p.fold(p.plan().variables["samples"], folds.count(), "samples"),
-        "gives the columns",
+        "cannot hold what .* gives; choose another name",
     ),
     "min into a counter": (
         lambda p: p.fold(p.plan().variables["samples"], folds.min(), "n"),
-        "gives the columns",
+        "cannot hold what .* gives; choose another name",
     ),
     "mean into a product of one": (
         lambda p: p.fold(p.plan().variables["samples"], folds.mean(), "flat"),
-        "gives the columns",
+        "cannot hold what .* gives; choose another name",
     ),
     "fold_dynamic of a set": (
         lambda p: p.fold_dynamic(p.plan().variables["samples"], "x"),
@@ -176,7 +176,7 @@ WRONG = {
     ),
     "fold_dynamic into one counter": (
         lambda p: p.fold_dynamic(p.plan().variables["local"], "n"),
-        "gives the columns",
+        "cannot hold what .* gives; choose another name",
     ),
 }
 

@@ -5,7 +5,7 @@ from lasp_edge.protocol import witness
 from lasp_edge.protocol.acceptance import OF_AN_EARLIER_LIFE
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
 from lasp_edge.protocol.frames import BeatFrame
-from lasp_edge.protocol.lives import KEPT_LIVES, Lives
+from lasp_edge.protocol.lives import KEPT_LIVES, SILENT_US, Lives
 from tests.lasp_edge.protocol.support_frames import (
     LANDER,
     ME,
@@ -78,13 +78,47 @@ def test_some_lives_of_a_device_are_remembered_and_no_forgotten_one_is_heard():
 
 def test_what_was_heard_before_a_restart_of_the_lander_counts():
     lives = Lives()
-    assert not lives.delivers(life(3, 7), witness.Testimony(life(4, 8)))
-    assert lives.delivers(life(4, 8), witness.Testimony(life(4, 8)))
+    assert not lives.delivers(life(3, 7), 0, witness.Testimony(life(4, 8)))
+    assert lives.delivers(life(4, 8), 0, witness.Testimony(life(4, 8)))
 
 
 def test_where_only_the_incarnation_is_known_a_life_that_has_it_is_heard():
-    assert Lives().delivers(life(4, 8), witness.Testimony(life(4, 0)))
-    assert not Lives().delivers(life(3, 8), witness.Testimony(life(4, 0)))
+    assert Lives().delivers(life(4, 8), 0, witness.Testimony(life(4, 0)))
+    assert not Lives().delivers(life(3, 8), 0, witness.Testimony(life(4, 0)))
+
+
+# A hello alone.
+
+
+def test_a_life_that_says_nothing_after_its_hello_ends_others_for_a_while_only():
+    lives = Lives()
+    assert lives.delivers(life(3, 7), 0)
+    assert lives.announces(life(4, 8), 1)
+    assert not lives.delivers(life(3, 7), SILENT_US)
+    assert lives.delivers(life(3, 7), 1 + SILENT_US)
+    assert not lives.delivers(life(2, 6), 1 + SILENT_US)
+    assert lives.delivers(life(4, 8), 2 + SILENT_US), "it was alive after all"
+    assert not lives.delivers(life(3, 7), 2 + 2 * SILENT_US)
+
+
+def test_many_hellos_do_not_make_that_longer():
+    lives = Lives()
+    assert lives.delivers(life(1, 7), 0)
+    for second in range(SILENT_US // 1_000_000):
+        assert lives.announces(life(2 + second, 1_000 + second), second * 1_000_000)
+        assert not lives.delivers(life(1, 7), second * 1_000_000)
+    assert lives.delivers(life(1, 7), SILENT_US)
+
+
+def test_a_life_that_has_spoken_ends_others_for_ever_however_often_it_asks_again():
+    lives = Lives()
+    assert lives.delivers(life(3, 7), 0)
+    assert lives.announces(life(4, 8), 1)
+    assert lives.delivers(life(4, 8), 2)
+    assert lives.announces(life(4, 8), 3)
+    assert not lives.delivers(life(3, 7), 4 + SILENT_US)
+    assert lives.announces(life(5, 8), 5 + SILENT_US), "it has become later"
+    assert not lives.delivers(life(3, 7), 9 + 3 * SILENT_US)
 
 
 # What a lander takes.

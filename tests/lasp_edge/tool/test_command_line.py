@@ -122,6 +122,11 @@ def test_a_wrong_argument_is_a_usage_error(commands, capsys):
     assert "unrecognized arguments: --no-such" in capsys.readouterr().err
 
 
+def test_a_command_alone_says_what_it_needs(capsys):
+    assert main(["agent"]) == Exit.USAGE
+    assert "PROGRAM --device --data-dir --broker --source: needed" in capsys.readouterr().err
+
+
 def test_the_option_that_was_meant_is_told(commands, capsys):
     commands(works=lambda arguments: 0)
     assert main(["works", "--nam=y"]) == 0  # a beginning is enough

@@ -79,12 +79,13 @@ def test_what_names_no_module_is_a_usage_error(spec):
         ("\nimport no_such_package.inner", "imports 'no_such_package', which is missing"),
         ("x = (", "SyntaxError"),
         ("\n\n1 / 0", "line 3: ZeroDivisionError: division by zero"),
+        ("\nraise SystemExit(5)", "line 2: SystemExit: 5"),
         ("def f():\n    raise OSError('gone')\n\nf()", "line 4: OSError: gone"),
         ("from lasp_edge import Programm", "ImportError: cannot import name 'Programm'"),
         (GOOD + "program.event('temperature')", "line 7: ValueError: event 'temperature' is decl"),
         ("from crdts import BoundedLWWSet\nBoundedLWWSet(0)", "test_.*.py line 2: ValueError"),
     ],
-    ids=["import", "syntax", "arithmetic", "inner", "name", "program", "crdt"],
+    ids=["import", "syntax", "arithmetic", "exit", "inner", "name", "program", "crdt"],
 )
 def test_a_module_that_fails_says_where(here, text, why):
     with pytest.raises(UsageError, match=why) as raised:

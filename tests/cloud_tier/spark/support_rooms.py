@@ -1,0 +1,7 @@
+"""The program `rooms` where a job in a process of its own finds it."""
+
+from tests.cloud_tier.support_devices import rooms_program
+
+SPEC = "tests.cloud_tier.spark.support_rooms:program"
+
+program = rooms_program()
