@@ -13,6 +13,7 @@ from typing import Any
 
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.trial import tried
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
@@ -76,6 +77,29 @@ def _complain(complaints: list[str]) -> None:
         raise AssertionError("\n  ".join(complaints))
 
 
+def check_scan(
+    scan: Scan,
+    values: Sequence[Any],
+    *,
+    times_s: Sequence[float] = (),
+    names: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
+) -> None:
+    """Check over some values that a scan's functions depend on their arguments alone.
+
+    >>> from lasp_edge import scans
+    >>> check_scan(scans.sessions(gap_s=5), [1, 2, 3], times_s=[0, 1, 20])
+
+    The arguments are those of `said_by`.
+
+    Raises:
+        AssertionError: they do not, or they give what is not plain.
+    """
+    __tracebackhide__ = True
+    events = _events(values, times_s, names, tags)
+    _complain([f"{scan!r}: {flaw}" for flaw in flaws(scan, events)])
+
+
 def said_by(
     scan: Scan,
     values: Sequence[Any],
@@ -103,11 +127,26 @@ def said_by(
     __tracebackhide__ = True
     failures = Failures()
     log = ScanLog(scan, Named(scan.name), failures)
-    changes = []
-    for n, value in enumerate(values):
-        at_us = round((times_s[n] if times_s else n) * 1_000_000)
-        event = Event(names[n] if names else "x", value, at_us, "pi-1", tags or {})
-        changes.append((child_place((at_us, "pi-1", (), ()), n), event))
+    events = enumerate(_events(values, times_s, names, tags))
+    changes = [(child_place((event.time_us, "pi-1", (), ()), n), event) for n, event in events]
     said = log.apply(changes, _NEVER_US) | log.advance(_NEVER_US)
     _complain([f"{scan!r}: {why}" for why in failures.places.values()])
     return [new.value for _, (_, new) in sorted(said.items())]
+
+
+def _events(
+    values: Sequence[Any],
+    times_s: Sequence[float],
+    names: Sequence[str],
+    tags: Mapping[str, str] | None,
+) -> list[Event]:
+    return [
+        Event(
+            names[n] if names else "x",
+            value,
+            round((times_s[n] if times_s else n) * 1_000_000),
+            "pi-1",
+            tags or {},
+        )
+        for n, value in enumerate(values)
+    ]

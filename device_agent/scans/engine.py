@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from device_agent.intake.pending import StreamItem
-from device_agent.scans.history import FOR_EVER_US, Cut, Standing, StreamHistory
+from device_agent.scans.history import BLOCK_US, FOR_EVER_US, Cut, Standing, StreamHistory
 from device_agent.scans.items import CELL_US, PRESENT, RETRACTED, Cell, Item, cell_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.streaming import graph_of
@@ -64,6 +64,8 @@ class StreamEngine:
         self.since_us = BEFORE_ALL_US
         self._cells: dict[tuple[str, int], Cell] = {}
         self._cells_changed: set[tuple[str, int]] = set()
+        self._lasting: set[tuple[str, int]] = set()
+        self._looked = 0
         self._count, self._next_cut = 0, live_most
         self._stood: Standing | None = None
 
@@ -131,8 +133,10 @@ class StreamEngine:
                     retracted.append(each)
         deltas = self._replayed(past, retracted) if past else {}
         deltas = _with(deltas, self.graph.update(live, frontier_us))
-        for event, cell_us in sorted(self._cells_changed):
-            self._history.put_cell(event, cell_us, self._cells[event, cell_us])
+        self._last()
+        for where in sorted(self._cells_changed):
+            end_us = FOR_EVER_US if where in self._lasting else 0
+            self._history.put_cell(*where, self._cells[where], end_us)
         self._cells_changed.clear()
         self._cut()
         self._stand()
@@ -245,6 +249,16 @@ class StreamEngine:
             changed[event, cell_us] = next((cell for _, cell in stored), {})
         return self._cells | changed
 
+    def _last(self) -> None:
+        """Let live cells that have become old stay in the store until there is a cut."""
+        if len(self._cells) == self._looked:
+            return
+        self._looked = len(self._cells)
+        newest_us = max(cell_us for _, cell_us in self._cells)
+        old = {where for where in self._cells if where[1] < newest_us - BLOCK_US // 2}
+        self._cells_changed |= old - self._lasting
+        self._lasting |= old
+
     def _cut(self) -> None:
         """Pack away all but the newest items, if there are many, as far as the frontier allows."""
         frontier_us = self.graph.frontier_us
@@ -267,8 +281,9 @@ class StreamEngine:
         for event, cell_us in [where for where in self._cells if where[1] < at_us]:
             cell = self._cells.pop((event, cell_us))
             self._count -= len(cell)
-            if not self._history.outlives(cell_us, at_us):
+            if (event, cell_us) in self._lasting or not self._history.outlives(cell_us, at_us):
                 self._history.put_cell(event, cell_us, cell, at_us)
+        self._lasting = {where for where in self._lasting if where in self._cells}
         self.since_us, self._next_cut = at_us, self._live_most
 
     def _stand(self) -> None:

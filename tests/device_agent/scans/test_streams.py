@@ -9,7 +9,8 @@ from device_agent.scans import engine
 from device_agent.settings import Settings
 from device_agent.sources.mapping import FieldMapping
 from lasp_edge import Program, folds, scans
-from tests.device_agent.agents import NOW_US
+from lasp_edge.protocol.frames import PaneFrame
+from tests.device_agent.agents import NOW_US, ack_of
 from tests.device_agent.scans.support_streams import SECOND_US
 
 
@@ -180,3 +181,30 @@ def test_a_changed_program_makes_new_results_of_the_items_that_are_there(begin, 
     device.restart()
     device.tick()
     assert total == sum(partial[0] for partial in device.folded(window).values())
+
+
+def test_what_a_slow_meter_read_is_there_after_it_was_too_old(begin):
+    """Live items are older than what is retained: they are pruned with their block alone."""
+    device = begin(settings=Settings(retain_us=86_400 * SECOND_US))
+    for n in range(400):
+        device.meter([(900 * n, n, "a")])
+    device.tick()
+    device.durable._forget()
+    before = device.values("total")[-1]
+    device.restart()
+    device.meter([(900 * 400, 7, "a")])
+    device.tick()
+    assert device.values("total")[-1] == before + 7 == sum(range(400)) + 7
+
+
+def test_another_lake_is_sent_no_items(begin):
+    device = begin()
+    device.meter([(0, 100, "a"), (10, 130, "a"), (30, 180, "a")])
+    device.land()
+    for lake in ("lake-2", "lake-3"):
+        device.hear(ack_of(device.name, sink=("another", lake)))
+        device.tick()
+    sent = {block.stream for frame in device.frames(PaneFrame) for block in frame.blocks}
+    assert sent == {device.program.windows["by_minute"].stream}
+    assert all(row.dirty == 0 for pane, row in device.rows() if pane.incarnation == 0)
+    assert any(row.dirty for pane, row in device.rows() if pane.incarnation)

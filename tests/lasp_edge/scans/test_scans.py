@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lasp_edge import folds, scans
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.testing import said_by
+from lasp_edge.testing import check_scan, said_by
 
 VALUES = st.lists(st.integers(-5, 5), max_size=12)
 TIMED = st.lists(st.tuples(st.integers(0, 40), st.integers(-5, 5)), max_size=12).map(sorted)
@@ -173,3 +173,45 @@ def test_other_parameters_are_another_meaning():
         scans.distinct(within_s=1),
     ]
     assert len({scan.fingerprint for scan in several}) == len(several)
+
+
+class Remembering(scans.Scan):
+    """A scan that keeps something beside its state."""
+
+    name, zero = "remembering", 0
+
+    def __init__(self):
+        self.seen = []
+
+    def step(self, state, event):
+        self.seen.append(event.value)
+        return len(self.seen), ()
+
+
+class Late(scans.Scan):
+    """A scan whose timer gives a list."""
+
+    name, zero = "late", 0
+
+    def step(self, state, event):
+        return event.time_us + 1, ()
+
+    def due(self, state):
+        return state or None
+
+    def ring(self, state, at_us):
+        return [], ()
+
+
+def test_a_scan_that_depends_on_more_than_its_arguments_is_found():
+    with pytest.raises(AssertionError, match=r"step from 0 at 5 gives \(1, \(\)\), and then \(2"):
+        check_scan(Remembering(), [5])
+    with pytest.raises(AssertionError, match="ring from 1 at 1 fails: ValueError: a plain value"):
+        check_scan(Late(), [5])
+
+
+@pytest.mark.parametrize(
+    "scan", [scans.last(2), scans.sessions(3), scans.pattern(opened, absent_s=1)]
+)
+def test_built_in_scans_depend_on_their_arguments_alone(scan):
+    check_scan(scan, [1, 0, 1, 1], times_s=[0, 1, 5, 9])
