@@ -71,15 +71,11 @@ class Streams(Part):
     ) -> None:
         plan, self._agent, self._intake = agent.plan, agent, intake
         self._panes, self._cache, self._variables = panes, cache, variables
-        self._history = StreamHistory(plan)
-        self.engine = StreamEngine(plan, agent.replica.device, self._history)
-        self.books = {
-            name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
-        }
+        self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
         self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
         self._known = frozenset(agent.facts.streams or ())
-        self._begun = self.waits = False
+        self.waits = False
         self._frontier_us: int | None = None
         self._now_us = 0
         self._pace = Timer(max(SECOND_US, agent.settings.commit_every_us))
@@ -87,6 +83,16 @@ class Streams(Part):
         self._timer = Timer(every_us) if every_us else None
         self._retained = Retained()
         self._failing: set[tuple[str, Any]] = set()
+
+    def _load(self) -> None:
+        """Begin with what the store will say."""
+        plan, device = self._agent.plan, self._agent.replica.device
+        self._begun = False
+        self._history = StreamHistory(plan)
+        self.engine = StreamEngine(plan, device, self._history)
+        self.books = {
+            name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
+        }
 
     def tick(self, now_us: int) -> None:
         """Note how far the readings have come, and whether that alone brings something."""
@@ -124,8 +130,8 @@ class Streams(Part):
         self._count_failures()
 
     def give_up(self) -> None:
-        """Store nothing of an evaluation that has failed."""
-        self._history.take_changes()
+        """Store nothing of an evaluation that has failed, and go on from what is stored."""
+        self._load()
 
     def _begin(self, store: PaneReader) -> None:
         self._begun = True

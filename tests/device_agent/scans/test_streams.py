@@ -208,3 +208,18 @@ def test_another_lake_is_sent_no_items(begin):
     assert sent == {device.program.windows["by_minute"].stream}
     assert all(row.dirty == 0 for pane, row in device.rows() if pane.incarnation == 0)
     assert any(row.dirty for pane, row in device.rows() if pane.incarnation)
+
+
+def test_an_evaluation_that_fails_is_counted_and_the_next_one_goes_on(begin, monkeypatch):
+    device = begin()
+    device.meter([(0, 100, "a"), (10, 130, "a")])
+    with monkeypatch.context() as broken:
+        broken.setattr(engine, "composed", None)
+        device.meter([(20, 150, "a")])
+    (reason,) = [name for name in device.counted if name.startswith("failed: streams")]
+    assert device.counted[reason] == 1
+    device.present = {reading for reading in device.present if reading[1] != 150}
+    device.meter([(30, 170, "a")])
+    device.tick()
+    assert device.values("used") == [30.0, 40.0]
+    device.check()
