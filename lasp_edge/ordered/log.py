@@ -95,6 +95,10 @@ class _Tail:
         self.rings, self.stuck = rings, False
         self.said: list[Saying] = []
 
+    def restart(self, state: Any, last_us: int) -> None:
+        """Stand behind an item, before any timer."""
+        self.state, self.last_us, self.rings, self.stuck = state, last_us, 0, False
+
 
 class ScanLog:
     """The items of one key of a scan.
@@ -296,7 +300,7 @@ class ScanLog:
                 come.update(sayings)
                 said[here] = sayings
             before, states[here] = states[here], state
-            tail = _Tail(state, place[0])
+            tail.restart(state, place[0])
             if before is not _STALE and same(before, state):
                 return here + 1, True
         return len(places), False

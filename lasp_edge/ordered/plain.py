@@ -25,8 +25,7 @@ frame hold it."""
 PLAIN_DEPTH = 16
 """Tuples within each other, at most."""
 _LEAST, _LIMIT = -(2**63), 2**63
-_FEW, _SHORT = 60, 1_000
-"""Values, and characters of each, that together surely have less than `PLAIN_BYTES`."""
+_FEW = 60
 _HEAD_BYTES = 9
 """Bytes that a number, or the head of a text or tuple, takes at most."""
 
@@ -82,9 +81,14 @@ def check_plain(value: Any) -> None:
             raise ValueError(f"at most {PLAIN_BYTES} bytes may be kept, not {size}")
 
 
-def _is_short(values: tuple[Any, ...]) -> bool:
-    """Return whether a tuple surely is plain and small: a few numbers and short texts."""
-    if len(values) > _FEW:
+def _is_short(  # noqa: C901 - every state goes through it
+    values: tuple[Any, ...], few: int = _FEW, short: int = 1_000
+) -> bool:
+    """Return whether a tuple surely is plain and small: a few numbers, short texts, and tuples.
+
+    With 60 values of 1,000 characters, or 6 of 100 in each, it has less than `PLAIN_BYTES`.
+    """
+    if len(values) > few:
         return False
     for value in values:
         kind = type(value)
@@ -92,9 +96,12 @@ def _is_short(values: tuple[Any, ...]) -> bool:
             if not _LEAST <= value < _LIMIT:
                 return False
         elif kind is str:
-            if len(value) > _SHORT or not value.isascii():
+            if len(value) > short or not value.isascii():
                 return False
-        elif kind is not float or value - value != 0.0:
+        elif kind is tuple:
+            if few < _FEW or not _is_short(value, 6, 100):
+                return False
+        elif value is not None and (kind is not float or value - value != 0.0):
             return False
     return True
 
