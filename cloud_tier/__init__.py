@@ -5,6 +5,7 @@ The order in which data flows through it:
 lander     takes frames from the broker into the lake's table `landing`
 job        the Spark job: one batch of `landing` after another becomes windows and values
 lake       the lake's tables, what their columns mean, and how results are read without Spark
+shared     shared variables as rows, and their join in SQL
 spark      a Spark session that writes Delta tables, and all that it needs
 command    `lasp-edge cloud`, `lander`, `lake`, `windows` and `globals`
 

@@ -115,7 +115,11 @@ class Core:
         self.timing = Timing(agent)
         self.waiting = Waiting(agent, self.timing, self.intake.sources, restored.waiting)
         self.panes = PaneDelivery(
-            agent, memory, lambda: self.intake.sources.finished, self.fence.told_highs
+            agent,
+            memory,
+            lambda: self.intake.sources.finished,
+            self.intake.low_us,
+            self.fence.told_highs,
         )
         self.streams = _streams(agent, self.intake, self.panes, self.variables)
         self.sharing = Sharing(agent, self.variables.shared_states)

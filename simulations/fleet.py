@@ -58,8 +58,8 @@ class _Entries:
 
     def published(self, world: World, device: VirtualDevice, publication: Publication) -> None:
         """Note what a device publishes."""
-        if world.broker.route(publication.topic) == NOWHERE:
-            return  # for people
+        if not publication.payload or world.broker.route(publication.topic) == NOWHERE:
+            return  # taken back, or for people
         frame = decoded(publication.payload)
         if isinstance(frame, VariableFrame):
             self.newest[frame.variable, frame.shard, device.name] = frame

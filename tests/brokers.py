@@ -33,6 +33,11 @@ def broker_program(kind: Kind | None = None) -> Broker:
         lacks(str(error))
 
 
+def private_broker(directory: Path, kind: Kind | None = None) -> PrivateBroker:
+    """Return a broker of a kind, or any, that keeps its files in a directory."""
+    return PrivateBroker(directory, broker_program(kind))
+
+
 class ConfiguredMosquitto(PrivateBroker):
     """mosquitto with lines of the test's own in its configuration."""
 

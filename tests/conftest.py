@@ -9,12 +9,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from tests.support_missing import lacks
+
+if TYPE_CHECKING:
+    from simulations.demo.broker import PrivateBroker
 
 settings.register_profile("dev", derandomize=True, database=None, deadline=None, max_examples=60)
 settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=200)
@@ -127,6 +130,24 @@ def spark() -> Iterator[Any]:
     session = spark_session(app_name="lasp-edge tests", master="local[2]", short_run=True)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator["PrivateBroker"]:
+    """A private broker for one test, of the kind that is the fixture's parameter, if it has one."""
+    from tests.brokers import private_broker  # noqa: PLC0415 - most tests need none
+
+    with private_broker(tmp_path / "broker", getattr(request, "param", None)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator["PrivateBroker"]:
+    """A private broker for all tests of a file."""
+    from tests.brokers import private_broker  # noqa: PLC0415 - most tests need none
+
+    with private_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

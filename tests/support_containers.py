@@ -33,6 +33,10 @@ def compose(path):
         assert {each["source"] for each in service.get("configs", ())} <= set(
             said.get("configs", ())
         )
+        for each in service.get("configs", ()):
+            told = said["configs"][each["source"]]
+            assert told.keys() == {"file"}, "Compose mounts files; it copies nothing into read_only"
+            assert (path.parent / told["file"]).exists()
         for port in service.get("ports", ()):
             assert port.startswith("127.0.0.1:"), "nobody else reaches a broker without passwords"
         for volume in service["volumes"]:

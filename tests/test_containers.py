@@ -64,7 +64,7 @@ def test_nobody_is_root(stage, fleet):
 
 @pytest.mark.broker
 def test_the_broker_takes_its_configuration(fleet, tmp_path):
-    text, port = fleet["configs"]["broker"]["content"], free_port()
+    text, port = (CHECKOUT / fleet["configs"]["broker"]["file"]).read_text(), free_port()
     for here, there in (("listener 1883", f"listener {port}"), ("/mosquitto/data", str(tmp_path))):
         assert here in text
         text = text.replace(here, there)

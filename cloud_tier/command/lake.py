@@ -1,22 +1,31 @@
-r"""Say how a lake is: its tables, how far results are final and who holds them, what was refused.
+r"""Say how a lake is, or print the shared variables in it.
 
-Reads the tables without Spark; the job may be running. Say with --roster and --dead-after what the
-job was told, since that decides for whom it waits.
+`status`: its tables, how far results are final and who holds them, what was refused. Say with
+--roster and --dead-after what the job was told, since that decides for whom it waits. `shared`:
+what the variables are worth that all devices share, or one of them: a set's elements, a map's keys,
+a counter's number, values as JSON.
+
+Both read the tables without Spark; the job may be running.
 
   lasp-edge lake status --lake ./lake
   lasp-edge lake status --lake ./lake --json
+  lasp-edge lake shared --lake ./lake
+  lasp-edge lake shared NAME --lake ./lake --csv
 """
 
 import argparse
 import json
 from typing import Any
 
+import pyarrow as pa
+
 from cloud_tier.command import table
 from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
+from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.status import status
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lake.times import shown_time
-from lasp_edge.errors import Exit
+from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.screen import UNKNOWN, ago, aligned
 
 _MOST_DEVICES = 20
@@ -25,18 +34,38 @@ _MOST_DEVICES = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("action", choices=["status"], help="what to say of it")
+    parser.add_argument("action", choices=["status", "shared"], help="what to say of it")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="one shared variable (default: all)"
+    )
     table.add_lake_argument(parser)
     add_roster_argument(parser)
     add_dead_after_argument(parser, "as given to `cloud`")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object (status)")
+    parser.add_argument("--csv", action="store_true", help="print comma-separated values (shared)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    if arguments.action == "shared":
+        return _show_shared(Lake(arguments.lake), arguments)
+    if arguments.name is not None:
+        raise UsageError("lake status: it takes no NAME; `lake shared NAME` does")
     dead_after_us = round(arguments.dead_after * 1e6)
     found = status(LakeTables(arguments.lake), roster=arguments.roster, dead_after_us=dead_after_us)
     print(json.dumps(found) if arguments.json else "\n".join(_plainly(found)))  # noqa: T201
+    return Exit.FINE
+
+
+def _show_shared(lake: Lake, arguments: argparse.Namespace) -> int:
+    names = lake.shared_names() if arguments.name is None else [arguments.name]
+    found = []
+    for name in names:
+        rows = lake.shared(name).current()
+        names_of_rows = pa.array([name] * rows.num_rows, pa.string())
+        found.append(rows.add_column(0, "name", names_of_rows))
+    if found:
+        table.show(pa.concat_tables(found), as_csv=arguments.csv)
     return Exit.FINE
 
 

@@ -16,6 +16,7 @@ merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates
 windows      sliding windows from panes, and their revisions
 dynamic      dynamic folds by key, with the devices' `inputs`
+shared       shared variables, rewritten as their join
 maintenance  compaction, small files, old files
 repair       every window again, from its panes
 """

@@ -47,7 +47,10 @@ def combined(columns: Iterable[Column]) -> list[SqlColumn]:
 
 
 def pooled(columns: Iterable[Column]) -> list[SqlColumn]:
-    """Return the same, short of what only `combined` over it must do: images are not canonical."""
+    """Return the aggregates whose results `combined` combines once more.
+
+    They are those of `combined`, but that images of sketches are not made canonical yet.
+    """
     return aggregates(*(f"{_pool(column)} AS {identifier(column.name)}" for column in columns))
 
 

@@ -5,7 +5,8 @@ reads the table, and a step's appends do; the lander's appends read nothing and 
 
     pack        often     the small files that steps read are put together, as they are
     maintain    seldom    each partition of `lattice` that has several files is rewritten as its own
-                          join, and the small files of the other tables are put together
+                          join, and so is `shared`; the small files of the other tables are put
+                          together
     vacuum      rarely    files that no version within the retention needs are deleted
 
 A partition is rewritten with `dataChange=false`: readers see the same merged view before and after.
@@ -22,7 +23,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cloud_tier.job import merge
+from cloud_tier.job import merge, shared
 from cloud_tier.job.frames import MOST_ROWS, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import read
@@ -48,6 +49,7 @@ def maintain(spark: SparkSession, job: Job) -> None:
     dates = sorted(date for date, rows in _partitions(job).items() if len(rows) > 1)
     for start in range(0, len(dates), _AT_ONCE):
         compact(spark, job, dates[start : start + _AT_ONCE])
+    shared.compact(spark, job)
     for path in job.lake.grown:
         if path in job.lake.landed:
             # A lander may commit at the same moment. Spark's commit would replace its own on an

@@ -6,6 +6,7 @@ sqltext      names and values in SQL text, for the job too
 query        SQL over one table
 lake         `Lake`, from which analysts start
 results      the rows of windows and fleet-wide values, as Arrow tables
+shared       shared variables: what they mean, and their values
 lowering     readable values beside stored integers
 feed         what was appended after a version of a table
 coverage     the frontier, and which devices hold it

@@ -16,6 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from cloud_tier.lake.query import in_one_line, selected
+from cloud_tier.lake.shared import SharedMeaning, described, meaning_of, stored
 from cloud_tier.lake.tables import PROGRAMS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import mend_tables
 from lasp_edge import folds
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 WINDOW = "window"
 FOLD = "fold"
+SHARED = "shared"
 
 Known = dict[tuple[str, str], tuple[int, str]]
 """(kind, name) -> (revision, description) of the newest definitions."""
@@ -100,9 +102,13 @@ def record(plan: Plan, lake: LakeTables) -> list[str]:
     known = _newest(lake)
     _check_program(plan, lake, known)
     fresh, changed = [], []
-    for kind, name, description in _described(plan):
+    texts = [
+        (kind, name, json.dumps(description, ensure_ascii=False))
+        for kind, name, description in _described(plan)
+    ]
+    texts += [(SHARED, each.name, described(each, plan.name)) for each in stored(plan)]
+    for kind, name, text in texts:
         revision, before = known.get((kind, name), (-1, ""))
-        text = json.dumps(description, ensure_ascii=False)
         if text == before:
             continue
         fresh.append((kind, name, revision + 1, text))
@@ -126,6 +132,16 @@ def definitions(lake: LakeTables, kind: str) -> dict[str, ResultDefinition]:
         if kind_ == kind:
             found[name] = _definition(kind, name, json.loads(text))
     return found
+
+
+def shared_meanings(lake: LakeTables) -> dict[str, SharedMeaning]:
+    """Return the newest definitions of shared variables by name.
+
+    Raises:
+        NotFound: there is no such lake.
+    """
+    newest = sorted(_newest(lake).items())
+    return {name: meaning_of(name, text) for (kind, name), (_, text) in newest if kind == SHARED}
 
 
 def _check_program(plan: Plan, lake: LakeTables, known: Known) -> None:

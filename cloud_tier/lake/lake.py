@@ -9,19 +9,29 @@ program. Everything comes as an Arrow table, which other tools take over without
     Lake("lake").windows("temperature_by_room").spark_frame(spark)     # on a cluster
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
 from cloud_tier.lake.coverage import DEAD_AFTER_S, DeviceCoverage, fleet_coverage
-from cloud_tier.lake.definitions import FOLD, WINDOW, ResultDefinition, definitions
+from cloud_tier.lake.definitions import (
+    FOLD,
+    WINDOW,
+    ResultDefinition,
+    definitions,
+    shared_meanings,
+)
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.results import ValueRows, WindowRows, known_at
+from cloud_tier.lake.shared import SharedValues
 from cloud_tier.lake.sqltext import any_of, newest_of, standard_literal
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lake.times import Time, microseconds
 from lasp_edge.errors import NotFound
+
+_Defined = TypeVar("_Defined")
 
 _DEVICES = pa.schema(
     [
@@ -79,6 +89,24 @@ class Lake:
             NotFound: there is no such lake, or no such fold in it.
         """
         return ValueRows(self.tables, self._meaning(FOLD, name, "fleet-wide value"))
+
+    def shared_names(self) -> list[str]:
+        """Return the names of the shared variables in the lake, sorted.
+
+        Raises:
+            NotFound: there is no such lake.
+        """
+        return list(shared_meanings(self.tables))
+
+    def shared(self, name: str) -> SharedValues:
+        """Return the value of a shared variable, by its name in the program.
+
+        Raises:
+            NotFound: there is no such lake, or no such variable in it.
+        """
+        return SharedValues(
+            self.tables, self._known(shared_meanings(self.tables), name, "shared variable")
+        )
 
     def table_as_of(self, frontier: Time) -> pa.Table:
         """Return the table of all windows as it was when results were final up to a time.
@@ -143,7 +171,9 @@ it cannot promise that |
         return pa.table(list(map(list, columns)), schema=_DEVICES)
 
     def _meaning(self, kind: str, name: str, what: str) -> ResultDefinition:
-        known = definitions(self.tables, kind)
+        return self._known(definitions(self.tables, kind), name, what)
+
+    def _known(self, known: Mapping[str, _Defined], name: str, what: str) -> _Defined:
         if name not in known:
             there = ", ".join(known) or "none"
             raise NotFound(f"no {what} {name!r} in {self.tables.root}; there are: {there}")

@@ -50,7 +50,11 @@ def status(
         "id": str(landing.metadata().id),
         "format": tables.format_of(landing),
         "program": program_of(tables),
-        "tables": {path.rpartition("/")[2]: _size(tables.table(path)) for path in tables.all},
+        "tables": {
+            path.rpartition("/")[2]: _size(tables.table(path))
+            for path in tables.all
+            if DeltaTable.is_deltatable(path)  # an earlier release made fewer
+        },
         "windows": _newest_windows(tables),
         "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us)),
         "rejects": _rejects(tables),

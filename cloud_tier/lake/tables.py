@@ -4,6 +4,7 @@
     lattice    the same rows, of large batches joined; rows may repeat until compaction
     windows    every revision of every window; the current one has the greatest `revision`
     globals    every value of every dynamic fold; the current one has the greatest `revision`
+    shared     the irreducibles of shared variables (`cloud_tier.shared`); rows may repeat
     rejects    frames that were not taken, with the reason
     programs   what the windows and folds in the lake mean, so that readers need no program
 
@@ -67,6 +68,26 @@ REJECTS: Final = {
     "frames": "long",
     "frame": "binary",
 }
+SHARED: Final = {
+    "variable": "string",
+    "stream": "long",
+    "part": "string",
+    "key": "string",
+    "kind": "string",
+    "entry": "string",
+    "context": "string",
+    "device": "string",
+    "incarnation": "long",
+    "nonce": "long",
+    "seq": "long",
+    "mark": "long",
+    "sign": "integer",
+    "value": "string",
+    "tie": "string",
+    "rank": "decimal(38,0)",
+    "upto": "long",
+    "received_us": "long",
+}
 PROGRAMS: Final = {
     "kind": "string",
     "name": "string",
@@ -93,6 +114,7 @@ _ARROW: Final = {
     "integer": pa.int32(),
     "boolean": pa.bool_(),
     "binary": pa.binary(),
+    "decimal(38,0)": pa.decimal128(38, 0),
 }
 _NOT_IN_A_NAME: Final = frozenset(" ,;{}()\n\t=.`")
 _APPENDED_ONLY: Final = {"delta.appendOnly": "true"}
@@ -132,6 +154,11 @@ class LakeTables:
         return f"{self.root}/globals"
 
     @property
+    def shared(self) -> str:
+        """Irreducibles of shared variables."""
+        return f"{self.root}/shared"
+
+    @property
     def rejects(self) -> str:
         """Frames that were not taken."""
         return f"{self.root}/rejects"
@@ -154,12 +181,19 @@ class LakeTables:
     @property
     def grown(self) -> tuple[str, ...]:
         """The tables that get a file with every commit."""
-        return (self.landing, self.lattice, self.windows, self.globals, self.rejects)
+        return (
+            self.landing,
+            self.lattice,
+            self.windows,
+            self.globals,
+            self.shared,
+            self.rejects,
+        )
 
     @property
     def landed(self) -> tuple[str, ...]:
         """The tables to which landers append."""
-        return (self.landing, self.rejects)
+        return (self.landing, self.shared, self.rejects)
 
     @property
     def checkpoint(self) -> str:
@@ -225,6 +259,7 @@ class LakeTables:
         _ensure(self.lattice, {**LANDED, PANE_DATE: "date", **parts}, {}, PANE_DATE)
         _ensure(self.windows, windows, _APPENDED_ONLY)
         _ensure(self.globals, values, _APPENDED_ONLY)
+        _ensure(self.shared, SHARED, {})
         _ensure(self.rejects, REJECTS, _APPENDED_ONLY)
         _ensure(self.programs, PROGRAMS, _APPENDED_ONLY)
 

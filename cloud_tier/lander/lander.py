@@ -139,6 +139,7 @@ class Lander:
         self._send_acks()
         self._vouch()
         self._repeat_commands()
+        self._ask()
 
     def close_segment(self) -> None:
         """Close the segment and land it."""
@@ -179,6 +180,11 @@ class Lander:
         sent = self._link.publish(topic, vouch.encode())
         self._vouches_sent += sent
         return sent
+
+    def _ask(self) -> None:
+        """Ask devices for what is lacking of shared variables; an ask that is lost comes again."""
+        for frame in self._acceptance.overheard.asks(self._sender, self._now_us()):
+            self._link.publish(topic_of(frame, self._acceptance.topics), frame.encode())
 
     def _repeat_commands(self) -> None:
         """Let everybody hear what operators said, should the broker and the devices forget it."""
@@ -241,7 +247,7 @@ class Lander:
             accepted = self._acceptance.take(segment.records)
             tick = Tick(segment.number, segment.clock)
             rows = self._columns.table(accepted, self._log.lander, tick)
-        self._landing.land(segment.number, rows, accepted.refused)
+        self._landing.land(segment.number, rows, accepted.refused, accepted.shared)
         self._remembered.write()
         self._hellos |= accepted.hellos
         self._overtaken |= accepted.overtaken

@@ -4,11 +4,12 @@ The commit carries an app transaction (lander, segment number), so a segment tha
 a crash is recognised and not landed again. Data, promises and the tick are in the same commit:
 whoever reads a promise reads the panes that it is about.
 
-What the lander refused (`lasp_edge.protocol.acceptance`) goes to `rejects` with the reason.
+What the lander refused (`lasp_edge.protocol.acceptance`) goes to `rejects` with the reason, and
+what is news of shared variables to `shared`; both before the segment's own commit.
 """
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -16,10 +17,11 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from cloud_tier.lake.query import selected
+from cloud_tier.lake.shared import table_of
 from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import make_durable
 from crdts import Member, Membership, Version
-from lasp_edge.protocol.acceptance import Refusal
+from lasp_edge.protocol.acceptance import Refusal, SharedNews
 
 KEPT_BYTES: Final = 4096
 """Bytes of a refused frame that `rejects` keeps: its envelope and its first entries."""
@@ -41,6 +43,7 @@ class Landing:
         self._durable: dict[str, int] = {}
         self._landing = lake.table(lake.landing)
         self._rejects = lake.table(lake.rejects)
+        self._shared = lake.table(lake.shared)
         self._lander = lander
         self.lake_id = str(self._landing.metadata().id)
 
@@ -50,11 +53,18 @@ class Landing:
         self._landing.update_incremental()
         return self._landing.transaction_version(self._lander) or 0
 
-    def land(self, number: int, table: pa.Table, refused: Refusals) -> None:
-        """Commit a segment's rows, after what was refused in it; on this machine, durably."""
+    def land(
+        self, number: int, table: pa.Table, refused: Refusals, shared: Iterable[SharedNews] = ()
+    ) -> None:
+        """Commit a segment's rows, after what was refused in it and what is news of variables.
+
+        On this machine all of it is durable then.
+        """
         if refused:
-            self._reject(number, refused)
-            self._make_durable(self._lake.rejects)
+            self._beside(self._rejects, self._lake.rejects, _rejected(refused), number)
+        news = table_of(shared)
+        if news.num_rows:
+            self._beside(self._shared, self._lake.shared, news, number)
         self._write(self._landing, table, number)
         self._make_durable(self._lake.landing)
 
@@ -83,21 +93,26 @@ class Landing:
             found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found
 
-    def _reject(self, number: int, refused: Refusals) -> None:
-        self._rejects.update_incremental()
-        if (self._rejects.transaction_version(self._lander) or 0) >= number:
-            return
-        rejected = [
-            (first.received_us, topic, reason, records, first.payload[:KEPT_BYTES])
-            for (topic, reason), (first, records) in refused.items()
-        ]
-        columns = dict(zip(REJECTS, map(list, zip(*rejected, strict=True)), strict=True))
-        self._write(self._rejects, pa.table(columns, schema=arrow_schema(REJECTS)), number)
+    def _beside(self, table: DeltaTable, path: str, rows: pa.Table, number: int) -> None:
+        """Commit rows of a segment to another table, unless an earlier process has."""
+        table.update_incremental()
+        if (table.transaction_version(self._lander) or 0) < number:
+            self._write(table, rows, number)
+        self._make_durable(path)
 
     def _write(self, table: DeltaTable, added: pa.Table, number: int) -> None:
         once = CommitProperties(app_transactions=[Transaction(self._lander, number)])
         # Merging schemas lets a lander go on whose program lacks a column that the lake has.
         write_deltalake(table, added, mode="append", schema_mode="merge", commit_properties=once)
+
+
+def _rejected(refused: Refusals) -> pa.Table:
+    rows = [
+        (first.received_us, topic, reason, records, first.payload[:KEPT_BYTES])
+        for (topic, reason), (first, records) in refused.items()
+    ]
+    columns = dict(zip(REJECTS, map(list, zip(*rows, strict=True)), strict=True))
+    return pa.table(columns, schema=arrow_schema(REJECTS))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.query import in_one_line
+from cloud_tier.lake.shared import overheard
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.lander import SECOND_US, Lander, SegmentPace
@@ -169,7 +170,14 @@ class LanderProcess:
             link=link,
             log_=log_,
             landing=landing,
-            acceptance=Acceptance(*streams, self._topics, store, *known, is_signed=is_signed),
+            acceptance=Acceptance(
+                *streams,
+                self._topics,
+                store,
+                *known,
+                overheard=overheard(plan, self._lake),
+                is_signed=is_signed,
+            ),
             columns=LandedColumns(plan),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             now_us=_now_us,

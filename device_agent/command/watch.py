@@ -193,7 +193,8 @@ def in_text(value: Plain | None, unit: str, places: int) -> str:
     if "keys" in value:
         return f"{len(value['keys'])} keys"
     parts: dict[str, Any] = value["parts"]
-    texts = [f"{number(part, places)} {unit}".strip() for part in parts.values()]
+    texts = [number(part, places) for part in parts.values()]
+    texts = [text if text == UNKNOWN else f"{text} {unit}".strip() for text in texts]
     if len(parts) == 1:
         return texts[0]
     return ", ".join(f"{in_words(part)} {text}" for part, text in zip(parts, texts, strict=True))

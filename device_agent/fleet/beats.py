@@ -189,6 +189,7 @@ class Beats(Part):
         progress = self._intake.progress
         known_us = [low.low_us for low in beat.lows if low.low_us is not None]
         progress.promised_us = max([progress.promised_us, *known_us])
+        self._panes.memory.unlanded.watch(progress.promised_us)
 
     def presence(self, *, online: bool) -> Publication:
         """Return what says whether this device is connected."""

@@ -287,7 +287,8 @@ class ByColumn:
         progress.stamp_us = first_us + len(column) - 1
         progress.reach(times_us[-1])
         pending.accepted += len(column)
-        if times_us[0] < progress.promised_us:
+        if times_us[0] < self._panes.unlanded.watched_us:
+            self._panes.unlanded.came(times_us[0], progress.promised_us)
             pending.counted["late"] += bisect_left(times_us, progress.promised_us)
         if self._settings.keep_readings:
             rows = zip(column.times_us, column.read, column.values, column.tags, strict=True)

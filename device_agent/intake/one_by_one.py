@@ -55,6 +55,7 @@ class OneByOne:
         self._plan, self._device = agent.plan, agent.replica.device
         self._routes, self._progress, self._identities = routes, progress, identities
         self._panes, self._variables, self._text_of = panes, variables, identities.text_of
+        self._unlanded = panes.unlanded
         self._max_skew_us = agent.settings.max_skew_us
         self._keep_readings = agent.settings.keep_readings
 
@@ -135,8 +136,10 @@ class OneByOne:
             if not block.changed:
                 self._identities.touched(block)
         pending.accepted += 1
-        if time_us < progress.promised_us:
-            pending.counted["late"] += 1
+        if time_us < self._unlanded.watched_us:
+            self._unlanded.came(time_us, progress.promised_us)
+            if time_us < progress.promised_us:
+                pending.counted["late"] += 1
         progress.stamp_us = stamp_us
         if progress.high_us is None or time_us > progress.high_us:
             progress.reach(time_us)

@@ -3,5 +3,6 @@
 - `panes`: the entries in memory; `cache`: which of them, and which are in the store alone
 - `sinks`: who holds panes and acknowledges them; `flights`: frames on their way to one of them
 - `sender`: what leaves, and when; `delivery`: what has landed, and where
+- `unlanded`: how old what has not landed can be
 - `standing`: how things stand, for people
 """

@@ -103,7 +103,7 @@ class PaneCache:
         return [Undelivered(*at, count, oldest[at]) for at, count in counts.items()]
 
     def oldest_dirty_us(self, bit: int) -> int | None:
-        """Return a time before which no pane starts that a sink waits for, here or in the store.
+        """Return a time before which a sink waits for no reading, in memory or in the store.
 
         Entries that the sink has refused do not count: it has no window that they could change.
 
@@ -116,10 +116,10 @@ class PaneCache:
         if self._alone:
             found += [self._oldest_us] if self._oldest_us != NEVER_US else []
             found += [each.oldest_us for each in self._stored if _waits(each, bit)]
-        entries = self._panes.entries
+        entries, since = self._panes.entries, self._panes.unlanded.since(bit)
         for pane in self._panes.dirty:
             if entries[pane].dirty & ~entries[pane].refused & bit:
-                found.append(pane.pane_us)
+                found.append(since.get(pane, pane.pane_us))
         return min(found, default=None)
 
     def wants_answer(self, now_us: int) -> bool:

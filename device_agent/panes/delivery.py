@@ -32,6 +32,7 @@ class PaneDelivery(Part):
         agent: what all parts share.
         panes: the entries in memory.
         is_finished: tells whether all sources are finished: then entries need not be due.
+        low_us: tells the time before which no source has more; None while that is unknown.
         highs: tells how far the sources have come.
 
     Attributes:
@@ -47,6 +48,7 @@ class PaneDelivery(Part):
         agent: Agent,
         panes: Panes,
         is_finished: Callable[[], bool],
+        low_us: Callable[[int], int | None],
         highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
     ) -> None:
         self._agent = agent
@@ -54,7 +56,7 @@ class PaneDelivery(Part):
         self.sinks = Sinks(agent.facts.sinks, agent.settings.retain_us, agent.counters)
         panes.bits = self.sinks.bits
         self._is_finished = is_finished
-        self._sender = PaneSender(agent, panes, self.sinks, highs)
+        self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
         self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
         streams = tuple(sorted(panes.streams))
         self._new_streams = None if streams == agent.facts.streams else streams
@@ -102,6 +104,7 @@ class PaneDelivery(Part):
     def _taken(self, sink: Sink, seqs: Seqs) -> None:
         here = self.memory.named(seqs)
         landed = self.memory.landed(here, sink.bit)
+        self.memory.unlanded.landed(sink.bit, seqs)
         self._tell_store(StoreWide(sink.bit, 0, seqs), landed)
         self.cache.landed(landed)
 
@@ -168,8 +171,9 @@ class PaneDelivery(Part):
     def lows(self, source_us: int | None) -> tuple[SinkLow, ...]:
         """Return what may be promised to each sink.
 
-        A low watermark is at most the start of the oldest pane that has not landed there, so it
-        goes back where a late reading came or another store must be filled.
+        A low watermark is at most the time of the oldest reading that may not have landed there
+        (`device_agent.panes.unlanded`), so it goes back where a late reading came or another store
+        must be filled.
 
         Args:
             source_us: the time before which no source has more; None while that is unknown.

@@ -16,6 +16,7 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import Changes, EntryKey, PaneId, PaneRow, refusal, waits_for
+from device_agent.panes.unlanded import Unlanded
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acks import Seqs
 
@@ -69,6 +70,7 @@ class Panes:
         answered: entries of which only a sink's answer is new, which is worth no commit of its own
             where readings wait for one, too: after a crash they are sent again, and count once.
         evicted_us: entries that end later are in memory, if the present replica has begun them.
+        unlanded: how old what has not landed of an entry can be.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -81,6 +83,7 @@ class Panes:
         self.seq = 0
         self.evicted_us = NEVER_US
         self.high_us = NEVER_US
+        self.unlanded = Unlanded(agent.facts.promised_us)
         self._changes = Changes()
         self.answered: dict[PaneId, PaneRow] = {}
         self._answers_wait = agent.settings.commit_every_us > 0
@@ -205,6 +208,7 @@ class Panes:
         """
         gone = self.bits & ~bits
         self.bits = bits
+        self.unlanded.forget(gone | dirtied)
         for pane, entry in self.entries.items():
             entry.dirty = entry.dirty & ~gone | dirtied
             entry.refused &= ~(gone | dirtied)

@@ -40,6 +40,7 @@ class PaneSender:
         agent: what all parts share.
         panes: the entries in memory.
         sinks: to which they are delivered.
+        low_us: tells the time before which no source has more; None while that is unknown.
         highs: tells how far the sources have come.
     """
 
@@ -48,12 +49,13 @@ class PaneSender:
         agent: Agent,
         panes: Panes,
         sinks: Sinks,
+        low_us: Callable[[int], int | None],
         highs: Callable[[], tuple[SourceHigh, ...]] = tuple,
     ) -> None:
         self._agent = agent
         self._panes = panes
         self._sinks = sinks
-        self._highs = highs
+        self._low_us, self._highs = low_us, highs
         self._jitter = Random(agent.replica.nonce)
         self._number = 0
         self._sent: list[PaneId] = []
@@ -118,9 +120,13 @@ class PaneSender:
 
     def _launch(self, panes: Sequence[PaneId], now_us: int) -> None:
         dirty: dict[EntryKey, int] = {}
-        first_us = self.first_retry_us()
+        first_us, low_us = self.first_retry_us(), self._low_us(now_us)
+        unlanded = self._panes.unlanded
+        unlanded.keep(self._may_grow)
         for pane in panes:
             entry = self._panes.entries[pane]
+            if low_us is not None and entry.end_us > self._panes.high_us:
+                unlanded.sent(pane, entry.seq, low_us)
             if waits_for(entry.dirty, entry.refused):
                 longest_us = max(LAST_TIMEOUT_US, first_us)
                 entry.due_us = self._later(now_us, first_us, entry.tries, longest_us)
@@ -133,6 +139,11 @@ class PaneSender:
             waiting = [entry for entry, bits in dirty.items() if bits & sink.bit]
             if waiting and not sink.flights.full:
                 sink.flights.launch(self._number, waiting, now_us, jitter)
+
+    def _may_grow(self, pane: PaneId) -> bool:
+        """Return whether an entry is here, and may be dirty for a while yet."""
+        entry = self._panes.entries.get(pane)
+        return entry is not None and (entry.dirty > 0 or entry.end_us > self._panes.high_us)
 
     def _block(self, group: tuple[int, int, int, int], panes: list[PaneId]) -> PaneEntries:
         stream, span_us, incarnation, nonce = group

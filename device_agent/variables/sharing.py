@@ -23,12 +23,12 @@ from device_agent.agent import Agent
 from device_agent.clock import Timer
 from device_agent.parts import FrameRefusedError, Handler, Part, Publication
 from device_agent.settings import SECOND_US
-from device_agent.variables.differences import Differences
 from device_agent.variables.states import SharedState
 from device_agent.variables.trace import pieces
+from lasp_edge.protocol.differences import Differences
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, VariableReport
-from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame
+from lasp_edge.protocol.sharing import RepairFrame, SharedFrame, SummaryFrame, packed_digest
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES
 
 TIDY_US = 60 * SECOND_US
@@ -37,8 +37,6 @@ REPAIR_FRAMES = 8
 """Repair frames of one round, at most: the link's queue and the readings' frames have room."""
 REPAIRS = 64
 """Peers and variables that are being repaired at once, at most: what others ask for is bounded."""
-SUMMARY_BYTES = 48_000
-"""Bytes of a summary, at most. One of more replicas says nothing, and all of a state is sent."""
 
 
 @dataclass(slots=True)
@@ -66,7 +64,8 @@ class Sharing(Part):
         self._tidying = Timer(TIDY_US)
         self._numbers: dict[type[Frame], int] = {}
         self._repairs: dict[tuple[str, str], _Repair] = {}
-        self._differences = Differences(agent, self._states)
+        device, beat_us = agent.replica.device, agent.settings.beat_us
+        self._differences = Differences(device, self._states, 2 * beat_us)
         self._asks: dict[str, str] = {}
 
     @property
@@ -178,10 +177,7 @@ class Sharing(Part):
         """Ask for what is lacking."""
         for name, device in sorted(self._asks.items()):
             state = self._states[name]
-            digest = msgpack.packb(state.whole.digest())
-            if len(digest) > SUMMARY_BYTES:
-                digest = msgpack.packb(None)
-            number = self._number(SummaryFrame)
+            digest, number = packed_digest(state.whole), self._number(SummaryFrame)
             yield from self._fitting(
                 SummaryFrame(self._agent.replica, number, device, name, state.stream, digest)
             )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from crdts import Frontier, Member, Membership, Replica
+from crdts import Frontier, Lattice, Member, Membership, Replica
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
 from lasp_edge.protocol.blocks import PaneEntries
@@ -43,8 +43,10 @@ from lasp_edge.protocol.frames import (
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.lives import Lives
+from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.shards import key_shard
+from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.protocol.witness import Witness
 
@@ -102,6 +104,15 @@ class MemberRow(NamedTuple):
 Rows = PaneRows | EntryRows | MemberRow
 
 
+class SharedNews(NamedTuple):
+    """A part of a shared variable's state that was not known yet."""
+
+    variable: str
+    stream: int
+    state: Lattice
+    received_us: int
+
+
 class Refusal(NamedTuple):
     """The first message of a topic that was refused for some reason, and how many there were."""
 
@@ -115,6 +126,7 @@ class Accepted:
 
     Attributes:
         rows: in the order of their messages.
+        shared: what is news of shared variables, in the same order.
         promises: the newest of each device, with the time at which its version first came.
         answers: what each device is to be told of its pane entries, once they have landed.
         heard: the devices whose beats came, and whether they name this sink's store.
@@ -125,6 +137,7 @@ class Accepted:
     """
 
     rows: list[Rows] = field(default_factory=list)
+    shared: list[SharedNews] = field(default_factory=list)
     promises: Frontier = field(default_factory=Frontier)
     answers: dict[str, Answer] = field(default_factory=dict)
     heard: dict[str, bool] = field(default_factory=dict)
@@ -151,12 +164,14 @@ class Acceptance:
         local_folds: those whose entries devices publish.
         incarnations: the greatest that is known of each device.
         membership: the member commands that were taken before.
+        overheard: the shared variables; None where the program has no such variable.
         is_signed: frames are signed, so nobody else can say again what an operator said.
 
     Attributes:
         sink: for whom it accepts: the sink's name, and the id of its store.
         topics: where the fleet's messages travel.
         witness: what was heard of each device.
+        overheard: what was heard of shared variables.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
     """
 
@@ -171,9 +186,11 @@ class Acceptance:
         incarnations: Mapping[str, int] | None = None,
         membership: Membership | None = None,
         *,
+        overheard: Overheard | None = None,
         is_signed: bool = False,
     ) -> None:
         self.membership = membership or Membership()
+        self.overheard = overheard or Overheard({})
         self._is_signed = is_signed
         self.topics = topics
         self.sink = sink
@@ -200,6 +217,8 @@ class Acceptance:
         return accepted
 
     def _take(self, record: Record, accepted: Accepted) -> None:
+        if not record.payload and self._is_slot(record.topic):
+            return  # a device needs it no more: what it held is in another slot
         frame = self._frame(record)
         kind = FRAME_KINDS[frame.kind]
         known = self.witness.known(frame.about, record.received_us, self.membership)
@@ -229,6 +248,12 @@ class Acceptance:
         if not kind.subscribers & Subscriber.LANDER or (kind.topic, frame.about) != address:
             raise RecordRefusedError("not the frame of its topic")
         return frame
+
+    def _is_slot(self, topic: str) -> bool:
+        try:
+            return self.topics.address(topic).kind == FRAME_KINDS[SharedFrame.kind].topic
+        except ValueError:
+            return False
 
     def take_panes(self, frame: PaneFrame, record: Record, accepted: Accepted) -> None:
         """Take the pane entries of a device that fit and count; answer for each of them."""
@@ -262,6 +287,7 @@ class Acceptance:
         """Take a device's promise to this sink, unless the broker had kept it: it may be old."""
         if record.retained:
             return
+        self.overheard.compare(frame, record.received_us)
         low = frame.low_of(*self.sink)
         accepted.heard[frame.about] = bool(low and low.store)
         if low is None:
@@ -272,6 +298,23 @@ class Acceptance:
             frame.sender, frame.number, low.low_us, record.received_us, done=frame.done
         )
 
+    def take_shared(self, frame: SharedFrame, record: Record, accepted: Accepted) -> None:
+        """Take a part of a shared variable's state, as far as it is news."""
+        self._take_part(frame, record, accepted)
+        accepted.known.add(frame.about)
+
+    def take_repair(self, frame: RepairFrame, record: Record, accepted: Accepted) -> None:
+        """Take what a device was sent because it lacked it: the lake may lack it, too."""
+        self._take_part(frame, record, accepted)
+
+    def _take_part(
+        self, frame: SharedFrame | RepairFrame, record: Record, accepted: Accepted
+    ) -> None:
+        news = self.overheard.take(frame)
+        if news is not None:
+            at = (frame.variable, frame.stream, news, record.received_us)
+            accepted.shared.append(SharedNews(*at))
+
     def take_presence(self, frame: PresenceFrame, record: Record, accepted: Accepted) -> None:  # noqa: ARG002
         """Note that a device is there: it sends few beats on its own, and is to be greeted."""
         if frame.online:
@@ -280,6 +323,7 @@ class Acceptance:
     def connected(self, now_us: int) -> None:
         """Note a new connection: the broker may have lost the commands that operators gave."""
         self._repeating.begin(self.membership.entries, now_us)
+        self.overheard.connected()
 
     def repeated(self, sender: Replica, now_us: int) -> Iterator[MemberFrame]:
         """Yield the commands that were not heard for some time, for everybody to hear."""

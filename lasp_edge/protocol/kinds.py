@@ -147,13 +147,29 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
             "take_vouch",
         ),
         FrameKind(
-            SharedFrame, "shared", _DEVICES, _ITSELF, sender_refusal, "take_shared", retained=True
+            SharedFrame,
+            "shared",
+            _DEVICES | _LANDER,
+            _ITSELF,
+            sender_refusal,
+            "take_shared",
+            retained=True,
         ),
         FrameKind(
-            SummaryFrame, "summary", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_summary"
+            SummaryFrame,
+            "summary",
+            _ADDRESSEE,
+            Publisher.DEVICES | Publisher.LANDER,
+            nothing_refused,
+            "take_summary",
         ),
         FrameKind(
-            RepairFrame, "repair", _ADDRESSEE, Publisher.DEVICES, nothing_refused, "take_repair"
+            RepairFrame,
+            "repair",
+            _ADDRESSEE | _LANDER,  # what one device lacks a lander may lack, too
+            Publisher.DEVICES,
+            nothing_refused,
+            "take_repair",
         ),
         FrameKind(
             VoiceFrame, "voice", _DEVICES, _ITSELF, sender_refusal, "take_voice", retained=True

@@ -19,11 +19,16 @@ Whatever part of a state a frame holds, it is of one meaning: `stream` is a hash
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
+import msgpack
+
+from crdts import Lattice
 from lasp_edge.protocol import checks
 from lasp_edge.protocol.envelope import Envelope, Frame
 
 SLOTS: Final = 1 << 16
 """Slots of a device and variable are below it."""
+SUMMARY_BYTES: Final = 48_000
+"""Bytes of a summary, at most. One of more replicas says nothing, and all of a state is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,12 @@ class RepairFrame(Frame):
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         return cls(envelope.sender, envelope.number, envelope.about, *_named(envelope.body))
+
+
+def packed_digest(state: Lattice) -> bytes:
+    """Return what a `SummaryFrame` says of a state."""
+    digest: bytes = msgpack.packb(state.digest())
+    return digest if len(digest) <= SUMMARY_BYTES else msgpack.packb(None)
 
 
 def _named(body: list[Any]) -> tuple[str, int, bytes]:

@@ -9,7 +9,9 @@ from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import Panes
 from device_agent.panes.sender import PaneSender
 from device_agent.panes.sinks import Sinks
+from device_agent.panes.unlanded import Unlanded
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows
+from lasp_edge.protocol.acks import Seqs
 from lasp_edge.protocol.sinks import MAX_SINKS
 from simulations.planted.bug import planted, replaced
 from simulations.world.lander import SimulatedLander
@@ -257,4 +259,19 @@ def a_new_sink_gets_only_what_comes_from_now_on() -> Iterator[None]:
             return right(self, name)
 
     with replaced(Sinks, "_add", add):
+        yield
+
+
+@planted
+def an_older_version_vouches_for_what_was_read_since() -> Iterator[None]:
+    """An entry lands, and readings that it got after it had left count as landed too."""
+    right = Unlanded.landed
+
+    def landed(self: Unlanded, bit: int, seqs: Seqs) -> None:
+        right(self, bit, seqs)
+        since = self._since[bit]
+        for pane in since:
+            since[pane] = max(since[pane], self._latest_us)
+
+    with replaced(Unlanded, "landed", landed):
         yield

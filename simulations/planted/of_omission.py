@@ -9,6 +9,7 @@ from device_agent.intake.identities import Block, Identities
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.sinks import Sinks
+from device_agent.panes.unlanded import Unlanded
 from device_agent.state.store import Store
 from device_agent.variables.published_fold import PublishedFold
 from simulations.planted.bug import omitted
@@ -47,6 +48,13 @@ ROWS: tuple[tuple[str, str, type, str, Any], ...] = (
         "The lake is lost after a restart: clean entries of the store are not sent to the new one.",
         Changes,
         "make_dirty",
+        None,
+    ),
+    (
+        "a_late_reading_leaves_the_promise_as_it_is",
+        "A reading comes behind what its source had said, and is promised before it has landed.",
+        Unlanded,
+        "came",
         None,
     ),
     (

@@ -1,21 +1,19 @@
 """The course of a simulated program: readings and faults, then healed, settled and compared."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from lasp_edge.language.plan import Plan
 from simulations.oracle import windows
-from simulations.world.faults import STEP_US, Fault
-from simulations.world.misfortunes import befall, heal
-from simulations.world.run import at_rest, unsettled
+from simulations.world.faults import STEP_US
+from simulations.world.misfortunes import heal
+from simulations.world.run import SETTLE_STEPS, at_rest, disturbed, unsettled
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.world import World
 
-SETTLE_STEPS = 900
-"""Steps after which a healed fleet is said not to settle."""
 POINTS = 240
 """Points of a plot's line, about."""
 FORGETTING = ("store_lost", "older_image", "unsynced_lost", "bit_flip", "clone")
@@ -102,16 +100,10 @@ def course(
 
 
 def _run(world: World, samples: list[CoursePoint], progress: Progress) -> int:
-    due: dict[int, list[Fault]] = defaultdict(list)
-    for fault in world.scenario.schedule:
-        due[fault.step].append(fault)
     steps = world.scenario.steps
     every = max(1, steps // POINTS)
     before = 0
-    for step in range(1, steps + 1):
-        for fault in due[step]:
-            befall(world, fault)
-        world.step(reading=True)
+    for step in disturbed(world):
         if step % every == 0:
             samples.append(_sample(world, world.bytes - before, every))
             before = world.bytes

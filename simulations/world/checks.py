@@ -63,8 +63,8 @@ class Checks:
         self.trace.update(topic.encode() + payload)
         if world.scenario.acting:
             self._acting.published(world, device, topic, payload)
-        if world.broker.route(topic) is NOWHERE:
-            return  # for people
+        if not payload or world.broker.route(topic) is NOWHERE:
+            return  # taken back, or for people
         if not world.broker.route(topic).landers and not self.quiet:
             return
         frame = decoded(payload)
@@ -280,3 +280,7 @@ class Checks:
             found = device.core.variables.shared()["total"]
             if found != total:
                 world.trouble.append(f"{device.name} counts {found} readings of {total}")
+        for sink in world.sinks:
+            landed = sink.lander.shared["total"].value
+            if landed != total:
+                world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")

@@ -2,15 +2,17 @@
 
 from collections.abc import Collection, Iterator
 
-from crdts import Frontier, Membership, Replica
+from crdts import Frontier, Lattice, Membership, Replica
 from device_agent.settings import SECOND_US
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import Acceptance, PaneRows, Record, Refusal
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.greetings import Greetings
+from lasp_edge.protocol.overheard import Overheard
+from lasp_edge.protocol.sharing import SummaryFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from simulations.world.decoding import decoded
@@ -37,10 +39,12 @@ class SimulatedLander:
         sink: under which name devices deliver to it.
         process: who acknowledges; a device tries a new process with what it has refused before.
         topics: of the fleet; None: it is called as its program.
+        shared: what has landed of shared variables, by name.
 
     Attributes:
         process: see there; another one after a restart.
         panes: pane -> its greatest seq, and the partial at that.
+        shared: the join of what has landed of each shared variable.
         promises: the newest low watermark of each device.
         refused: what was not taken, by topic and reason.
     """
@@ -53,10 +57,12 @@ class SimulatedLander:
         sink: str = DEFAULT_SINK,
         process: Replica = LANDER,
         topics: Topics | None = None,
+        shared: dict[str, Lattice] | None = None,
     ) -> None:
         self.process = process
         self._sink = sink
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
+        self.shared: dict[str, Lattice] = {} if shared is None else shared
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
         self._acceptance = _Acceptance(
@@ -65,13 +71,15 @@ class SimulatedLander:
             topics or Topics(plan.name),
             (sink, lake),
             membership=membership,
+            overheard=_overheard(plan, self.shared),
         )
         self._greetings = Greetings()
         self._acks_sent = 0
 
     def restarted(self, plan: Plan, process: Replica) -> "SimulatedLander":
         """Return the same lake under another process, with the same program or another one."""
-        after = SimulatedLander(self.lake, plan, self.membership, self._sink, process)
+        of_lake = (self.lake, plan, self.membership, self._sink)
+        after = SimulatedLander(*of_lake, process, shared=self.shared)
         after.panes, after.promises, after.refused = self.panes, self.promises, self.refused
         after._acceptance.witness = self._acceptance.witness
         return after
@@ -94,17 +102,17 @@ class SimulatedLander:
         """Yield the commands that are to be repeated."""
         return self._acceptance.repeated(self.process, now_us)
 
+    def asks(self, now_us: int) -> Iterator[SummaryFrame]:
+        """Yield what it asks devices for, of shared variables."""
+        return self._acceptance.overheard.asks(self.process, now_us)
+
     def hear(self, topic: str, payload: bytes, now_us: int) -> AckFrame | VouchFrame | None:
         """Take a message; return what its sender is told of it.
 
         A device is told of this store where its beats do not name it, and else now and then.
         """
         accepted = self._acceptance.take([Record(now_us, topic, False, payload)])  # noqa: FBT003
-        self.promises |= accepted.promises
-        self.refused |= accepted.refused
-        for rows in accepted.rows:
-            if isinstance(rows, PaneRows):
-                self._join(rows)
+        self._land(accepted)
         for hello in accepted.hellos.values():
             self._acks_sent += 1
             return self._acceptance.witness.vouch(self.process, self._acks_sent, hello)
@@ -117,6 +125,15 @@ class SimulatedLander:
             if self._greetings.is_due(device, is_ours, now_us):
                 return self._acknowledgement(device, Answer(), now_us)
         return None
+
+    def _land(self, accepted: Accepted) -> None:
+        self.promises |= accepted.promises
+        self.refused |= accepted.refused
+        for rows in accepted.rows:
+            if isinstance(rows, PaneRows):
+                self._join(rows)
+        for name, _, news, _ in accepted.shared:
+            self.shared[name] = self.shared.get(name, news.bottom()) | news
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
@@ -153,3 +170,12 @@ class SimulatedLander:
                 found[key, start_us] = window.fold.combine(before, partial)
                 start_us += window.slide_us
         return found
+
+
+def _overheard(plan: Plan, states: dict[str, Lattice]) -> Overheard:
+    variables = {
+        name: (plan.shared_streams[name], variable.bottom)
+        for name, variable in plan.shared_variables.items()
+        if variable.bottom is not None
+    }
+    return Overheard(variables, states)

@@ -70,6 +70,7 @@ class VirtualLander:
             self._is_connected = True
             self.lander.connected(now_us)
         yield from self.lander.repeated(now_us)
+        yield from self.lander.asks(now_us)
 
     def disconnect(self) -> None:
         """Lose the connection until the next commit."""

@@ -5,6 +5,7 @@
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from crdts import Membership
@@ -13,6 +14,7 @@ from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
+from simulations.world.lander import SimulatedLander
 from simulations.world.misfortunes import befall, heal
 from simulations.world.scenario import Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
@@ -50,7 +52,7 @@ def run(scenario: Scenario) -> RunOutcome:
     world = World(scenario, checks)
     settled = 0
     try:
-        _disturb(world)
+        list(disturbed(world))
         if not world.trouble:
             settled = _settle(world)
         late = settled - ROUNDS * ROUND_STEPS - scenario.faults.delay_steps
@@ -76,8 +78,8 @@ def run(scenario: Scenario) -> RunOutcome:
     return RunOutcome(scenario, tuple(world.trouble), world.seen, settled, trace)
 
 
-def _disturb(world: World) -> None:
-    """Let readings come and faults befall."""
+def disturbed(world: World) -> Iterator[int]:
+    """Let readings come and faults befall, to the first trouble; yield each step's number."""
     due: dict[int, list[Fault]] = defaultdict(list)
     for fault in world.scenario.schedule:
         due[fault.step].append(fault)
@@ -85,6 +87,7 @@ def _disturb(world: World) -> None:
         for fault in due[step]:
             befall(world, fault)
         world.step(reading=True)
+        yield step
         if world.trouble:
             return
 
@@ -112,9 +115,22 @@ def at_rest(world: World) -> bool:
         device.core.handle_end()
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
             return False  # it was not told of a store yet
+    if not all(_has_landed(devices[0], sink.lander) for sink in world.sinks):
+        return False
     first = devices[0].digests()
     membership = world.operator.membership
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def _has_landed(device: VirtualDevice, lander: SimulatedLander) -> bool:
+    """Return whether all that a device knows of shared variables has landed.
+
+    More may have: what a device knew alone that lost its store.
+    """
+    return all(
+        state.whole <= lander.shared.get(name, state.whole.bottom())
+        for name, state in device.core.variables.shared_states.items()
+    )
 
 
 def unsettled(world: World) -> str:

@@ -311,7 +311,8 @@ class World:
             self.operator.hear(topic, payload)
         elif to.device:
             keys = [key for key, device in self.devices.items() if device.name == to.device]
-            self.send(LegMessage(tuple(keys), topic, payload))
+            if keys:  # it may be a lander's name
+                self.send(LegMessage(tuple(keys), topic, payload))
 
     def _hear(self, key: str, topic: str, payload: bytes) -> None:
         device = self.devices.get(key)

@@ -33,7 +33,7 @@ CARD_MB = 30
 PUBACK = 4
 
 
-class Said(NamedTuple):
+class Economy(NamedTuple):
     """What one device sent and heard on average, in bytes a second, and wrote, in MB a day."""
 
     sent: float
@@ -117,7 +117,7 @@ class Site:
             agreements = self.devices["attic"].core.agreements.all().values()
             settled += all(each.settled for each in agreements)
         blocks = logged / BLOCK_BYTES + 1.5 * commits
-        return Said(
+        return Economy(
             self.sent["attic"] / seconds,
             self.heard["attic"] / seconds,
             blocks * BLOCK_BYTES * DAY_S / seconds / 1e6,

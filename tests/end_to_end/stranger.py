@@ -52,7 +52,7 @@ _SHAPES: tuple[Any, ...] = (
 )
 
 
-class Word(NamedTuple):
+class Publication(NamedTuple):
     """One message."""
 
     topic: str
@@ -60,7 +60,9 @@ class Word(NamedTuple):
     retain: bool = False
 
 
-def words(program: Plan, devices: Sequence[str], now_us: int, seed: int) -> Iterator[Word]:
+def publications(
+    program: Plan, devices: Sequence[str], now_us: int, seed: int
+) -> Iterator[Publication]:
     """Yield messages without end.
 
     Args:
@@ -76,28 +78,28 @@ def words(program: Plan, devices: Sequence[str], now_us: int, seed: int) -> Iter
         places = _places(topics, program, victim)
         for topic in places.values():
             retain = chance.random() < 0.2
-            yield Word(topic, chance.randbytes(chance.randrange(2_000)), retain)
-            yield Word(topic, b"")
-            yield Word(topic, b"\x91" * chance.randrange(3_000))
-            yield Word(topic, chance.randbytes(MAX_MESSAGE_BYTES + 1))
+            yield Publication(topic, chance.randbytes(chance.randrange(2_000)), retain)
+            yield Publication(topic, b"")
+            yield Publication(topic, b"\x91" * chance.randrange(3_000))
+            yield Publication(topic, chance.randbytes(MAX_MESSAGE_BYTES + 1))
             for shape in (*_SHAPES, *_envelopes(chance, victim)):
-                yield Word(topic, msgpack.packb(shape))
+                yield Publication(topic, msgpack.packb(shape))
         for frame in _frames(program, Replica(1, NONCE, other), now_us):
-            yield from (Word(topic, frame.encode()) for topic in places.values())
+            yield from (Publication(topic, frame.encode()) for topic in places.values())
         for far in _far_frames(program, victim, now_us):
-            yield Word(places[_place(far)], far.encode())
+            yield Publication(places[_place(far)], far.encode())
         for wrong in _wrong_panes(program, NOBODY, now_us):
-            yield Word(topics.of("pane", NOBODY), wrong.encode())
-        yield Word(f"{topics.root}/zz/pane/{victim}", b"no shard")
-        yield Word(f"{topics.root}/00/pane/_zz", b"no name")
-        yield Word(f"{topics.root}/00/beat", b"no device")
+            yield Publication(topics.of("pane", NOBODY), wrong.encode())
+        yield Publication(f"{topics.root}/zz/pane/{victim}", b"no shard")
+        yield Publication(f"{topics.root}/00/pane/_zz", b"no name")
+        yield Publication(f"{topics.root}/00/beat", b"no device")
 
 
-def huge(program: Plan, device: str, seed: int) -> list[Word]:
+def huge(program: Plan, device: str, seed: int) -> list[Publication]:
     """Return a huge message for each kind of topic; a link drops it where it comes in."""
     payload = random.Random(seed).randbytes(HUGE_BYTES)
     places = _places(Topics(program.name), program, device)
-    return [Word(topic, payload) for topic in places.values()]
+    return [Publication(topic, payload) for topic in places.values()]
 
 
 def _places(topics: Topics, program: Plan, device: str) -> dict[str, str]:
@@ -180,10 +182,10 @@ class Stranger:
         said: what to say, in order.
     """
 
-    def __init__(self, url: str, said: Iterator[Word]) -> None:
+    def __init__(self, url: str, said: Iterator[Publication]) -> None:
         self.count = 0
         self._said = said
-        self._held: Word | None = None
+        self._held: Publication | None = None
         self._link = Link(
             BrokerUrl.parse(url),
             client_id="stranger",

@@ -7,7 +7,7 @@ import pytest
 
 from tests.brokers import broker_program
 from tests.end_to_end import support_recorded, tables, truth
-from tests.end_to_end.stranger import Stranger, huge, words
+from tests.end_to_end.stranger import Stranger, huge, publications
 from tests.end_to_end.support_site import SETTLES_S, Site, now_s
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
@@ -31,7 +31,7 @@ def test_a_strangers_garbage_is_refused_and_changes_nothing(tmp_path, lines, spa
     broker_program("mosquitto")  # the other is too slow for all that is said
     some, program = lines[:LINES], support_recorded.program.plan()
     now_us = time.time_ns() // 1_000  # noqa: TID251 - what the lander's clock shows
-    said = chain(huge(program, DEVICES[0], SEED), words(program, DEVICES, now_us, SEED))
+    said = chain(huge(program, DEVICES[0], SEED), publications(program, DEVICES, now_us, SEED))
     speed = truth.speed(some, LASTS_S)
     with Site(tmp_path / "site", truth.written(tmp_path, some), DEVICES, *speed) as site:
         site.start_lander()

@@ -3,7 +3,16 @@
 import pytest
 
 from simulations.benchmarks import __main__ as command
-from simulations.benchmarks import crdt_peers, crdts, dynamic, measure, quantile, shared, sizes
+from simulations.benchmarks import (
+    crdt_peers,
+    crdts,
+    dynamic,
+    measure,
+    quantile,
+    shared,
+    sizes,
+    start,
+)
 from simulations.benchmarks.measure import Line, quantity, rates, show, times
 
 
@@ -89,6 +98,17 @@ def test_peers_that_are_not_there_are_skipped_with_a_word(without_peers, capsys)
     assert "ddsketch: skipped: not installed" in printed
     assert printed.count("== ") == 5
     assert "goals met" in printed.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_a_started_agent_publishes_and_what_it_took_is_told():
+    cpu, real, memory = start.table(quick=True)
+    assert cpu.cpu_s == cpu.figure > 0.05, "nothing imports an agent in less"
+    assert (real.unit, memory.unit) == ("s", "MiB")
+    assert 10 < memory.figure < 100
+    assert "<= 1 s" in cpu.goal
+    assert "<= 30 MiB" in memory.goal
 
 
 def test_a_goal_that_is_missed_is_counted_and_is_the_exit_code(monkeypatch, capsys):

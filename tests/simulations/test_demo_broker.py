@@ -37,12 +37,6 @@ def connect():
         link.stop(flush_s=0.0)
 
 
-@pytest.fixture(params=KINDS)
-def broker(request, tmp_path):
-    with PrivateBroker(tmp_path / "broker", broker_program(request.param)) as running:
-        yield running
-
-
 def retain(connect, url):
     link = connect(url, "keeper")
     assert link.publish("kept", b"x", retain=True)
@@ -58,6 +52,7 @@ def retained(connect, url):
     return [message.topic for message in messages(came)]
 
 
+@pytest.mark.parametrize("broker", KINDS, indirect=True)
 def test_a_started_broker_serves_and_a_killed_one_comes_back_empty(broker, connect):
     retain(connect, broker.url)
     assert retained(connect, broker.url) == ["kept", "now"]

@@ -7,6 +7,7 @@ import pytest
 from crdts import Counter, GSet, ORMap, ORSet
 from lasp_edge import Program
 from simulations.fleet import ROUGH, Fleet
+from simulations.world.lander import LANDER
 
 NAMES = ("pi-0", "pi-1", "pi-2")
 
@@ -53,6 +54,11 @@ def worked(fleet, drawn, steps=80):
     return set(added), removed
 
 
+def landed(fleet):
+    """Return the values of the shared variables that the lander has."""
+    return {name: state.value for name, state in fleet.lander.shared.items()}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_devices_hold_the_same_whatever_went_wrong(seed):
     fleet, replay = Fleet(ledger(), size=3, seed=seed, faults=ROUGH), f"replay with seed {seed}"
@@ -60,6 +66,7 @@ def test_devices_hold_the_same_whatever_went_wrong(seed):
     fleet.settle()
     held = [device.core.variables.shared() for device in fleet.running()]
     assert held[0] == held[1] == held[2], replay
+    assert landed(fleet) == held[0], replay
     assert held[0]["ever"] == added, replay
     assert held[0]["total"] == sum(held[0]["by_floor"].values()) == len(added), replay
     assert added - removed <= held[0]["doors"] <= added, replay
@@ -71,6 +78,7 @@ def test_devices_hold_the_same_whatever_went_wrong(seed):
         assert state.whole.value == set(), replay
         assert not state.whole.context.cloud, replay
         assert state._pending == ORSet(), replay
+        assert fleet.lander.shared["doors"] == state.whole, replay
     fleet.close()
 
 
@@ -85,3 +93,26 @@ def test_the_same_seed_gives_the_same_bytes():
         traces.append(sorted(fleet.world.broker.retained.items()))
         fleet.close()
     assert traces[0] == traces[1]
+
+
+def test_a_new_lake_is_given_everything():
+    """What was said before it came, the broker tells nobody again here: it asks."""
+    fleet = Fleet(ledger(), size=3, seed=5)
+    worked(fleet, Random(5), steps=5)
+    fleet.settle()
+    fleet.befall("new_lake")
+    fleet.step(200)
+    assert landed(fleet) == fleet.running()[0].core.variables.shared()
+    fleet.close()
+
+
+def test_a_lander_that_starts_again_takes_no_news_twice():
+    fleet = Fleet(ledger(), size=3, seed=5)
+    worked(fleet, Random(5), steps=5)
+    fleet.settle()
+    lander = fleet.lander.restarted(fleet.plan, LANDER)
+    before = {name: state.copy() for name, state in lander.shared.items()}
+    for topic, payload in fleet.world.broker.retained.items():
+        lander.hear(topic, payload, fleet.now_us)
+    assert lander.shared == before
+    fleet.close()

@@ -48,7 +48,7 @@ export function chart(points, words, width) {
   return h("figure", { class: "chart", key: words.id },
     h("svg", {
       viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": sentence(there, words),
-    }, axes(frame, words), lines(points, frame), end(there.at(-1), frame)),
+    }, axes(frame), lines(points, frame), end(there.at(-1), frame)),
     h("figcaption", {}, legend(there, words)),
     h("details", {},
       h("summary", {}, "As a table", h("span", { class: "unseen" }, `: ${words.title}`)),
@@ -80,7 +80,7 @@ function ticks({ low, high }) {
   return { found, places: Math.max(0, -Math.floor(Math.log10(step))) };
 }
 
-function axes(frame, words) {
+function axes(frame) {
   const { found, places } = ticks(frame);
   const span = frame.last - frame.first;
   const middle = frame.first + span / 2;
@@ -91,7 +91,7 @@ function axes(frame, words) {
         class: "grid", x1: LEFT, x2: frame.width - RIGHT, y1: frame.y(value), y2: frame.y(value),
       }),
       h("text", { x: LEFT - 8, y: frame.y(value) + 4, "text-anchor": "end" },
-        decimal(value, Math.min(places, words.places + 1))),
+        decimal(value, places)),
     ]),
     [frame.first, middle, frame.last].map((at, index) => (index !== 1 || frame.width > NARROW) &&
       h("text", { x: frame.x(at), y: HEIGHT - 6, "text-anchor": anchors[index] },

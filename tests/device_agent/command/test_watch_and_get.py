@@ -14,8 +14,7 @@ from lasp_edge.errors import BrokerUnreachable, CommandError, Exit, UsageError
 from lasp_edge.examples.greenhouse import program
 from lasp_edge.link import BrokerUrl, Link, Will
 from lasp_edge.protocol.topics import Topics
-from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, until_connected, until_messages, until_true
+from tests.brokers import until_connected, until_messages, until_true
 from tests.device_agent.fleet.home import judged
 from tests.device_agent.fleet.test_home_assistant import HOME
 from tests.device_agent.support_linked import LinkedAgents
@@ -28,15 +27,13 @@ TOPICS = Topics("greenhouse")
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    with PrivateBroker(tmp_path_factory.mktemp("broker"), broker_program()) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def agents(broker, tmp_path_factory):
+def agents(shared_broker, tmp_path_factory):
     made = LinkedAgents(
-        broker.url, tmp_path_factory.mktemp("agents"), program.plan(), ["attic", "Küche/2"], HOME
+        shared_broker.url,
+        tmp_path_factory.mktemp("agents"),
+        program.plan(),
+        ["attic", "Küche/2"],
+        HOME,
     )
     made.start()
     attic, kitchen = made.devices
@@ -53,11 +50,11 @@ def run(command, broker, *words):
     return command.run(parser.parse_args([*words, "--broker", broker.url]))
 
 
-def test_get_prints_the_fleets_value_and_a_devices(agents, broker, capsys):
-    assert run(get, broker, "global_average", "--fleet", "greenhouse") == Exit.FINE
+def test_get_prints_the_fleets_value_and_a_devices(agents, shared_broker, capsys):
+    assert run(get, shared_broker, "global_average", "--fleet", "greenhouse") == Exit.FINE
     assert capsys.readouterr().out == "22.0\n"
     words = ("local_average", "--fleet", "greenhouse", "--device", "Küche/2", "--json")
-    assert run(get, broker, *words) == Exit.FINE
+    assert run(get, shared_broker, *words) == Exit.FINE
     assert json.loads(capsys.readouterr().out) == {
         "parts": {"mean": 24.0},
         "count": 1,
@@ -65,20 +62,19 @@ def test_get_prints_the_fleets_value_and_a_devices(agents, broker, capsys):
     }
 
 
-def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys):
+def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys, broker):
     settings = replace(HOME, results_us=0, home_assistant="")
-    with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
-        made = LinkedAgents(broker.url, tmp_path, program.plan(), ["attic", "shed"], settings)
-        made.start()
-        made.devices[0].read([1.5], tags={"room": "a"})
-        made.devices[1].read([2.5], tags={"room": "a"})
-        made.play(rounds=4)
-        made.stop()
-        assert run(get, broker, "local_average", PROGRAM, "--device", "attic") == Exit.FINE
-        assert run(get, broker, "global_average", PROGRAM) == Exit.FINE
-        assert capsys.readouterr().out == "1.5\n2.0\n"
-        with pytest.raises(CommandError, match="no device publishes results; name the program"):
-            run(get, broker, "global_average", "--fleet", "greenhouse", "--wait", "0")
+    made = LinkedAgents(broker.url, tmp_path, program.plan(), ["attic", "shed"], settings)
+    made.start()
+    made.devices[0].read([1.5], tags={"room": "a"})
+    made.devices[1].read([2.5], tags={"room": "a"})
+    made.play(rounds=4)
+    made.stop()
+    assert run(get, broker, "local_average", PROGRAM, "--device", "attic") == Exit.FINE
+    assert run(get, broker, "global_average", PROGRAM) == Exit.FINE
+    assert capsys.readouterr().out == "1.5\n2.0\n"
+    with pytest.raises(CommandError, match="no device publishes results; name the program"):
+        run(get, broker, "global_average", "--fleet", "greenhouse", "--wait", "0")
 
 
 @pytest.mark.parametrize(
@@ -94,10 +90,10 @@ def test_get_needs_no_results_where_the_program_is_named(tmp_path, capsys):
         (["global_average", "--of", "x"], "global_average has no value yet"),
     ],
 )
-def test_get_says_what_could_have_been_meant(agents, broker, words, said):
+def test_get_says_what_could_have_been_meant(agents, shared_broker, words, said):
     words = words if "--fleet" in words else [*words, "--fleet", "greenhouse"]
     with pytest.raises(CommandError, match=said) as error:
-        run(get, broker, *words, "--wait", "0")
+        run(get, shared_broker, *words, "--wait", "0")
     assert error.value.exit_code == 1
 
 
@@ -118,16 +114,16 @@ def test_a_broker_that_is_not_there_is_named_with_the_reason(command, monkeypatc
     assert gone.value.exit_code == Exit.ENVIRONMENT
 
 
-def test_a_fleet_is_needed(broker):
+def test_a_fleet_is_needed(shared_broker):
     with pytest.raises(UsageError, match="a fleet is needed"):
-        run(get, broker, "x")
+        run(get, shared_broker, "x")
     with pytest.raises(UsageError, match="--every: seconds above 0"):
-        run(watch, broker, "--fleet", "x", "--every", "0")
+        run(watch, shared_broker, "--fleet", "x", "--every", "0")
 
 
 @pytest.mark.parametrize("known", [["--fleet", "greenhouse"], [PROGRAM]])
-def test_watch_prints_a_table(agents, broker, capsys, known):
-    assert run(watch, broker, *known, "--once", "--wait", "0.5") == Exit.FINE
+def test_watch_prints_a_table(agents, shared_broker, capsys, known):
+    assert run(watch, shared_broker, *known, "--once", "--wait", "0.5") == Exit.FINE
     head, titles, *rows = capsys.readouterr().out.splitlines()
     assert head.startswith("fleet greenhouse: 2 devices, 2 connected; global_average: 22")
     assert titles.split()[:4] == ["device", "readings", "local_average", "global_average,"]
@@ -136,9 +132,9 @@ def test_watch_prints_a_table(agents, broker, capsys, known):
     assert "°C" in head or known[0] == "--fleet"
 
 
-def test_watch_prints_json(agents, broker, capsys):
+def test_watch_prints_json(agents, shared_broker, capsys):
     words = ("--fleet", "greenhouse", "--once", "--json", "--wait", "0.5")
-    assert run(watch, broker, *words) == Exit.FINE
+    assert run(watch, shared_broker, *words) == Exit.FINE
     told = json.loads(capsys.readouterr().out)
     assert told["value"]["parts"] == {"mean": 22.0}
     assert told["trouble"] is None
@@ -147,13 +143,13 @@ def test_watch_prints_json(agents, broker, capsys):
     assert attic["own"]["parts"] == {"mean": 21.0}
 
 
-def test_watch_of_an_empty_fleet_says_so(agents, broker, capsys):
+def test_watch_of_an_empty_fleet_says_so(agents, shared_broker, capsys):
     words = ("--fleet", "nobody", "--once", "--wait", "0.1")
-    assert run(watch, broker, *words) == Exit.DIFFERS
+    assert run(watch, shared_broker, *words) == Exit.DIFFERS
     assert "no device was heard in this fleet; is its name right?" in capsys.readouterr().out
 
 
-def test_watch_goes_on_until_it_is_stopped(agents, broker, monkeypatch, capsys):
+def test_watch_goes_on_until_it_is_stopped(agents, shared_broker, monkeypatch, capsys):
     shown, poll = [], Looking.poll
 
     def polled(self, timeout_s):
@@ -164,7 +160,7 @@ def test_watch_goes_on_until_it_is_stopped(agents, broker, monkeypatch, capsys):
 
     monkeypatch.setattr(Looking, "poll", polled)
     with pytest.raises(KeyboardInterrupt):
-        run(watch, broker, "--fleet", "greenhouse", "--every", "0.1")
+        run(watch, shared_broker, "--fleet", "greenhouse", "--every", "0.1")
     assert capsys.readouterr().out.count("fleet greenhouse: ") > 1
 
 
@@ -197,8 +193,8 @@ class HomeAssistant:
         until_true(lambda: self.poll() or condition())
 
 
-def test_home_assistant_discovers_the_agents_at_its_birth_and_sees_them_go(agents, broker):
-    home = HomeAssistant(broker.url)
+def test_home_assistant_discovers_the_agents_at_its_birth_and_sees_them_go(agents, shared_broker):
+    home = HomeAssistant(shared_broker.url)
     home.until(lambda: len(home.announced) >= 13)
     configs = [judged(t, p) for t, p in home.held.items() if t.endswith("/config")]
     topics = {topic for topic in home.held if topic.endswith("/config")}
@@ -226,12 +222,12 @@ def test_home_assistant_discovers_the_agents_at_its_birth_and_sees_them_go(agent
     home.link.stop(0)
 
 
-def test_a_broker_takes_the_topic_of_any_name_and_key(broker):
+def test_a_broker_takes_the_topic_of_any_name_and_key(shared_broker):
     names = ["a\x01b", "\ufdd0", "\U0001ffff", "$x", " x ", "a/b+c#d%", "e\u0301", "\u2028", "🌡"]
     names += [chr(point) for point in range(0x80, 0xA0)]
     topics = {TOPICS.result(name, name, name): name for name in names}
     link = Link(
-        BrokerUrl.parse(broker.url),
+        BrokerUrl.parse(shared_broker.url),
         client_id="any-name",
         subscriptions=[f"{TOPICS.root}/out/+/+/+"],
         jitter=Random(1),

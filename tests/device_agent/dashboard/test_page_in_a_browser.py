@@ -14,8 +14,7 @@ from device_agent.dashboard.board import Board
 from device_agent.dashboard.server import PageServer
 from lasp_edge.link import BrokerUrl, Link
 from lasp_edge.protocol.topics import Topics
-from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, until_connected, until_true
+from tests.brokers import until_connected, until_true
 from tests.device_agent.agents import greenhouse
 from tests.device_agent.dashboard.support_browser import chromium
 from tests.device_agent.fleet.test_home_assistant import HOME
@@ -87,15 +86,9 @@ def driver():
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    with PrivateBroker(tmp_path_factory.mktemp("broker"), broker_program()) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def agents(broker, tmp_path_factory):
+def agents(shared_broker, tmp_path_factory):
     folder = tmp_path_factory.mktemp("agents")
-    made = LinkedAgents(broker.url, folder, greenhouse(), ["attic", HOSTILE], HOME)
+    made = LinkedAgents(shared_broker.url, folder, greenhouse(), ["attic", HOSTILE], HOME)
     made.start()
     attic, hostile = made.devices
     attic.read([20, 22], tags={"room": "a"})
@@ -107,8 +100,8 @@ def agents(broker, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shown(broker, agents):
-    made = Shown(broker.url)
+def shown(shared_broker, agents):
+    made = Shown(shared_broker.url)
     yield made
     made.stop()
 
@@ -295,8 +288,8 @@ def test_motion_is_left_out_where_it_is_not_wanted(reader):
     reader.prefers(prefers_reduced_motion="no-preference")
 
 
-def test_an_alert_is_shown_once_for_all_devices_that_tell_it(reader, broker):
-    link = Link(BrokerUrl.parse(broker.url), client_id="alerts", jitter=Random(1))
+def test_an_alert_is_shown_once_for_all_devices_that_tell_it(reader, shared_broker):
+    link = Link(BrokerUrl.parse(shared_broker.url), client_id="alerts", jitter=Random(1))
     link.start()
     until_connected(link)
     said = {"state": "on", "fold": "global_average", "part": "mean", "value": 28.123456789}

@@ -1,8 +1,8 @@
 """What a device promises of its panes: the low watermark, and what is too late."""
 
 from device_agent.settings import SECOND_US, Settings
-from lasp_edge.protocol.frames import BeatFrame
-from tests.device_agent.agents import MINUTE_US, NOW_US, Device
+from lasp_edge.protocol.frames import BeatFrame, PaneFrame
+from tests.device_agent.agents import HOUR_US, MINUTE_US, NOW_US, Device, greenhouse
 
 
 def test_below_the_floor_readings_are_too_late_and_counted(tmp_path):
@@ -111,3 +111,77 @@ def test_a_finished_replay_promises_the_end_of_its_last_window_and_then_is_done(
     device.land(2)
     beat = device.frames(BeatFrame)[-1]
     assert (device.low_us, beat.done) == (NOW_US + 60 * SECOND_US, True)
+
+
+START_US = NOW_US // HOUR_US * HOUR_US
+"""Of the pane of an hour in which the tests below read."""
+BEAT_S = 12
+"""After which a beat comes, though its promise lies in the same pane as the last one's."""
+
+
+def hourly(tmp_path):
+    """Return an agent whose only window is an hour, after a minute of readings that have landed."""
+    device = Device(tmp_path, greenhouse(size_s=3_600, slide_s=3_600))
+    for _ in range(60):
+        device.read([20.0], [device.now_us])
+        device.land()
+    return device
+
+
+def test_a_promise_does_not_wait_for_the_end_of_a_long_pane(tmp_path):
+    """It is behind by what readings wait before they are sent, and by what is late in a source."""
+    device = hourly(tmp_path)
+    device.land(BEAT_S)
+    lag_us = device.now_us - device.low_us
+    assert lag_us <= 20 * SECOND_US + device.settings.lateness_us
+    device.kill()
+
+
+def test_a_version_that_landed_says_nothing_of_what_was_read_since(tmp_path):
+    device = hourly(tmp_path)
+    last_us = device.now_us + MINUTE_US
+    device.read([20.0], [last_us])
+    (first,) = device.frames(PaneFrame, device.tick(20))
+    device.read([21.0], [last_us + MINUTE_US])
+    device.read([22.0], [last_us + 2 * MINUTE_US])
+    (_lost,) = device.frames(PaneFrame, device.tick(20))
+    device.acknowledge(first)
+    device.tick(BEAT_S)
+    assert device.low_us == last_us - device.settings.lateness_us
+    device.kill()
+
+
+def test_a_reading_behind_a_long_panes_promise_takes_it_back(tmp_path):
+    device = hourly(tmp_path)
+    device.land(BEAT_S)
+    late_us = device.low_us - 5 * SECOND_US
+    for values in ([20.0], [float(n) for n in range(8)]):  # one by one, and by column
+        late_us -= 10
+        device.read(values, [late_us + at for at in range(len(values))])
+        device.tick(BEAT_S)
+        assert device.low_us == late_us
+    device.kill()
+
+
+def test_another_lake_takes_a_long_panes_promise_back_to_its_start(tmp_path):
+    device = hourly(tmp_path)
+    device.read([20.0], [device.now_us])
+    (frame,) = device.frames(PaneFrame, device.tick(20))
+    device.acknowledge(frame, lake="lake-2")
+    device.read([21.0], [device.now_us + MINUTE_US])
+    device.tick(BEAT_S)
+    assert device.low_us > START_US
+    device.acknowledge(lake="lake-3")
+    device.tick(BEAT_S)
+    assert device.low_us == START_US
+    device.kill()
+
+
+def test_a_restart_promises_no_more_than_the_panes_start(tmp_path):
+    device = hourly(tmp_path)
+    device.read([20.0], [device.now_us])
+    device.restart()
+    device.read([21.0], [device.now_us + MINUTE_US])
+    device.tick(BEAT_S)
+    assert device.low_us == START_US
+    device.kill()

@@ -7,21 +7,9 @@ import pytest
 from device_agent.sources.choice import source_from_spec
 from device_agent.sources.source import SourceContext
 from lasp_edge.link import BrokerUrl, Link
-from simulations.demo.broker import PrivateBroker
-from tests.brokers import broker_program, until_connected, until_true
+from tests.brokers import until_connected, until_true
 
 pytestmark = pytest.mark.broker
-
-
-@pytest.fixture
-def program(request):
-    return broker_program(getattr(request, "param", None))
-
-
-@pytest.fixture
-def broker(tmp_path, program):
-    with PrivateBroker(tmp_path / "broker", program) as running:
-        yield running
 
 
 @pytest.fixture
@@ -137,7 +125,7 @@ def test_own_times_and_tags_are_read_from_the_object(opened, sender):
     assert refused(batches) == {'no field "ts": the message has "temperature"': 1}
 
 
-@pytest.mark.parametrize("program", ["mosquitto"], indirect=True)  # the other keeps no session
+@pytest.mark.parametrize("broker", ["mosquitto"], indirect=True)  # the other keeps no session
 def test_what_was_not_durable_comes_again_and_what_came_meanwhile_too(opened, sender):
     source = opened("s")
     send(sender, "s", b'{"temperature": 1}', b'{"temperature": 2}')
@@ -165,13 +153,13 @@ def test_the_agent_is_woken_or_looks_again_soon(opened, sender):
     assert opened("t").due_us(5) == 100_005
 
 
-def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender, program):
+def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender, broker):
     send(sender, "home/temperature", b"21.5", retain=True)
     for _ in range(2):
         source = opened("home/#")
         batches = polled(source, 1)
         assert readings(batches) == []
-        times = {1} if program.kind == "mosquitto" else {1, 2}  # amqtt gives it twice, later
+        times = {1} if broker.kind == "mosquitto" else {1, 2}  # amqtt gives it twice, later
         (total,) = refused(batches).values()
         assert total in times
         assert list(refused(batches)) == ["retained by the broker (--retained takes it once)"]
@@ -183,7 +171,7 @@ def test_what_the_broker_retained_is_no_reading_at_any_start(opened, sender, pro
     assert [value for _, _, value in readings(polled(source, 2))] == [22]
 
 
-@pytest.mark.parametrize("program", ["mosquitto"], indirect=True)  # the other keeps no session
+@pytest.mark.parametrize("broker", ["mosquitto"], indirect=True)  # the other keeps no session
 def test_what_the_broker_retained_counts_once_by_its_content_where_it_is_asked_for(opened, sender):
     send(sender, "home/temperature", b"21.5", retain=True)
     first = opened("home/#", retained=True)

@@ -10,23 +10,14 @@ import threading
 import pytest
 
 from lasp_edge.link import BrokerUrl, Link
-from simulations.demo.broker import PrivateBroker
-from tests.brokers import (
-    broker_program,
-)
+from tests.brokers import private_broker
 from tests.support_missing import lacks
-
-
-@pytest.fixture
-def broker(tmp_path):
-    with PrivateBroker(tmp_path / "broker", broker_program()) as running:
-        yield running
 
 
 @pytest.fixture
 def mosquitto(tmp_path):
     """A broker that speaks MQTT 5, keeps sessions and sends again what was not acknowledged."""
-    with PrivateBroker(tmp_path / "broker", broker_program("mosquitto")) as running:
+    with private_broker(tmp_path / "broker", "mosquitto") as running:
         yield running
 
 

@@ -22,7 +22,6 @@ from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber
 from lasp_edge.protocol.limits import CONTROLS_AHEAD, FUTURE_US, INCARNATIONS_AHEAD
 from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-from lasp_edge.protocol.sharing import SharedFrame
 from tests.lasp_edge.protocol.support_frames import (
     BEGIN_US,
     ME,
@@ -185,12 +184,6 @@ def test_whose_beats_do_not_name_the_store_is_known(heard, is_ours):
 )
 def test_a_frame_that_does_not_fit_is_refused(frame, reason):
     assert reasons(frame) == [reason]
-
-
-def test_a_shared_state_is_for_the_devices_alone():
-    assert not FRAME_KINDS[SharedFrame.kind].subscribers & Subscriber.LANDER
-    found = accepted(replace(variable(PLAN, 1), stream=0, columns=((b"state",),)))
-    assert found.rows == []
 
 
 def test_bytes_and_topics_of_strangers_are_refused_with_a_reason():

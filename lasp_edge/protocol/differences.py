@@ -5,16 +5,23 @@ still differs after two beats, at once only after a start or a connection, and o
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from device_agent.agent import Agent
-from device_agent.settings import SECOND_US
-from device_agent.variables.states import SharedState
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.limits import MEMBERS
 
+SECOND_US = 1_000_000
+
 MOST_WAIT_US = 600 * SECOND_US
 """Microseconds from an ask that brought nothing to the next one, at most."""
+
+
+class Digested(Protocol):
+    """What has a digest, as devices report it in their beats."""
+
+    @property
+    def digest(self) -> int:
+        """The digest of all that is held."""
 
 
 class Difference(NamedTuple):
@@ -24,7 +31,7 @@ class Difference(NamedTuple):
     heard_us: int
 
 
-class Asked(NamedTuple):
+class LastAsk(NamedTuple):
     """When somebody was asked for a variable, and how long the next one waits."""
 
     at_us: int
@@ -35,15 +42,15 @@ class Differences:
     """What peers hold that may be lacking here.
 
     Args:
-        agent: what all parts share.
+        device: who asks; its own beats tell it nothing.
         states: the shared variables by name.
+        settled_us: how long a digest differs before something is lacking: two beats.
     """
 
-    def __init__(self, agent: Agent, states: Mapping[str, SharedState]) -> None:
-        self._agent, self._states = agent, states
-        self._settled_us = 2 * agent.settings.beat_us
+    def __init__(self, device: str, states: Mapping[str, Digested], settled_us: int) -> None:
+        self._device, self._states, self._settled_us = device, states, settled_us
         self._differing: dict[tuple[str, str], Difference] = {}
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, LastAsk] = {}
         self._fresh = set(states)
 
     def restart(self) -> None:
@@ -55,7 +62,7 @@ class Differences:
     def take_reports(self, frame: BeatFrame, now_us: int) -> None:
         """Note what a peer holds."""
         device = frame.sender.device
-        if device == self._agent.replica.device:
+        if device == self._device:
             return
         for report in frame.reports:
             name, state = report.variable, self._states.get(report.variable)
@@ -65,7 +72,9 @@ class Differences:
                 self._fresh.discard(name)
                 self._differing.pop((device, name), None)
             elif len(self._differing) < MEMBERS:
-                self._differing[device, name] = Difference(report.digest, now_us)
+                known = self._differing.get((device, name))
+                if known is None or known.digest != report.digest:
+                    self._differing[device, name] = Difference(report.digest, now_us)
 
     def take_repair(self, name: str) -> None:
         """Somebody sent what was lacking of a variable: more may follow soon."""
@@ -92,5 +101,5 @@ class Differences:
         if asked is not None and abs(now_us - asked.at_us) < asked.wait_us:
             return False
         wait_us = self._settled_us if asked is None else min(2 * asked.wait_us, MOST_WAIT_US)
-        self._asked[name] = Asked(now_us, wait_us)
+        self._asked[name] = LastAsk(now_us, wait_us)
         return True
