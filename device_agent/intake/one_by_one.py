@@ -92,7 +92,7 @@ class OneByOne:
                 pending.readings.append(row)
         return high_us, stamped
 
-    def _accept_one(  # noqa: C901, PLR0915 - the path that every single reading takes
+    def _accept_one(  # noqa: C901, PLR0912, PLR0915 - the path that every single reading takes
         self,
         pending: PendingBatch,
         name: str,
