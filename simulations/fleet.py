@@ -64,6 +64,9 @@ class _Entries:
         if isinstance(frame, VariableFrame):
             self.newest[frame.variable, frame.shard, device.name] = frame
 
+    def connected(self, world: World, device: VirtualDevice) -> None:
+        """Look at nothing."""
+
     def ended(self, world: World, device: VirtualDevice) -> None:
         """Look at nothing."""
 

@@ -12,19 +12,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support_missing import lacks
 
 if TYPE_CHECKING:
     from simulations.demo.broker import PrivateBroker
 
-settings.register_profile("dev", derandomize=True, database=None, deadline=None, max_examples=60)
-settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=200)
+for _profile, _examples in {"dev": 60, "ci": 200}.items():
+    settings.register_profile(
+        _profile,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=_examples,
+        # How long examples take to draw says how busy the machine is.
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 CHECKOUT = Path(__file__).parent.parent
 IN_SPARK = {
+    "steps": (
+        "tests/cloud_tier/job/test_own_combine.py",
+        "tests/cloud_tier/job/test_shared.py",
+        "tests/cloud_tier/job/test_sketches.py",
+        "tests/cloud_tier/job/test_step.py",
+        "tests/cloud_tier/job/test_streaming.py",
+        "tests/cloud_tier/job/test_time_travel.py",
+    ),
     "the job": ("tests/cloud_tier/job/",),
     "lakes": (
         "tests/cloud_tier/spark/",
@@ -35,7 +51,7 @@ IN_SPARK = {
         "tests/test_readme_lake.py",
     ),
 }
-"""Where the tests of shared sessions are; both groups take about equally long."""
+"""Where the tests of shared sessions are; the groups take about equally long."""
 LONGEST = (
     "tests/simulations/test_demo_end_to_end.py",
     "tests/end_to_end/test_accidents.py",

@@ -41,7 +41,6 @@ MARKS = {
     "cloud": ("sh", "pip install '.[cloud]'"),
     "cluster": ("sh", "spark.executor.memory"),
     "submitted": ("sh", "command.submit job"),
-    "connect": ("sh", "command.submit connect"),
     "shared": ("sh", "--share"),
     "recording": ("json", "attic-pi"),
     "trial": ("sh", "--replay readings.jsonl"),

@@ -9,6 +9,7 @@ any moment and started again: nothing is lost and nothing counts twice.
 import argparse
 import fcntl
 import logging
+import os
 import signal
 import sys
 import time
@@ -17,6 +18,7 @@ from typing import IO
 
 from cloud_tier.command.lander import add_lake_arguments, sink_of
 from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
+from cloud_tier.job import own_combine
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
@@ -36,7 +38,14 @@ from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
 from lasp_edge.tool.loading import load_plan
-from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, teller, words_of
+from lasp_edge.tool.log_options import (
+    add_log_arguments,
+    is_json,
+    set_up_logs,
+    teller,
+    words_of,
+    write_error,
+)
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
@@ -73,6 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logs(arguments, program="cloud")
+    if is_json(arguments):
+        os.environ["LASP_EDGE_SPARK_LOG_FORMAT"] = "json"
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
     lake = LakeTables(arguments.lake)
@@ -135,8 +146,10 @@ def _interrupt(_number: int, _frame: object) -> None:
 def _interrupted(feeder: LanderChild | None) -> int:
     """End at once, whatever is under way: it is done again at the next start."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    what = "interrupted; what is not merged yet is merged at the next start"
-    print(f"lasp-edge cloud: {what}", file=sys.stderr, flush=True)  # noqa: T201
+    logging.getLogger("py4j").disabled = True
+    logging.disable(logging.NOTSET)
+    what = InterruptedError("interrupted; what is not merged yet is merged at the next start")
+    write_error("cloud", what, Exit.INTERRUPTED)
     kill()
     if feeder is not None:
         feeder.stop(_LANDS_WITHIN_S)
@@ -164,6 +177,7 @@ def _merge(
         short_run=short,
         say=say,
     )
+    own_combine.check(spark, job.plan)
     if torn := mend(job.lake):
         say(torn)
     merging = Run(

@@ -19,7 +19,7 @@ from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
 from lasp_edge.tool.loading import load_plan
-from lasp_edge.tool.log_options import add_log_arguments, set_up_logs
+from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, write_error
 
 LONGEST_TICK_S = 15.0
 """Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""
@@ -111,7 +111,7 @@ def main() -> int:
     try:
         return run(parser.parse_args())
     except CommandError as error:
-        print(f"lasp-edge lander: {error}", file=sys.stderr)  # noqa: T201
+        write_error("lander", error, error.exit_code)
         return error.exit_code
 
 

@@ -1,7 +1,7 @@
 """Print what `spark-submit` must be told beside the master: Delta's JARs, settings, what to run.
 
     spark-submit --master spark://cluster:7077 $(python -m cloud_tier.command.submit job) \
-        greenhouse:program --no-lander --lake s3a://bucket/lake
+        greenhouse:program --no-lander --lake /mnt/lake
     spark-submit --master spark://cluster:7077 $(python -m cloud_tier.command.submit connect)
 
 The second starts a Spark Connect server, on which `lasp-edge cloud --master sc://HOST` runs.

@@ -14,6 +14,7 @@ sifting      rows that cannot change a result, left out beforehand
 frames       how few rows and many come into Spark
 merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates
+own_combine  folds that combine by themselves, in Python
 windows      sliding windows from panes, and their revisions
 dynamic      dynamic folds by key, with the devices' `inputs`
 shared       shared variables, rewritten as their join

@@ -25,6 +25,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from cloud_tier.job import own_combine
 from cloud_tier.job.combination import aggregates, combined
 from cloud_tier.lake.sqltext import (
     any_of,
@@ -87,7 +88,14 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
         "CAST(count(1) AS INT) AS devices_in",
     )
     columns = _every_column(folds)
-    grouped = counting.groupBy("stream", "key").agg(*record, *combined(columns))
+    own = {_group(fold): fold.fold for fold in folds if fold.fold.combines_itself}
+    is_own = own_combine.of_streams(own) if own else "false"
+    by_spark = counting.where(f"NOT {is_own}") if own else counting
+    grouped = by_spark.groupBy("stream", "key").agg(*record, *combined(columns))
+    if own:
+        of_own, keys = counting.where(is_own), ["stream", "key"]
+        totals = own_combine.totals(of_own, keys, columns, own).drop("devices_in")
+        grouped = grouped.unionByName(of_own.groupBy(*keys).agg(*record).join(totals, keys))
     named = grouped.selectExpr("*", f"explode({_folds_of(folds, membership)}) AS fold")
     return named.selectExpr(
         "fold.name AS name",

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 MOST_ROWS: Final = 50_000
 """Rows up to which a step reads them into the driver: some 10 MB, and 0.5 s in one task."""
@@ -37,7 +38,9 @@ class Frames(NamedTuple):
 
     def rows(self, table: pa.Table) -> DataFrame:
         """Return rows as a frame that others are joined with."""
-        frame = self.spark.createDataFrame(table)
+        # Spark Connect's client finds out the types of rows, and there are none in an empty table.
+        schema = None if table.num_rows else from_arrow_schema(table.schema)
+        frame = self.spark.createDataFrame(table, schema)
         return frame.coalesce(1).hint("shuffle_hash") if self.few else frame.hint("broadcast")
 
 

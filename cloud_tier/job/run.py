@@ -128,8 +128,13 @@ class Run:
         return query
 
     def _start(self) -> StreamingQuery:
+        """Start the query; try again where it does not, as where a server has no room for it."""
         report = self._progress if self._watch is None else self._report
-        return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
+        while True:
+            try:
+                return streaming.start(self._spark, self._job, report, trigger_s=self._trigger_s)
+            except PySparkException as error:
+                self._wait_after(_first_line(error))
 
     def _report(self, outcome: Outcome) -> None:
         self._progress(outcome)
@@ -141,12 +146,15 @@ class Run:
         if self._progress.batches > self._batches_before:
             self._failures = 0
         self._batches_before = self._progress.batches
+        self._wait_after(why)
+        return self._start()
+
+    def _wait_after(self, why: str) -> None:
         self._failures += 1
         if self._failures > _MOST_FAILURES:
             raise CommandError(f"the query failed {self._failures} times on one batch: {why}")
         log.warning("the query failed and is started again: %s", why)
         time.sleep(min(2.0 ** (self._failures - 1), 30.0))
-        return self._start()
 
     def _is_idle(self, query: StreamingQuery) -> bool:
         if self._until_idle_s is None or query.status["isTriggerActive"]:

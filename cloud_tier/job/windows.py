@@ -12,12 +12,13 @@ implied: a further device may leave a minimum as it was.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from cloud_tier.job import merge
+from cloud_tier.job import merge, own_combine
 from cloud_tier.job.combination import aggregates, combined, pooled
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.sqltext import (
@@ -186,11 +187,21 @@ def recomputed(
     columns = tuple(plan.columns.values())
     spans_ = made.rows(spans_of(plan.windows.values(), starts))
     shapes = made.rows(shapes_of(plan.windows.values(), coverage))
-    return revisions(computed(panes, columns, spans_, shapes), current(rows, columns), columns)
+    own = {
+        window.stream: window.fold
+        for window in plan.windows.values()
+        if window.fold.combines_itself
+    }
+    found = computed(panes, columns, spans_, shapes, own)
+    return revisions(found, current(rows, columns), columns)
 
 
 def computed(
-    panes: DataFrame, columns: Sequence[Column], spans_: DataFrame, shapes: DataFrame
+    panes: DataFrame,
+    columns: Sequence[Column],
+    spans_: DataFrame,
+    shapes: DataFrame,
+    own: own_combine.OwnFolds = MappingProxyType({}),
 ) -> DataFrame:
     """Return the windows with these starts as their panes give them now.
 
@@ -202,6 +213,7 @@ def computed(
         columns: the program's.
         spans_: what `spans_of` gives.
         shapes: what `shapes_of` gives.
+        own: the folds that combine by themselves.
     """
     names = [identifier(column.name) for column in columns]
     entries = merge.newest(panes, [column.name for column in columns], merge.PANE_IDENTITY)
@@ -226,9 +238,14 @@ def computed(
         *names,
     )
     keys = ("stream", "key", "start_us")
-    devices = placed.groupBy(*keys, "device").agg(*pooled(columns))
+    is_own = own_combine.of_streams(own) if own else "false"
+    by_spark = placed.where(f"NOT {is_own}") if own else placed
+    devices = by_spark.groupBy(*keys, "device").agg(*pooled(columns))
     devices_in = aggregates("CAST(count(1) AS INT) AS devices_in")
     fleet = devices.groupBy(*keys).agg(*combined(columns), *devices_in)
+    if own:
+        by_python = own_combine.totals(placed.where(is_own), keys, columns, own)
+        fleet = fleet.unionByName(by_python)
     at = sql.expr("fleet.stream = shape._stream")
     return (
         fleet.alias("fleet")

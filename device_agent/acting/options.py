@@ -47,12 +47,12 @@ def caller_of(arguments: argparse.Namespace, jitter: Random) -> "Caller | None":
     Raises:
         UsageError: they cannot work.
     """
-    url = arguments.alert_webhook or os.environ.get(WEBHOOK_VARIABLE, "")
-    if not arguments.alert_command and not url:
-        return None
     timeout_s = TIMEOUT_S if arguments.alert_timeout is None else arguments.alert_timeout
     if not 0 < timeout_s < 3_600:  # noqa: PLR2004 - an hour
         raise UsageError(f"--alert-timeout: seconds above 0 are needed, not {timeout_s:g}")
+    url = arguments.alert_webhook or os.environ.get(WEBHOOK_VARIABLE, "")
+    if not arguments.alert_command and not url:
+        return None
     # Most agents call nobody, and do without the memory that this takes.
     from urllib.parse import urlsplit  # noqa: PLC0415
 

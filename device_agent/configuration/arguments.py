@@ -7,11 +7,17 @@ before what the file says of any source.
 
 import argparse
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from device_agent.sources.choice import SourceSpec, source_options, spec_of
+from device_agent.sources.choice import (
+    BrokenSourceError,
+    SourceSpec,
+    kind_of,
+    source_options,
+    spec_of,
+)
 from lasp_edge.errors import UsageError
 
 
@@ -72,9 +78,27 @@ def asked(
         specs = [
             spec._replace(options={**file.for_all, **spec.options}) for spec in specs or file.specs
         ]
+    _need_takers(from_words, specs)
     specs = [spec._replace(options={**spec.options, **from_words}) for spec in specs]
     values = {**defaults, **told, **{k: v for k, v in vars(given).items() if v is not None}}
     return AgentRequest(argparse.Namespace(**{**vars(given), **values}), specs, environment, where)
+
+
+def _need_takers(from_words: Mapping[str, Any], specs: Sequence[SourceSpec]) -> None:
+    """Check that each option of sources that was typed is one of some source.
+
+    Raises:
+        UsageError: no source would look at it.
+    """
+    try:
+        kinds = [kind_of(spec.kind) for spec in specs]
+    except BrokenSourceError:  # it is said where the source is made
+        return
+    taken = {option.name for kind in kinds if kind is not None for option in kind.options}
+    unused = [name for name in from_words if name not in taken]
+    if specs and None not in kinds and unused:
+        asked_for = ", ".join(spec.name for spec in specs)
+        raise UsageError(f"--{unused[0]} means nothing to the source {asked_for}; leave it out")
 
 
 def _place(where: Callable[[str], str], overruled: set[str], option: str) -> str:

@@ -374,7 +374,9 @@ def _keys(record: Record) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 2]}.."
+    # Both ends: a topic's last level says what was measured, its first where.
+    half = _SHOWN_CHARACTERS // 2 - 1
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:half]}..{text[-half:]}"
 
 
 def plain_text(value: Any) -> str | None:

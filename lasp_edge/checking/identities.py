@@ -3,6 +3,9 @@
 A stream id travels with every partial, so a store or a lake that holds partials of one program can
 be used by another exactly where their lines agree.
 
+A line also says how Spark combines: by its own operators, or in Python where a fold combines by
+itself.
+
     >>> from lasp_edge.examples.greenhouse import program
     >>> for line in identities(program.plan()):
     ...     print(line.partition(" columns ")[0])
@@ -14,7 +17,7 @@ be used by another exactly where their lines agree.
 from collections.abc import Iterator
 
 from lasp_edge.folds.columns import Column
-from lasp_edge.language.declarations import DynamicFold, LocalFold, Window
+from lasp_edge.language.declarations import DynamicFold, LocalFold, Tier, Window
 from lasp_edge.language.plan import Plan
 
 
@@ -31,9 +34,12 @@ def identities(plan: Plan) -> Iterator[str]:
 def _line(kind: str, entry: Window | LocalFold | DynamicFold, version: int, span: str = "") -> str:
     keys = f"by key version {version}" if entry.keyed else "no keys"
     columns = ", ".join(map(_in_words, entry.fold.columns))
+    tiers = " and ".join(entry.runs_on)
+    if Tier.CLOUD in entry.runs_on:
+        tiers += " (python, Arrow batches)" if entry.fold.combines_itself else " (spark operators)"
     return (
         f"{kind} {entry.name}: stream {entry.stream}, {span}{keys}, columns {columns}, "
-        f"on {' and '.join(entry.runs_on)}, fingerprint {entry.fold.fingerprint(entry.resolution)}"
+        f"on {tiers}, fingerprint {entry.fold.fingerprint(entry.resolution)}"
     )
 
 

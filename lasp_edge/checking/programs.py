@@ -7,6 +7,7 @@ from random import Random
 from lasp_edge.checking.laws import (
     LAWS,
     Law,
+    combine_follows_the_columns,
     retract_undoes_combine,
     sliding_equals_recomputation,
     statement,
@@ -95,6 +96,8 @@ def verdicts(fold: Fold, *, examples: int = EXAMPLES, seed: int = 0) -> list[Law
 def _reason_to_skip(law: Law, fold: Fold, found: list[LawVerdict]) -> str:
     if law is retract_undoes_combine and not fold.invertible:
         return "the fold has no inverse and needs none"
+    if law is combine_follows_the_columns and fold.combines_itself:
+        return "the fold combines by itself, in Spark in Python"
     if law is sliding_equals_recomputation and any(verdict.broken for verdict in found):
         return "it follows from laws that are broken"
     return ""

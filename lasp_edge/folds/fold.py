@@ -51,10 +51,13 @@ class Fold(ABC):
         parameters: whatever else gives the partial its meaning, as canonical text.
         columns: the columns of a partial, in order.
         parts: names of the values that `lower` gives.
+        combines_itself: its own `combine` counts, and not what the columns' ops say. Spark then
+            runs it in Python, so its class has to be importable on Spark's machines.
     """
 
     name: str
     version: int = 1
+    combines_itself: bool = False
     parameters: str = ""
     columns: tuple[Column, ...]
     parts: tuple[str, ...]
@@ -90,7 +93,7 @@ class Fold(ABC):
     @property
     def invertible(self) -> bool:
         """Whether `retract` exists."""
-        return self.algebra.invertible
+        return self.algebra.invertible and not self.combines_itself
 
     def at(self, resolution: Resolution) -> "Fold":  # noqa: ARG002 - most folds need no units
         """Return the fold for samples in steps of `resolution`.
@@ -185,7 +188,7 @@ class Fold(ABC):
         """Return canonical text that differs for partials that must not meet."""
         columns = [[each for each in meaning(column) if each] for column in self.columns]
         text = [self.name, self.version, self.parameters, columns, resolution.canonical]
-        return json.dumps(text)
+        return json.dumps([*text, "combines itself"] if self.combines_itself else text)
 
     @property
     def is_built_in(self) -> bool:
@@ -202,8 +205,11 @@ class Fold(ABC):
         return cls(**description.get("arguments", {}))
 
     def without_code(self) -> "Fold":
-        """Return what can be pickled: a built-in fold, or what a user's fold declares."""
-        return self if self.is_built_in else DeclaredFold(self)
+        """Return what can be pickled: a built-in fold, or what a user's fold declares.
+
+        A fold that combines by itself needs its code wherever its partials are combined.
+        """
+        return self if self.is_built_in or self.combines_itself else DeclaredFold(self)
 
     def __repr__(self) -> str:
         built_in = BUILT_IN.get(self.name) is type(self)

@@ -36,6 +36,9 @@ class Struct(Fold):
         if not parts:
             raise ValueError("struct: at least one fold is needed, as name=fold")
         self._folds = {part: as_fold(fold) for part, fold in parts.items()}
+        for part, fold in self._folds.items():
+            if fold.combines_itself:
+                raise ValueError(f"struct: {part}={fold!r} combines by itself; use it alone")
         self.columns = tuple(
             _prefixed_column(part, column)
             for part, fold in self._folds.items()

@@ -5,6 +5,7 @@
 - `settled` never lies: each device that is not excepted has reported what is held here
 - what a device does not hold for a sink any more has landed there
 - states only grow, as long as a process lives
+- what was in flight is sent again over a new connection
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
 - nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..)
 """
@@ -135,6 +136,11 @@ class Checks:
             world.trouble.append(
                 f"{device.name} promises {low_us}, and {min(missing)} is not there"
             )
+
+    def connected(self, world: World, device: VirtualDevice) -> None:
+        """Demand that it waits for no answer to what the connection before may have lost."""
+        if any(sink.flights.count for sink in device.core.panes.sinks):
+            world.trouble.append(f"{device.name} waits for an answer over a connection that ended")
 
     def ended(self, world: World, device: VirtualDevice) -> None:
         """Note how far a replica came: its entries are frozen from now on."""

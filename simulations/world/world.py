@@ -54,6 +54,9 @@ class Observer(Protocol):
     def published(self, world: "World", device: VirtualDevice, publication: Publication) -> None:
         """A device publishes something."""
 
+    def connected(self, world: "World", device: VirtualDevice) -> None:
+        """A device's agent has been told of a new connection."""
+
     def ended(self, world: "World", device: VirtualDevice) -> None:
         """A device's process is about to end without warning."""
 
@@ -246,6 +249,8 @@ class World:
         device.connected = True
         goodbye = device.core.beats.presence(online=False)
         device.core.handle_connected(device.now_us(self.now_us))
+        if self.observer is not None:
+            self.observer.connected(self, device)
         will = LastWill(goodbye.topic, goodbye.payload, goodbye.retain)
         for topic, payload in self.broker.connect(device.name, will):
             self.send(LegMessage((key,), topic, payload))

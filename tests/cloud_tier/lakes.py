@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Mapping
-from copy import copy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,41 +38,16 @@ class GlobalValue(NamedTuple):
     revision: int
 
 
-class LakeUnderTest:
-    """A fresh lake of a program, and the driver of its steps.
+class ReadLake:
+    """A lake of a program, as an independent reader sees it.
 
     Args:
-        spark: the session.
         program: the program.
-        root: an empty directory.
-        options: of the job.
+        lake: where its tables are.
     """
 
-    def __init__(self, spark: Any, program: Plan, root: Path, **options: Any) -> None:
-        self.spark, self.program = spark, program
-        for name, value in QUICK.items():
-            spark.conf.set(name, value)
-        self.lake = LakeTables(root)
-        self.lake.create(program.columns)
-        self.job = Job(program, self.lake, **options)
-        self.known = UNKNOWN
-
-    def beside(self, lake: LakeTables) -> "LakeUnderTest":
-        """Return another lake of this program, which is there already, to be read."""
-        other = copy(self)
-        other.lake = lake
-        return other
-
-    def step(self, rows: Iterable[Mapping[str, Any]]) -> Outcome:
-        """Merge one batch."""
-        batch = self.spark.createDataFrame(table(self.program, rows))
-        outcome = step(batch, 0, self.job, self.known)
-        self.known = outcome.known
-        return outcome
-
-    def restart(self) -> None:
-        """Forget what the driver knows, as a new process does."""
-        self.known = recalled(self.job)
+    def __init__(self, program: Plan, lake: LakeTables) -> None:
+        self.program, self.lake = program, lake
 
     def rows(self, path: str) -> list[Row]:
         """Return a table's rows, as an independent reader sees them."""
@@ -129,6 +103,37 @@ class LakeUnderTest:
     def _partial(self, row: Row) -> Partial:
         columns = self.program.windows[row["window"]].fold.columns_named
         return tuple(part(row[name]) for name in columns)
+
+
+class LakeUnderTest(ReadLake):
+    """A fresh lake of a program, and the driver of its steps.
+
+    Args:
+        spark: the session.
+        program: the program.
+        root: an empty directory.
+        options: of the job.
+    """
+
+    def __init__(self, spark: Any, program: Plan, root: Path, **options: Any) -> None:
+        super().__init__(program, LakeTables(root))
+        self.spark = spark
+        for name, value in QUICK.items():
+            spark.conf.set(name, value)
+        self.lake.create(program.columns)
+        self.job = Job(program, self.lake, **options)
+        self.known = UNKNOWN
+
+    def step(self, rows: Iterable[Mapping[str, Any]]) -> Outcome:
+        """Merge one batch."""
+        batch = self.spark.createDataFrame(table(self.program, rows))
+        outcome = step(batch, 0, self.job, self.known)
+        self.known = outcome.known
+        return outcome
+
+    def restart(self) -> None:
+        """Forget what the driver knows, as a new process does."""
+        self.known = recalled(self.job)
 
 
 def part(value: Any) -> ColumnValue:

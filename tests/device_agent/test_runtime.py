@@ -205,6 +205,7 @@ def test_an_agent_that_is_stopped_without_room_says_what_it_cannot_keep(stage):
         ("--source", "host", "--interval", "0"),
         ("--source", "host", "--with-tag", "room"),
         ("--source", "host", "--speed", "fast"),
+        ("--source", "host", "--event", "load=x"),
     ],
     ids=" ".join,
 )

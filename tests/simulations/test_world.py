@@ -106,6 +106,8 @@ def test_a_disk_that_fails_does_so_while_an_agent_writes_to_it():
     class Ends:
         def published(self, world, device, publication): ...
 
+        def connected(self, world, device): ...
+
         def ended(self, world, device):
             ends.append(world.step_number)
 

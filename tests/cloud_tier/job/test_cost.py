@@ -2,13 +2,16 @@
 
 import pytest
 
-from simulations.benchmarks.cloud_steps import Machine, fleet_rows, greenhouse, landed
+from simulations.benchmarks.cloud_rows import fleet_rows, greenhouse, landed
+from simulations.benchmarks.cloud_steps import Machine
 from tests.cloud_tier.lakes import LakeUnderTest
 
 pytestmark = pytest.mark.spark
 
 PROGRAM = greenhouse()
 WARM = 3
+REMEMBERED = 10
+"""Queries whose plans Spark keeps for its page."""
 
 
 def test_warm_step_compiles_no_class_and_is_three_jobs(spark, tmp_path):
@@ -26,3 +29,6 @@ def test_warm_step_compiles_no_class_and_is_three_jobs(spark, tmp_path):
         assert outcome.windows > 0
         assert outcome.globals == 1
     assert counts[WARM:] == [(0, 3)] * 4
+    # It lets a tenth of them go at once, in a thread of its own.
+    known = spark._jsparkSession.sharedState().statusStore().executionsCount()
+    assert known <= 2 * REMEMBERED, "what Spark keeps of each step grows"

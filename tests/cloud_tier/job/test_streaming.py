@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyspark.errors import PySparkException
 
 from cloud_tier.job import streaming
 from cloud_tier.job.job import Job
@@ -165,6 +166,23 @@ def test_run_that_is_told_to_stop_ends(spark, tmp_path):
     running = Run(spark, lake.job, None, trigger_s=0.05, say=lambda _: running.stop())
     land(lake, [tick(1, BEGIN_US)])
     running.run()
+
+
+def test_query_that_does_not_start_is_tried_again(spark, tmp_path, monkeypatch):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    land(lake, [tick(1, BEGIN_US)])
+    plain, tries = streaming.start, []
+
+    def start(*words, **options):
+        tries.append(1)
+        if len(tries) == 1:
+            raise PySparkException("Python worker failed to connect back.")
+        return plain(*words, **options)
+
+    monkeypatch.setattr(streaming, "start", start)
+    running = Run(spark, lake.job, None, trigger_s=0.05, say=lambda _: running.stop())
+    running.run()
+    assert len(tries) == 2
 
 
 def test_query_that_fails_again_and_again_ends_the_run(spark, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from tests.conftest import CHECKOUT
 from tests.end_to_end import support_site
 from tests.end_to_end.support_site import Process
 
-PATIENCE_S = 400.0
+PATIENCE_S = 600.0
 """Nothing is waited for that long unless a test is to fail; machines may be busy."""
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL = {
@@ -106,7 +106,7 @@ class Cluster:
             "JAVA_HOME": str(launcher_home(find_java())),
             "SPARK_HOME": str(self._home),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_MEMORY": "768m",
             "SPARK_DAEMON_JAVA_OPTS": LIGHT,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]),

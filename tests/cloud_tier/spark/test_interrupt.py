@@ -1,5 +1,7 @@
 """Ctrl-C in the middle of the first merge, as a person types it."""
 
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -26,10 +28,13 @@ def test_ctrl_c_ends_the_first_merge_in_one_line(tmp_path):
     prepare(PLAN, tables)
     write_deltalake(tables.landing, table(PLAN, [tick(1, BEGIN_US)]), mode="append")
     words = ["cloud", "lasp_edge.examples.greenhouse:program", "--no-lander", "--lake", tables.root]
-    words += ["--master", "local[1]", "--until-idle", "600"]
+    words += ["--master", "local[1]", "--until-idle", "600", "--log-format", "json"]
     told = (tmp_path / "err").open("w+")
     job = subprocess.Popen(
-        [sys.executable, "-m", "lasp_edge", *words], stdout=subprocess.DEVNULL, stderr=told
+        [sys.executable, "-m", "lasp_edge", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=told,
+        env=os.environ | {"LASP_EDGE_SPARK_LOG": "info"},
     )
     try:
         until_true(lambda: Path(tables.checkpoint, "offsets", "0").exists(), 120)
@@ -39,7 +44,8 @@ def test_ctrl_c_ends_the_first_merge_in_one_line(tmp_path):
     finally:
         job.kill()
     told.seek(0)
-    (line,) = told.read().splitlines()
-    assert line == (
-        "lasp-edge cloud: interrupted; what is not merged yet is merged at the next start"
-    )
+    lines = [json.loads(line) for line in told]
+    assert {line["program"] for line in lines} == {"cloud", "spark"}
+    (error,) = (line for line in lines if line["level"] not in {"info", "warn", "warning"})
+    assert error["event"] == "interrupted; what is not merged yet is merged at the next start"
+    assert error == lines[-1]

@@ -168,6 +168,7 @@ def test_without_options_nobody_is_called():
         (["--alert-command", "no-such-siren on"], "there is no program 'no-such-siren'"),
         (["--alert-command", "siren 'on"], "No closing quotation"),
         (["--alert-webhook", "homeassistant.local"], "a URL such as http"),
+        (["--alert-timeout", "-1"], "seconds above 0"),
         (["--alert-command", "true", "--alert-timeout", "0"], "seconds above 0"),
     ],
 )

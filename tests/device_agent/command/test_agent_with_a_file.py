@@ -134,7 +134,7 @@ def until_subscribed(sender, agent):
     [
         (("[[source]]", "[[sorce]]"), Exit.USAGE, r'line 10: the file has no key "sorce"; did you'),
         (('{room}"\nmap', '{room"\nmap'), Exit.USAGE, "line 10: zigbee2mqtt/{room: '{room' is"),
-        (("event.temp", "event.tmp"), Exit.USAGE, "line 15: --event tmperature: the program has"),
+        (("event.temp", "event.tmp"), Exit.USAGE, "line 15: event tmperature: the program has"),
         (('"stdin"', '"csv"\nfile = "x"'), Exit.USAGE, "line 21: source csv:x: the file x is not"),
         (
             ('device = "attic-pi"\n', ""),

@@ -145,7 +145,7 @@ def test_esphome(read):
     rows, refused = read("{room}/sensor/{event}/state", messages[:3], mapping="esphome")
     assert rows == [("temperature", None, 21.5, {"room": "attic"})]
     [(reason, times)] = refused.items()
-    assert (reason.partition(":")[0], times) == ('no event "attic/sensor/uptime/st.."', 1)
+    assert (reason.partition(":")[0], times) == ('no event "attic/senso..ptime/state"', 1)
     rows, refused = read("{room}/{kind}/{event}/state", messages[3:], mapping="esphome")
     assert rows == [
         ("contact", None, 1, {"room": "attic", "kind": "binary_sensor"}),

@@ -1,0 +1,56 @@
+"""Maintenance beside a lander that goes on, and how many files the past of a lake is in."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cloud_tier.job.maintenance import maintain, pack
+from cloud_tier.lander.landing import Landing
+from lasp_edge.protocol.acceptance import Record, Refusal
+from simulations.benchmarks import cloud_years
+from simulations.oracle import Reading
+from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, Device, rooms, table
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = rooms()
+SEGMENTS = 12
+
+
+def land_all(lake, rows):
+    """Land segments one after the other, each with a row and a frame that was refused."""
+    landing = Landing(lake.lake, "busy")
+    record = Record(1, "t", retained=False, payload=b"x")
+    refused = {("t", "no frame"): Refusal(record, 1)}
+    for number, row in enumerate(rows, 1):
+        landing.land(number, table(lake.program, [row]), refused)
+
+
+def test_maintenance_and_a_landers_appends_never_meet(spark, tmp_path):
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    device = Device(PROGRAM, "pi-0")
+    times_us = [BEGIN_US + n * SECOND_US for n in range(SEGMENTS)]
+    rows = [
+        device.accept([Reading("pi-0", "temperature", n, time_us, {"room": "attic"})])[0]
+        for n, time_us in enumerate(times_us)
+    ]
+    for row in rows[:2]:
+        lake.step([row])
+    with ThreadPoolExecutor(1) as pool:
+        landing = pool.submit(land_all, lake, rows)
+        rounds = 0
+        while not (landing.done() and rounds):
+            maintain(spark, lake.job)
+            pack(lake.job)
+            rounds += 1
+        landing.result()
+    assert len(lake.rows(lake.lake.landing)) == len(lake.rows(lake.lake.rejects)) == SEGMENTS
+
+
+def test_two_years_of_hours_and_a_day_at_ten_readings_a_second_are_few_files(spark, tmp_path):
+    """Twenty years are ten times as many: `python -m simulations.benchmarks.cloud_years`."""
+    for at, recording in enumerate(cloud_years.recordings(1, years=2, quick=True)):
+        replayed = cloud_years.Replayed(spark, recording, tmp_path / str(at))
+        assert list(replayed.wrong()) == []
+        assert sum(replayed.files.values()) <= cloud_years.MOST_FILES // 10
