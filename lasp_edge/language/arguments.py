@@ -7,7 +7,8 @@
 from functools import wraps
 from typing import Any
 
-from lasp_edge.language.declarations import Event, Key
+from lasp_edge.event import Event
+from lasp_edge.language.declarations import Key
 from lasp_edge.protocol.shards import KEY_BYTES
 
 SPAN_LIMIT_US = 2**53

@@ -14,7 +14,7 @@ from device_agent.sources.choice import BrokenSourceError, SourceSpec, kind_of, 
 from device_agent.sources.periods import EVERY
 from device_agent.sources.source import Source, SourceContext
 from device_agent.timing.system_clock import wall_us
-from lasp_edge.language.declarations import Event
+from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.reasons import reason_of
 from lasp_edge.tool.broker_options import broker_of
@@ -50,6 +50,7 @@ def _context(subject: Subject, spec: SourceSpec, plan: Plan) -> SourceContext:
         jitter=Random(0),
         broker=broker_of(arguments, subject.wanted.environment) if arguments.broker else None,
         options=spec.options,
+        texts=tuple(plan.text_events),
     )
 
 
