@@ -30,7 +30,10 @@ class BlockId(NamedTuple):
 
 
 class PaneId(NamedTuple):
-    """The name of a pane entry, of one replica of this device; names are ordered by time first."""
+    """The name of a pane entry, of one replica of this device; names are ordered by time first.
+
+    What has incarnation 0 is of no replica: it stays in the store, and goes to no sink.
+    """
 
     pane_us: int
     stream: int
@@ -228,7 +231,10 @@ class Changes:
         """Let every pane entry be dirty for these sinks, in the store and changed before."""
         self._unanswer(bits)
         self.dirtied |= bits
-        self.panes = {pane: _with(row, bits, bits) for pane, row in self.panes.items()}
+        self.panes = {
+            pane: _with(row, bits, bits) if pane.incarnation else row
+            for pane, row in self.panes.items()
+        }
 
     def _unanswer(self, bits: int) -> None:
         self.answers = [answer for answer in self.answers if not answer.bit & bits]

@@ -15,7 +15,7 @@ that all of them keep, is said in `device_agent.parts`.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crdts import Replica
 from device_agent.acting.acting import Acting
@@ -56,6 +56,9 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.kinds import Subscriber, decode, subscriptions, topic_of
 from lasp_edge.protocol.topics import Topics
 
+if TYPE_CHECKING:
+    from device_agent.scans.streams import Streams
+
 NOTES_US = 10_000_000
 """Microseconds that notes, which are worth no commit of their own, wait for another one; twice as
 long as readings do, where these wait longer."""
@@ -74,6 +77,7 @@ class Core:
 
     Attributes:
         agent: what all parts share.
+        streams: runs the program's streams; None where it declares no stream.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -105,8 +109,7 @@ class Core:
         self.derived = Derived(agent)
         self.samples = Samples(agent)
         self.variables = Variables(agent, self.samples, self.derived)
-        memory = Panes(agent)
-        self.intake = Intake(agent, restored, memory, self.variables)
+        self.intake = Intake(agent, restored, memory := Panes(agent), self.variables)
         self.fence = Fence(agent, restored, self.intake, self._succeed)
         self.witnessing = Witnessing(agent, self.fence)
         self.timing = Timing(agent)
@@ -118,6 +121,7 @@ class Core:
             self.intake.low_us,
             self.fence.told_highs,
         )
+        self.streams = _streams(agent, self.intake, self.panes, self.variables)
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.members = Members(agent, self.samples.set_membership)
@@ -133,6 +137,7 @@ class Core:
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
+            *([self.streams] if self.streams else ()),
             self.variables,
             Reactions(agent, self.derived, self.variables),
             self.samples,
@@ -282,6 +287,17 @@ class Core:
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
         self.ensemble.call("succeed")
+
+
+def _streams(
+    agent: Agent, intake: Intake, panes: PaneDelivery, variables: Variables
+) -> "Streams | None":
+    """Return the part that runs streams; without any a device does without the modules."""
+    if not agent.plan.streams:
+        return None
+    from device_agent.scans.streams import Streams  # noqa: PLC0415 - see above
+
+    return Streams(agent, intake, panes.memory, panes.cache, variables)
 
 
 def _home_assistant(agent: Agent, voice: FleetVoice) -> list[Part]:

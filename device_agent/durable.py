@@ -4,6 +4,7 @@ The process on a device and the simulated fleet drive the core through this one 
 """
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from device_agent.clock import Timer
 from device_agent.core import Core
@@ -11,8 +12,12 @@ from device_agent.intake.batch import Batch
 from device_agent.intake.held import HeldBatch, HeldBatches
 from device_agent.panes.cache import PAGE
 from device_agent.parts import Publication
+from device_agent.state.damage import DamagedStoreError
 from device_agent.state.store import Store
 from device_agent.timing.waiting import PAGE_BYTES
+
+if TYPE_CHECKING:
+    from device_agent.scans.streams import Streams
 
 PRUNE_US = 3_600_000_000
 """Microseconds between two deletions of what is older than the retention: one hour."""
@@ -98,7 +103,8 @@ class Durable:
             self._take_in_held(now_us)
         # A part that raised when it was asked for its changes may have some now.
         is_changed = bool(core.handle_tick(now_us)) or bool(self._taken)
-        if is_changed or (core.ensemble.owes_changes and core.prepare_commit()):
+        is_over = core.streams is not None and core.streams.waits
+        if is_changed or is_over or (core.ensemble.owes_changes and core.prepare_commit()):
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
         self._page(now_us)
@@ -155,8 +161,20 @@ class Durable:
         self._taken += held
         self.core.intake.held_since_us = None
 
+    def _evaluate(self, streams: "Streams") -> None:
+        """Let the streams take what is about to be committed; they read the store for that."""
+        try:
+            streams.evaluate(self.store)
+        except DamagedStoreError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
+            self.core.agent.guard.failed("streams", error)
+            streams.give_up()
+
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""
+        if self.core.streams is not None and not self.is_stuck:
+            self._evaluate(self.core.streams)
         changes = self.core.prepare_commit()
         if changes:
             self.is_stuck = True

@@ -1,8 +1,10 @@
 """What users write, and what crosses MQTT.
 
 - `variables`: named states
+- `event`: what handlers, keys and scans see of a reading
 - `language`: Program, events, windows, and the Plan from which every tier starts
 - `folds`: what a fold is, the built-in ones, the columns of their partials, exact numbers
+- `scans`: what is computed in the order of events; `ordered`: how, and again where one comes late
 - `aggregates`: partials kept up to date: of one device, and over the fleet
 - `dataflow`: sets that follow from others, and threshold reads; also all of Lasp, as `Dataflow`
 - `protocol`: frames, topics, digests, and what every tier must agree on; `link`: MQTT
@@ -12,10 +14,11 @@
 """
 
 from lasp_edge import folds
+from lasp_edge.event import Event
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.declarations import Event, EventType, Window
+from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.program import Program
 from lasp_edge.language.updates import Update

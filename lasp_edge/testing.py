@@ -1,4 +1,4 @@
-"""Checks of folds for a test suite: the laws of `lasp-edge check`, as assertions.
+"""Checks of folds and scans for a test suite: the laws of `lasp-edge check`, as assertions.
 
     from lasp_edge.testing import check_fold, check_program
 
@@ -8,14 +8,23 @@
 pytest is not needed; a failure is an AssertionError that shows the smallest counter-example.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.scans import flaws
 from lasp_edge.checking.trial import tried
+from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.program import Program
+from lasp_edge.ordered.calling import Failures
+from lasp_edge.ordered.log import BEFORE_ALL_US, Named, ScanLog
+from lasp_edge.ordered.places import child_place
+from lasp_edge.ordered.scan import Scan
+
+_NEVER_US = -BEFORE_ALL_US
 
 
 def check_fold(
@@ -66,3 +75,78 @@ def _complain(complaints: list[str]) -> None:
     __tracebackhide__ = True
     if complaints:
         raise AssertionError("\n  ".join(complaints))
+
+
+def check_scan(
+    scan: Scan,
+    values: Sequence[Any],
+    *,
+    times_s: Sequence[float] = (),
+    names: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
+) -> None:
+    """Check over some values that a scan's functions depend on their arguments alone.
+
+    >>> from lasp_edge import scans
+    >>> check_scan(scans.sessions(gap_s=5), [1, 2, 3], times_s=[0, 1, 20])
+
+    The arguments are those of `said_by`.
+
+    Raises:
+        AssertionError: they do not, or they give what is not plain.
+    """
+    __tracebackhide__ = True
+    events = _events(values, times_s, names, tags)
+    _complain([f"{scan!r}: {flaw}" for flaw in flaws(scan, events)])
+
+
+def said_by(
+    scan: Scan,
+    values: Sequence[Any],
+    *,
+    times_s: Sequence[float] = (),
+    names: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
+) -> list[Any]:
+    """Return what a scan says of the values of one key, once everything is over.
+
+    >>> from lasp_edge import scans
+    >>> said_by(scans.differences(), [100, 130, 180])
+    [30, 50]
+
+    Args:
+        scan: the scan.
+        values: of its events, in their order.
+        times_s: their times; each a second after the one before, where it is left out.
+        names: the names of the events; "x", where it is left out.
+        tags: of all events.
+
+    Raises:
+        AssertionError: the scan raised, or gave what is not plain.
+    """
+    __tracebackhide__ = True
+    failures = Failures()
+    log = ScanLog(scan, Named(scan.name), failures)
+    events = enumerate(_events(values, times_s, names, tags))
+    changes = [(child_place((event.time_us, "pi-1", (), ()), n), event) for n, event in events]
+    said = log.apply(changes, _NEVER_US) | log.advance(_NEVER_US)
+    _complain([f"{scan!r}: {why}" for why in failures.places.values()])
+    return [new.value for _, (_, new) in sorted(said.items())]
+
+
+def _events(
+    values: Sequence[Any],
+    times_s: Sequence[float],
+    names: Sequence[str],
+    tags: Mapping[str, str] | None,
+) -> list[Event]:
+    return [
+        Event(
+            names[n] if names else "x",
+            value,
+            round((times_s[n] if times_s else n) * 1_000_000),
+            "pi-1",
+            tags or {},
+        )
+        for n, value in enumerate(values)
+    ]

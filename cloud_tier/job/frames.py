@@ -38,7 +38,7 @@ class Frames(NamedTuple):
 
     def rows(self, table: pa.Table) -> DataFrame:
         """Return rows as a frame that others are joined with."""
-        # Spark Connect's client finds out the types of rows, and there are none in an empty table.
+        # Spark Connect's client reads the types off the rows, and an empty table has no rows.
         schema = None if table.num_rows else from_arrow_schema(table.schema)
         frame = self.spark.createDataFrame(table, schema)
         return frame.coalesce(1).hint("shuffle_hash") if self.few else frame.hint("broadcast")

@@ -322,6 +322,7 @@ def _sources(
             jitter=Random(fresh_nonce()),
             broker=broker,
             options=spec.options,
+            texts=tuple(program.text_events),
         )
         try:
             sources.append(source_of(spec, context))

@@ -1,7 +1,7 @@
 r"""Print what a device's agent has accepted, refused and still has to send.
 
-Reads the agent's data directory; the agent may be running. With the program, and --windows, prints
-its last windows, too: those over this device's own readings alone.
+Reads the agent's data directory; the agent may be running. With the program, prints the last rows
+of its results; with --windows its last windows, too: those over this device's own readings alone.
 
   lasp-edge status --data-dir ~/lasp/data
   lasp-edge status greenhouse:program --data-dir ~/lasp/data --windows
@@ -23,16 +23,19 @@ from device_agent.state.damage import damaged_files
 from device_agent.state.store import Store, existing_store
 from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit, UsageError
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.screen import aligned, number
 
+ROWS = 8
+"""Rows of each result that are printed, the newest ones."""
 DOUBTFUL = "refused: read by an earlier life, perhaps, which this store does not know"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    program = "the agent's program; needed for --windows"
+    program = "the agent's program; needed for results and --windows"
     parser.add_argument("program", metavar="MODULE:PROGRAM", nargs="?", help=program)
     parser.add_argument("--data-dir", type=Path, required=True, help="the agent's data directory")
     last = "print the windows of the last N starts (without N: 3)"
@@ -48,10 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError("--windows needs the program: lasp-edge status MODULE:PROGRAM ...")
         if last < 1:
             raise UsageError(f"--windows: a number from 1, not {last}")
+    if arguments.program:
         plan = load_plan(arguments.program)
     store = existing_store(arguments.data_dir)
     status = _status(store)
-    if plan is not None:
+    if plan is not None and plan.stream_results:
+        status["results"] = _results(store, plan)
+    if plan is not None and last is not None:
         status["windows"] = {
             name: [each.plain(window) for each in own_windows(store, window, last)]
             for name, window in plan.windows.items()
@@ -61,7 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(status))  # noqa: T201
         return Exit.FINE
     windows = status.get("windows", {}).items()
-    lines = [_plainly(status), *(line for window in windows for line in _windows(*window))]
+    lines = [_plainly(status)]
+    lines += [line for rows in status.get("results", {}).items() for line in _rows(*rows)]
+    lines += [line for window in windows for line in _windows(*window)]
     print("\n".join(lines))  # noqa: T201
     return Exit.FINE
 
@@ -201,6 +209,40 @@ def _plainly(status: dict[str, Any]) -> str:
             f"  ALARM          another live agent has this name ({status['clone_alarms']})"
         )
     return "\n".join(lines)
+
+
+def _results(store: Store, plan: Plan) -> dict[str, list[dict[str, Any]]]:
+    """Return the last rows of each result."""
+    from device_agent.scans.rows import stored_rows  # noqa: PLC0415 - of programs with streams
+
+    return {
+        name: [row.plain() for row in stored_rows(store.newest_panes, result, ROWS)]
+        for name, result in plan.stream_results.items()
+    }
+
+
+def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Return the lines of one result's rows."""
+    if not rows:
+        return [f"result {name}: nothing yet"]
+    told = ("key", "time_us", "status", "revision")
+    parts = list(dict.fromkeys(part for row in rows for part in row if part not in told))
+    lines = [
+        (
+            row["key"],
+            _at(row["time_us"]),
+            *(_part(row.get(part)) for part in parts),
+            row["status"] if any(part in row for part in parts) else "taken back",
+        )
+        for row in rows
+    ]
+    head = ("key", "time (UTC)", *parts, "")
+    shown = aligned([head, *lines], left=(0, -1))
+    return [f"result {name}, of this device:", *(f"  {line}" for line in shown)]
+
+
+def _part(value: Any) -> str:
+    return value if isinstance(value, str) else number(value, 2)
 
 
 def _windows(name: str, windows: list[dict[str, Any]]) -> list[str]:

@@ -7,6 +7,13 @@ from operator import lt
 from typing import Any
 
 
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """In place of a reading's value: an equal reading with that value is taken back."""
+
+    value: Any
+
+
 @dataclass(slots=True)
 class Batch:
     """Readings in arrival order; the columns are equally long.
@@ -15,7 +22,7 @@ class Batch:
         source: the source's stable name; its cursor and watermark are kept under it.
         names: event names.
         times_us: own times, microseconds since the epoch; None is stamped on acceptance.
-        values: as read; None where one is missing.
+        values: as read; None where one is missing; a `Retraction` where one is taken back.
         tags: labels of each reading.
         cursor: where the source resumes once this batch is durable.
         refused: reason -> number of lines that gave no reading.

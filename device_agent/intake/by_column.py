@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from device_agent.agent import Agent
 from device_agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow
-from device_agent.intake.batch import Batch, ascends
+from device_agent.intake.batch import Batch, Retraction, ascends
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress
@@ -146,6 +146,8 @@ class ByColumn:
             name = route.event.name
             part = whole if alone else _kept([other == name for other in names], *whole)
             times_us, values, tags, read = self._quantised(route, part, counted)
+            if counted and Retraction in set(map(type, part[1])):
+                return None
             if stamped:
                 first_us = batch.came_us
                 if first_us is None:

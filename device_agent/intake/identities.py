@@ -18,7 +18,6 @@ are in memory.
     16
 """
 
-import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +28,7 @@ from sys import byteorder
 
 from device_agent.changes import BLOCK_US, BlockId
 from device_agent.intake.batch import ascends
+from lasp_edge.event import tags_text
 
 KEPT_IDENTITIES = 6_000
 """Identities in memory, about: 0.5 MB; older blocks are recalled when they are needed."""
@@ -182,13 +182,6 @@ def _numbers(plain: bytes, width: int, count: int) -> Sequence[int]:
     if byteorder == "big":
         words.byteswap()
     return words
-
-
-def tags_text(tags: Mapping[str, str]) -> str:
-    """Return tags as canonical text: equal tags, equal text; no tags are empty text."""
-    if not tags:
-        return ""
-    return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))
 
 
 def block_numbers(times_us: Sequence[int]) -> list[int]:

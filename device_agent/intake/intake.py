@@ -19,7 +19,7 @@ from device_agent.intake.by_column import ByColumn
 from device_agent.intake.highs import Highs
 from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
-from device_agent.intake.pending import PendingBatch
+from device_agent.intake.pending import PendingBatch, StreamItem
 from device_agent.intake.progress import NO_TIME, STAMP_AHEAD_US, IntakeProgress, SourceProgress
 from device_agent.intake.recall import OldReading, PaneRecall
 from device_agent.intake.routes import Route, first_us
@@ -89,8 +89,8 @@ class Intake(Part):
         self._by_column = ByColumn(*found)
         self._one_by_one = OneByOne(*found, variables, self._recall)
         self.column_least = COLUMN_LEAST
-        self._pending = PendingBatch()
-        self._changes = Changes()
+        self._pending, self._changes = PendingBatch(), Changes()
+        self._items: list[StreamItem] = []
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
         """Return what must be in memory before the batch is handled, and is in the store alone."""
@@ -246,6 +246,7 @@ class Intake(Part):
         self._variables.record(pending.updates, self.progress.stamp_us)
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
+        self._items += pending.items
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():
@@ -253,6 +254,11 @@ class Intake(Part):
         if pending.accepted and self.progress.high_us is not None:
             self._panes.advance(self.progress.high_us)
             changes.facts.add(self.progress.facts())
+
+    def take_items(self) -> list[StreamItem]:
+        """Return the readings that streams are made from, joined since the last time."""
+        taken, self._items = self._items, []
+        return taken
 
     def tick(self, now_us: int) -> None:
         """Join, so that the parts after this one see every reading."""

@@ -11,19 +11,21 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import ReadingRow
-from device_agent.intake.batch import Batch
+from device_agent.intake.batch import Batch, Retraction
 from device_agent.intake.identities import Identities
-from device_agent.intake.pending import PaneBuilder, PendingBatch
+from device_agent.intake.pending import PaneBuilder, PendingBatch, StreamItem
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.intake.recall import PaneRecall
 from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
 from device_agent.variables.variables import Variables
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Refused
-from lasp_edge.language.declarations import Event
 from lasp_edge.language.updates import Mutation, run_handlers
 from lasp_edge.reasons import reason_of
+
+NOT_REVISABLE = "not_revisable: nothing that can take a reading back is made from this event"
 
 
 class OneByOne:
@@ -72,9 +74,10 @@ class OneByOne:
                     pending.refuse("unknown event")
                     continue
                 quantised = route.quantise(value)
-                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised)
+                time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised, value)
             except BaseException as error:  # noqa: BLE001 - a source may give anything
-                _refuse(pending, name, error)
+                taken_us = self._failed(pending, (name, own_us, tags, value), error)
+                high_us = taken_us if high_us is None else max(high_us, taken_us or high_us)
                 continue
             if time_us is None:
                 continue
@@ -89,7 +92,7 @@ class OneByOne:
                 pending.readings.append(row)
         return high_us, stamped
 
-    def _accept_one(  # noqa: C901, PLR0915 - the path that every single reading takes
+    def _accept_one(  # noqa: C901, PLR0912, PLR0915 - the path that every single reading takes
         self,
         pending: PendingBatch,
         name: str,
@@ -97,6 +100,7 @@ class OneByOne:
         came_us: int | None,
         tags: Mapping[str, str],
         quantised: int,
+        value: Any,
     ) -> int | None:
         """Accept a reading and return its time, or count why not and return None."""
         progress, block, clock_us = self._progress, None, pending.clock_us
@@ -120,8 +124,13 @@ class OneByOne:
             if pending.doubt_us is not None and own_us <= pending.doubt_us:
                 pending.counted["doubtful"] += 1  # an earlier life may have accepted it
                 return None
-        if not self._route(pending, self._routes[name], tags, quantised, time_us):
+        route = self._routes[name]
+        if not self._route(pending, route, tags, quantised, time_us):
             return None
+        if route.streamed:
+            told = value if route.event.text else quantised
+            text = self._text_of(tags) if tags else ""
+            pending.items.append(StreamItem(name, time_us, told, text))
         if block is not None:
             block.put(time_us, quantised)
             if not block.changed:
@@ -135,6 +144,55 @@ class OneByOne:
         if progress.high_us is None or time_us > progress.high_us:
             progress.reach(time_us)
         return time_us
+
+    def _failed(
+        self,
+        pending: PendingBatch,
+        reading: tuple[str, int | None, Mapping[str, str], Any],
+        error: BaseException,
+    ) -> int | None:
+        """Refuse what is no reading; return the time of a retraction."""
+        name, own_us, tags, value = reading
+        try:
+            if type(value) is Retraction:
+                return self._take_back(pending, name, own_us, tags, value.value)
+        except BaseException as found:  # noqa: BLE001 - a source may give anything
+            error = found
+        _refuse(pending, name, error)
+        return None
+
+    def _take_back(
+        self,
+        pending: PendingBatch,
+        name: str,
+        own_us: int | None,
+        tags: Mapping[str, str],
+        value: Any,
+    ) -> int | None:
+        """Take a reading back; return its time, or None where it is too late for that.
+
+        From then on the reading is known, so that it is a repeat if it comes later.
+
+        Raises:
+            Refused: it cannot be taken back.
+        """
+        route = self._routes[name]
+        quantised = route.quantise(value)
+        if not route.revisable:
+            raise Refused(NOT_REVISABLE)
+        if type(own_us) is not int:
+            raise Refused("a retraction needs the time of what it takes back")
+        if own_us < self._progress.floor_us:
+            pending.counted["too_late"] += 1
+            return None
+        text = self._text_of(tags) if tags else ""
+        block = self._identities.at(name, text, own_us)
+        if block.add(own_us, quantised):
+            self._identities.touched(block)
+        told = value if route.event.text else quantised
+        pending.items.append(StreamItem(name, own_us, told, text, retracted=True))
+        pending.counted["retractions"] += 1
+        return own_us
 
     def _route(
         self,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from device_agent.changes import ReadingRow
 from device_agent.intake.progress import NO_TIME
@@ -96,6 +97,21 @@ class PaneBuilder:
         return self.window.fold.lift_column(self.values, self.times_us)
 
 
+class StreamItem(NamedTuple):
+    """A reading that streams are made from, or one that is taken back.
+
+    Attributes:
+        value: quantised, or a text.
+        tags: as canonical text.
+    """
+
+    event: str
+    time_us: int
+    value: int | str
+    tags: str
+    retracted: bool = False
+
+
 @dataclass(slots=True)
 class PendingBatch:
     """What batches have brought since the last join.
@@ -107,6 +123,7 @@ class PendingBatch:
         clock_us: what time it was when the last batch came: readings go by it.
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
+        items: readings that streams are made from.
         builders: (stream, key, pane start) -> samples of that pane entry.
         updates: samples and deltas of variables.
     """
@@ -117,6 +134,7 @@ class PendingBatch:
     clock_us: int = NO_TIME
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
+    items: list[StreamItem] = field(default_factory=list)
     builders: dict[tuple[int, str, int], PaneBuilder] = field(default_factory=dict)
     updates: PendingUpdates = field(default_factory=PendingUpdates)
 

@@ -127,10 +127,14 @@ class SourceProgress:
         return taken
 
     @property
+    def all_done(self) -> bool:
+        """Whether every source of this process has come to its end."""
+        return bool(self._live) and all(self._rows[name].done for name in self._live)
+
+    @property
     def finished(self) -> bool:
         """Whether nothing more will be read: every source is finished, or they were stopped."""
-        rows = [self._rows[name] for name in self._live]
-        return self.stopped or (bool(rows) and all(row.done for row in rows))
+        return self.stopped or self.all_done
 
     def low_us(
         self, now_us: int, end_us: Callable[[], int | None], max_skew_us: int = 0

@@ -16,7 +16,7 @@ from device_agent.changes import PaneId
 from device_agent.intake.routes import Route, WindowTarget
 from device_agent.panes.panes import Panes
 from lasp_edge.errors import pass_interrupt
-from lasp_edge.language.declarations import Event
+from lasp_edge.event import Event
 
 
 class OldReading(NamedTuple):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from device_agent.intake.texts import text_number
+from lasp_edge.folds.columns import Op
 from lasp_edge.language.declarations import EventType, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
@@ -33,12 +35,15 @@ class Route:
         collecting: the variables that collect it.
         needs_event: a handler or a key function of the user's wants an Event.
         validate_each: a fold of the user's own folds a variable that collects it, and may fail.
+        streamed: streams are made from it.
+        revisable: a reading can be taken back: streams are made from it, and all that is made from
+            it, or from them, has an inverse.
         by_column: no function of the user's sees its readings one by one.
     """
 
     def __init__(self, plan: Plan, event: EventType) -> None:
         self.event = event
-        self.quantise = event.resolution.quantise
+        self.quantise = text_number if event.text else event.resolution.quantise
         windows = [w for w in plan.windows.values() if w.source.name == event.name]
         self.targets = tuple(
             WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
@@ -46,8 +51,20 @@ class Route:
         )
         self.collecting = plan.collections.get(event.name, ())
         keyed = any(w.keyed for w in windows) or any(v.keyed for v in self.collecting)
-        self.needs_event = keyed or bool(plan.functions.handlers.get(event.name))
+        self.streamed = event.name in plan.streamed_events
+        self.revisable = self.streamed and _is_revisable(plan, event.name)
+        handled = bool(plan.functions.handlers.get(event.name))
+        self.needs_event = keyed or handled or self.streamed
         fallible = {f.source.name for f in plan.local_folds.values() if not f.fold.is_built_in}
         self.validate_each = any(variable.name in fallible for variable in self.collecting)
         infallible = all(target.infallible for target in self.targets)
         self.by_column = infallible and not self.needs_event and not self.validate_each
+
+
+def _is_revisable(plan: Plan, event: str) -> bool:
+    """Return whether all that is made from an event can take a reading back."""
+    if plan.collections.get(event) or plan.functions.handlers.get(event):
+        return False
+    made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
+    folds = [window.fold for window in plan.windows.values() if window.source.name in made]
+    return all(column.op is Op.SUM for fold in folds for column in fold.columns)

@@ -12,11 +12,11 @@ it has. A rule may say that an event must be there.
     {'no field "data.temp": the message has "ts", "temp"': 1}
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from device_agent.intake.batch import Batch
+from device_agent.intake.batch import Batch, Retraction
 from device_agent.nearest import quoted
 from device_agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.sources.times import Unit, time_us
@@ -63,8 +63,10 @@ class FieldMapping:
         device: the device's id.
         items: the field of a JSON array; each of its objects is a record with the fields around it.
         value: the field of the value, where the topic names the event.
+        retract: the field that says, where it is true, that an equal earlier record is taken back.
         expected: field -> text: records in which it says something else are refused.
         absent: texts that stand for "no value": no reading.
+        texts: events whose values are texts, and stay as they are.
         passes_others: once it has given a reading, records without any event are no mistake.
 
     Raises:
@@ -84,9 +86,11 @@ class FieldMapping:
         device: str = "",
         items: str | None = None,
         value: str | None = None,
+        retract: str | None = None,
         expected: Mapping[str, str] | None = None,
         absent: Iterable[str] = (),
         passes_others: bool = False,
+        texts: Collection[str] = (),
     ) -> None:
         self._is_mapped = isinstance(events, Mapping)
         told = events if isinstance(events, Mapping) else {name: name for name in events}
@@ -111,9 +115,9 @@ class FieldMapping:
         self._tags = [(name, Field(field)) for name, field in (tags or {}).items()]
         self._constant_tags = dict(constant_tags or {})
         self._device_field, self._device = _field(device_field), device
-        self._items, self._value = _field(items), _field(value)
+        self._items, self._value, self._retract = _field(items), _field(value), _field(retract)
         self._expected = [(Field(name), text) for name, text in (expected or {}).items()]
-        self._absent = frozenset(absent)
+        self._absent, self._texts = frozenset(absent), frozenset(texts)
         self._passes_others, self._has_read = passes_others, False
         self._known_tags: dict[tuple[str | None, ...], Tags] = {}
         self._origins_tags: dict[tuple[tuple[str, str], ...], Tags] = {}
@@ -230,6 +234,8 @@ class FieldMapping:
                     times_us.append(own_us)
                     values.append(value)
                     tags.append(self._with_tags(more, labels))
+            if self._retract is not None and as_number(self._retract.of(record)):
+                values[before:] = [Retraction(value) for value in values[before:]]
             if len(names) == before:
                 self._has_read = self._has_read or bool(names)
                 reason = self._nothing_in(record)
@@ -251,10 +257,21 @@ class FieldMapping:
             batch.times_us = [time_us for _, time_us, _, _ in kept]
             batch.values = [value for _, _, value, _ in kept]
             batch.tags = [tags for _, _, _, tags in kept]
+        if self._texts or Retraction in set(map(type, batch.values)):
+            batch.values = list(map(self._number, batch.names, batch.values))
+            return
         batch.values = [
             conversions[name].of(value) if name in conversions else as_number(value)
             for name, value in zip(batch.names, batch.values, strict=True)
         ]
+
+    def _number(self, name: str, value: Any) -> Any:
+        if type(value) is Retraction:
+            return Retraction(self._number(name, value.value))
+        if name in self._texts:
+            return value
+        known = self._conversions.get(name)
+        return as_number(value) if known is None else known.of(value)
 
     def _each(
         self, records: Iterable[tuple[Record | str, Origin]]

@@ -73,8 +73,15 @@ VALUE = Option[str | None](
 )
 EXPECT = table_in_file("expect", "fields that must say this where they are")
 ABSENT_WORDS = texts_in_file("absent", "words that stand for no value")
+RETRACT = Option[str | None](
+    "retract",
+    None,
+    str,
+    "where it is true, an equal earlier record is taken back (default: none is)",
+    "FIELD",
+)
 MAPPING_OPTIONS: tuple[Option[Any], ...] = (
-    *(TIME, TIME_UNIT, TIME_ZONE, DEVICE_FIELD, MAPPING, EVENT, TAG, WITH_TAG),
+    *(TIME, TIME_UNIT, TIME_ZONE, DEVICE_FIELD, MAPPING, EVENT, TAG, WITH_TAG, RETRACT),
     *(ITEMS, VALUE, EXPECT, ABSENT_WORDS),
 )
 
@@ -154,6 +161,8 @@ def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldM
         device=context.device,
         items=context.get(ITEMS),
         value=context.get(VALUE),
+        retract=context.get(RETRACT),
+        texts=context.texts,
         expected=context.get(EXPECT),
         absent=tuple(context.get(ABSENT_WORDS)),
         passes_others=passes_others or is_ready,

@@ -4,7 +4,7 @@ A source is one file here: a class with the methods of `Source`, the command-lin
 has for itself, and a `SourceKind` that names all of it. `choice.KINDS` lists the kinds.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from random import Random
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -121,6 +121,7 @@ class SourceContext(NamedTuple):
         broker: the agent's broker.
         wake: wakes the agent; may be called in any thread.
         options: option's name -> value; those that are not given are not in it.
+        texts: those of the events whose readings are texts.
     """
 
     events: Sequence[str]
@@ -129,6 +130,7 @@ class SourceContext(NamedTuple):
     broker: BrokerUrl | None = None
     wake: Callable[[], None] | None = None
     options: Mapping[str, Any] = {}
+    texts: Collection[str] = ()
 
     def get(self, option: Option[Value]) -> Value:
         """Return the value of an option."""

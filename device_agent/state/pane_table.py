@@ -48,7 +48,8 @@ class PaneTable:
             self._set(masks_become(f"dirty & {kept}", f"refused & {kept}"))
         if changes.dirtied:
             bits = changes.dirtied
-            self._set(masks_become(f"dirty | {bits}", f"refused & {~bits}"))
+            masks = masks_become(f"dirty | {bits}", f"refused & {~bits}")
+            self._set(f"{masks} WHERE incarnation != 0")
         for answer in changes.answers:
             self._answer(answer)
         self._db.executemany(

@@ -18,7 +18,7 @@ from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import Changes, WaitingRow, WaitingTotals
-from device_agent.intake.batch import Batch
+from device_agent.intake.batch import Batch, Retraction
 from device_agent.intake.progress import SourceProgress
 from device_agent.parts import Part
 from device_agent.timing.timing import EARLIEST_US, Timing
@@ -115,9 +115,13 @@ def _as_json(value: Any) -> Any:
     """Return a value as JSON: an exact number stays exact, and what nobody knows is its text."""
     if isinstance(value, Fraction | Decimal):
         return {"/": Fraction(value).as_integer_ratio()}
+    if isinstance(value, Retraction):
+        return {"retracted": value.value}
     return str(value)
 
 
 def _from_json(table: dict[str, Any]) -> Any:
+    if "retracted" in table:
+        return Retraction(table["retracted"])
     ratio = table.get("/")
     return Fraction(*ratio) if type(ratio) is list else table

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 from crdts import Lattice, Replica
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.declarations import DynamicFold, Event, EventType
+from lasp_edge.language.declarations import DynamicFold, EventType
 from lasp_edge.language.derivations import dataflow_of
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Mutation, Update

@@ -5,6 +5,8 @@ In the order in which a declaration goes through it:
 - `program`: `Program`, whose methods users call; `arguments`: checks what they pass
 - `draft`: the tables of what has been declared; `declarations`: what stands in them
 - `derivations`: sets that follow from others, tried out on the dataflow engine as they are declared
+- `declaring`: sets and streams that a program derives; `ordering`: streams, as they are declared
+- `streaming`: the graph of a plan's streams, which a tier runs
 - `planning`: from the complete draft to the plan; `plan`: `Plan`, from which every tier starts
 - `meaning`: what a variable's values mean; `writes`: which variables a handler's code names
 - `updates`: runs a plan's handlers over an event, and checks the changes that they ask for

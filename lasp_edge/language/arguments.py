@@ -8,7 +8,8 @@ from functools import wraps
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any
 
-from lasp_edge.language.declarations import Event, Key
+from lasp_edge.event import Event
+from lasp_edge.language.declarations import Key
 from lasp_edge.protocol.shards import KEY_BYTES
 
 SPAN_LIMIT_US = 2**53
@@ -46,6 +47,8 @@ def need_key(key: Any, version: Any, what: str) -> None:
     Raises:
         ValueError: one of them cannot be used.
     """
+    if key is not None and not callable(key):
+        raise ValueError(f"{what}: key must be a function of the event, not {key!r}")
     if key is not None:
         need_function(key, f"{what}: key", "(event)")
     if type(version) is not int or version < 1:

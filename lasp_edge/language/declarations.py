@@ -3,12 +3,13 @@
 All are plain, immutable values without functions. A `Program` makes them and a `Plan` holds them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import gcd
 from typing import Any, ClassVar, NamedTuple
 
+from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.variables import Variable
@@ -19,24 +20,6 @@ class Tier(StrEnum):
 
     DEVICE = "device"
     CLOUD = "cloud"
-
-
-class Event(NamedTuple):
-    """One accepted reading, as handlers and keys see it.
-
-    Attributes:
-        name: the event's name.
-        value: the quantised reading in the event's unit, as the nearest double.
-        time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
-        device: the device that read it.
-        tags: its labels, such as {"room": "kitchen"}.
-    """
-
-    name: str
-    value: float
-    time_us: int
-    device: str
-    tags: Mapping[str, str]
 
 
 Key = Callable[[Event], str]
@@ -53,6 +36,8 @@ class EventType:
     name: str
     resolution: Resolution
     unit: str = ""
+    text: bool = False
+    """Its readings are texts: streams alone read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +138,48 @@ class DynamicFold:
     def keyed(self) -> bool:
         """Whether there is a result for each key; else the only key is ""."""
         return self.source.keyed
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is made of events or other streams, item by item, where order may matter.
+
+    Attributes:
+        operator: "map", "filter", "flat_map", "union" or "scan".
+        sources: names of events and streams that it is made from.
+        keyed: a scan with a key function.
+        resolution: the step of its values, where they are numbers with a step.
+        parts: what its values consist of, by name: the step of a number, or "text".
+        stateless: neither it nor what it is made from is a scan.
+        events: the events that it is made from.
+        fingerprint: differs for streams that do not mean the same.
+    """
+
+    name: str
+    operator: str
+    sources: tuple[str, ...]
+    keyed: bool
+    resolution: Resolution | None
+    parts: tuple[tuple[str, str], ...]
+    stateless: bool
+    events: tuple[str, ...]
+    fingerprint: str
+
+    runs_on: ClassVar = (Tier.DEVICE,)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResult:
+    """A stream that leaves: each of its sayings is a row.
+
+    Attributes:
+        parts: name -> the step of a number as decimal text, or "text".
+        stream: signed 64-bit id of what its rows mean.
+    """
+
+    name: str
+    parts: tuple[tuple[str, str], ...]
+    stream: int
 
 
 class Derivation(NamedTuple):

@@ -49,7 +49,7 @@ class Derivations:
             ValueError: something does not fit; nothing is declared then.
         """
         draft, what = self._draft, f"{operator} {name!r}"
-        if named(name, "variable") in draft.variables or name in draft.windows:
+        if draft.is_taken(named(name, "variable"), events=False):
             raise ValueError(f"{operator}: the name {name!r} is taken")
         if operator in {"map", "filter"} and not callable(function):
             raise ValueError(f"{what}: a function is needed, not {function!r}")

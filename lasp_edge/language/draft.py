@@ -17,6 +17,8 @@ from lasp_edge.language.declarations import (
     Derivation,
     EventType,
     Key,
+    Stream,
+    StreamResult,
     UserHandler,
     Window,
 )
@@ -37,6 +39,9 @@ class Draft:
         reactions: what the handlers of `on_value` watch.
         reacting: the handler of each entry of `reactions`.
         alerts: what each alert watches.
+        stream_functions: the function or scan of each stream that has one.
+        stream_results: the streams that leave.
+        result_handlers: the handlers of the rows of each of them.
         stale_us: target of a dynamic fold -> the silence after which a device does not count.
     """
 
@@ -59,6 +64,10 @@ class Draft:
         self.reactions: list[Watched] = []
         self.reacting: list[UserHandler] = []
         self.alerts: dict[str, Watched] = {}
+        self.streams: dict[str, Stream] = {}
+        self.stream_functions: dict[str, Any] = {}
+        self.stream_results: dict[str, StreamResult] = {}
+        self.result_handlers: dict[str, list[UserHandler]] = {}
 
     def event(self, source: Any) -> EventType:
         """Return a declared event, given itself or its name.
@@ -68,11 +77,16 @@ class Draft:
         """
         name = source.name if isinstance(source, EventType) else source
         if not isinstance(name, str):
-            raise ValueError(f"an event of the program is needed, not {_shown(name)}")
+            raise ValueError(f"program {self.name!r} declares no event {_shown(name)}")
         known = self.events.get(name)
         if known is None or (isinstance(source, EventType) and known != source):
             raise ValueError(f"program {self.name!r} declares no event {name!r}")
         return known
+
+    def is_taken(self, name: str, *, events: bool = True) -> bool:
+        """Return whether a name stands for a variable, a window, a stream, or else an event."""
+        known = name in self.variables or name in self.windows or name in self.streams
+        return known or (events and name in self.events)
 
     def variable(self, variable: Any) -> Variable:
         """Return a declared variable, given itself.
@@ -91,8 +105,8 @@ class Draft:
             ValueError: its bottom cannot be used, or the name stands for something else.
         """
         name, bottom = made.name, made.bottom
-        if named(name, "variable") in self.windows:
-            raise ValueError(f"variable {name!r}: the name is taken by a window")
+        if named(name, "variable") in self.windows or name in self.streams:
+            raise ValueError(f"variable {name!r}: the name is taken by a window or stream")
         if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
             raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
         event = None if measures is None else self.event(measures).name
@@ -191,5 +205,5 @@ def _shown(given: Any) -> str:
     """Return what somebody gave in place of an event or variable, for an error."""
     if callable(given) and not isinstance(given, type):
         name = getattr(given, "__name__", type(given).__name__)
-        return f"the function {name!r}; a decorator takes the name, as in @program.on_event(door)"
+        return f"{name}; a decorator takes the name, as in @program.on_event(door)"
     return repr(given)

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from crdts.wire import encode
+from lasp_edge.event import Event
 from lasp_edge.folds.columns import Column
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.acting import Watched
@@ -26,10 +27,11 @@ from lasp_edge.language.declarations import (
     Awaited,
     Derivation,
     DynamicFold,
-    Event,
     EventType,
     Key,
     LocalFold,
+    Stream,
+    StreamResult,
     UserHandler,
     Window,
 )
@@ -50,6 +52,8 @@ class Functions:
         derived: the functions of maps and filters, by the name of the derived set.
         reached: the handler of each entry of `Plan.awaited`.
         reacting: the handler of each entry of `Plan.reactions`.
+        streams: the function or scan of each stream that has one.
+        results: the handlers of the rows of each result.
     """
 
     program: str
@@ -58,6 +62,8 @@ class Functions:
     derived: Mapping[str, Callable[[Any], Any]]
     reached: tuple[UserHandler, ...]
     reacting: tuple[UserHandler, ...]
+    streams: Mapping[str, Any]
+    results: Mapping[str, tuple[UserHandler, ...]]
 
     def key(self, name: str, event: Event) -> str:
         """Return the key of an event for a window or variable; "" where that has no keys.
@@ -107,6 +113,8 @@ class Plan:
         alerts: what each alert watches, by its name.
         reads: event -> the folds' targets that its handlers name. What a handler reads of the fleet
             is what its device knew at that time: nobody else can compute it again.
+        streams: what is made of events item by item, each after what it is made from.
+        stream_results: the streams that leave, by name.
         columns: every column of the program's partials by name, sorted.
         functions: the user's functions.
     """
@@ -125,6 +133,8 @@ class Plan:
     reactions: tuple[Watched, ...]
     alerts: Mapping[str, Watched]
     reads: Mapping[str, tuple[str, ...]]
+    streams: Mapping[str, Stream]
+    stream_results: Mapping[str, StreamResult]
     columns: Mapping[str, Column]
     functions: Functions
 
@@ -151,7 +161,24 @@ class Plan:
             [(fold.name, fold.stream) for fold in self.dynamic_folds.values()],
             [(name, str(made), made.version) for name, made in self.derivations.items()],
             [(awaited.variable,) for awaited in self.awaited],
+            # A program without streams keeps the digest that it had before there were any.
+            *([sorted(self._streamed)] if self.streams else ()),
         )
+
+    @property
+    def _streamed(self) -> list[tuple[str, str]]:
+        results = [(each.name, str(each.stream)) for each in self.stream_results.values()]
+        return [(each.name, each.fingerprint) for each in self.streams.values()] + results
+
+    @property
+    def text_events(self) -> frozenset[str]:
+        """The events whose readings are texts."""
+        return frozenset(name for name, event in self.events.items() if event.text)
+
+    @property
+    def streamed_events(self) -> frozenset[str]:
+        """The events that streams are made from."""
+        return frozenset(event for each in self.streams.values() for event in each.events)
 
     @property
     def published_folds(self) -> dict[str, LocalFold]:

@@ -11,7 +11,7 @@ from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.meaning import Meaning
 from lasp_edge.language.plan import Functions, Plan
-from lasp_edge.language.updates import reaction_source
+from lasp_edge.language.updates import reaction_source, result_source
 from lasp_edge.language.writes import variables_named
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable
@@ -57,6 +57,8 @@ def plan_of(draft: Draft) -> Plan:
         reactions=tuple(draft.reactions),
         alerts=dict(draft.alerts),
         reads=_reads(draft),
+        streams=dict(draft.streams),
+        stream_results=dict(draft.stream_results),
         columns={name: columns[name] for name in sorted(columns)},
         functions=Functions(
             program=draft.name,
@@ -68,12 +70,16 @@ def plan_of(draft: Draft) -> Plan:
             derived=dict(draft.derived),
             reached=tuple(draft.reached),
             reacting=tuple(draft.reacting),
+            streams=dict(draft.stream_functions),
+            results={name: tuple(several) for name, several in draft.result_handlers.items()},
         ),
     )
 
 
 def _kind(draft: Draft, name: str) -> str:
-    return "window" if name in draft.windows else "variable"
+    if name in draft.windows:
+        return "window"
+    return "scan" if name in draft.streams else "variable"
 
 
 def _local_fold(
@@ -132,10 +138,19 @@ def _writers(draft: Draft) -> dict[str, set[str]]:
         named += draft.writes.get(event, ())
         for name in [variable.name for variable in named] or found:
             found[name].add(event)
-    for watched, handler in zip(draft.reactions, draft.reacting, strict=True):
+    reacting = [
+        (reaction_source(watched.variable), handler)
+        for watched, handler in zip(draft.reactions, draft.reacting, strict=True)
+    ]
+    reacting += [
+        (result_source(result), handler)
+        for result, several in draft.result_handlers.items()
+        for handler in several
+    ]
+    for source, handler in reacting:
         for variable in variables_named(handler):
             if draft.variables.get(variable.name) is variable:
-                found[variable.name].add(reaction_source(watched.variable))
+                found[variable.name].add(source)
     return found
 
 

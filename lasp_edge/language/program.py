@@ -29,7 +29,8 @@ from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import need_function, need_key, size_and_slide
-from lasp_edge.language.declarations import EventType, Key, UserHandler, Window
+from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler, Window
+from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
@@ -45,7 +46,7 @@ Decorator = Callable[[UserHandler], UserHandler]
 _ONE = Resolution("1")
 
 
-class Program:
+class Program(Declaring):
     """A fleet's computation: events, variables, folds and windows under one name.
 
     Every method raises ValueError where something does not fit; nothing is declared then.
@@ -66,20 +67,26 @@ class Program:
         """
         return plan_of(self._draft)
 
-    def event(self, name: str, *, resolution: str = "1", unit: str = "") -> EventType:
+    def event(
+        self, name: str, *, resolution: str = "1", unit: str = "", text: bool = False
+    ) -> EventType:
         """Declare a kind of reading.
 
         Args:
             name: what sources call it.
             resolution: the step of its values as decimal text; readings are rounded to it once.
             unit: for people, such as "°C".
+            text: its readings are texts, which streams alone can read.
 
         Raises:
             ValueError: the name is taken or the resolution is not a positive decimal.
         """
         if named(name, "event") in self._draft.events:
             raise ValueError(f"event {name!r} is declared twice")
-        made = self._draft.events[name] = EventType(name, Resolution(resolution), unit)
+        if name in self._draft.streams:
+            raise ValueError(f"event {name!r}: the name is taken by a stream")
+        made = EventType(name, Resolution(resolution), unit, bool(text))
+        self._draft.events[name] = made
         return made
 
     def declare(
@@ -136,6 +143,8 @@ class Program:
         event.time_us)` that runs before all others, and costs no Python function a reading.
         """
         event, variable = self._draft.event(source), self._draft.variable(into)
+        if event.text:
+            raise ValueError(f"collect: the readings of {event.name!r} are texts")
         if not variable.dynamic or not isinstance(variable.bottom, BoundedLWWSet):
             raise ValueError(f"collect: {variable.name!r} must be a dynamic BoundedLWWSet variable")
         measured = self._draft.events.get(variable.measures or "")
@@ -225,7 +234,7 @@ class Program:
         self,
         name: str,
         *,
-        source: EventType | str,
+        source: EventType | Stream | str,
         fold: Any,
         size_s: float,
         slide_s: float | None = None,
@@ -239,66 +248,31 @@ class Program:
 
         Args:
             name: names the window in the lake.
-            source: the event.
-            fold: a fold such as `folds.mean()`, or its factory.
+            source: the event, or a stream whose values have a step.
+            fold: a fold such as `folds.mean()`, or its factory. Over a scan it is of counts and
+                sums alone, for what a scan said may be taken back.
             size_s: length in seconds, to the microsecond.
             slide_s: distance of the starts in seconds; the size where it is left out.
             key: gives the text by which readings are grouped.
             version: raise it when the meaning of `key` changes.
         """
         draft, what = self._draft, f"window {name!r}"
-        if named(name, "window") in draft.windows or name in draft.variables:
+        if draft.is_taken(named(name, "window"), events=False):
             raise ValueError(f"{what}: the name is taken")
-        event = draft.event(source)
+        event, of_stream = self._window_source(source, what)
         made = as_fold(fold).at(event.resolution)
         size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
         need_key(key, version, what)
         draft.check_columns(made)
         fingerprint = made.fingerprint(event.resolution)
-        meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint)
+        self._check_over_stream(event.name, made, what)
+        meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint, *of_stream)
         stream = stream_id(draft.name, "window", *meaning)
         window = Window(name, event, made, size_us, slide_us, key is not None, version, stream)
         draft.windows[name] = window
         if key is not None:
             draft.keys[name] = key
         return window
-
-    def map(
-        self, source: Variable, function: Callable[[Any], Any], name: str, *, version: int = 1
-    ) -> Variable:
-        """Derive the images of a set's elements, on each device.
-
-        Args:
-            source: a shared set (`ORSet`, `GSet`, `TwoPSet`; of an `ORMap` the keys), or one that
-                is derived from such.
-            function: gives an element's image, and depends on nothing else. An element for which
-                it fails has no image, and is counted.
-            name: a new name.
-            version: raise it when the meaning of `function` changes.
-        """
-        return self._derived_sets().derive(name, "map", (source,), function, version)
-
-    def filter(
-        self, source: Variable, predicate: Callable[[Any], Any], name: str, *, version: int = 1
-    ) -> Variable:
-        """Derive those elements of a set for which `predicate` holds. Arguments as for `map`."""
-        return self._derived_sets().derive(name, "filter", (source,), predicate, version)
-
-    def union(self, left: Variable, right: Variable, name: str) -> Variable:
-        """Derive the elements that are in either set. Arguments as for `map`."""
-        return self._derived_sets().derive(name, "union", (left, right), None, 1)
-
-    def intersection(self, left: Variable, right: Variable, name: str) -> Variable:
-        """Derive the elements that are in both sets. Arguments as for `map`."""
-        return self._derived_sets().derive(name, "intersection", (left, right), None, 1)
-
-    def product(self, left: Variable, right: Variable, name: str) -> Variable:
-        """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
-        return self._derived_sets().derive(name, "product", (left, right), None, 1)
-
-    def bind_to(self, name: str, source: Variable) -> Variable:
-        """Derive what `source` is under a name of its own; `source` is any shared variable."""
-        return self._derived_sets().derive(name, "bind_to", (source,), None, 1)
 
     def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
         """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.
@@ -385,11 +359,3 @@ class Program:
         """
         levels = {"above": above, "below": below, "hysteresis": hysteresis, "for_s": for_s}
         declare_alert(self._draft, name, variable, part, levels)
-
-    def _derived_sets(self) -> "Derivations":
-        """Return the program's derivations; the first time imports the dataflow engine."""
-        if self._derivations is None:
-            from lasp_edge.language.derivations import Derivations  # noqa: PLC0415
-
-            self._derivations = Derivations(self._draft)
-        return self._derivations

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet, Lattice
+from lasp_edge.event import Event
 from lasp_edge.language.acting import FoldValue
-from lasp_edge.language.declarations import DynamicFold, Event
+from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.language.plan import Plan
 from lasp_edge.variables import Variable, check_mutator
 
@@ -142,6 +143,11 @@ def _place_of(handler: object) -> str:
     """Return where a handler stands that cannot be called as it is."""
     code = getattr(handler, "__code__", None)
     return f": {Path(code.co_filename).name} line {code.co_firstlineno}" if code else ""
+
+
+def result_source(stream: str) -> str:
+    """Return what stands for a handler of results among the events that write a variable."""
+    return f"{stream} (on_result)"
 
 
 def reaction_source(variable: str) -> str:

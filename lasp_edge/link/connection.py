@@ -150,7 +150,7 @@ class Connection:
         """
         broker, limits = self._settings.broker, self._settings.limits
         if broker.tls:
-            self._use_tls(broker.files)
+            self._client.tls_set_context(_tls_context(broker.files))
         if self.protocol == "5":
             properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
             properties.MaximumPacketSize = (
@@ -168,15 +168,6 @@ class Connection:
         else:
             self._client.connect(broker.dialled, broker.port, limits.keep_alive_s)
         self.opened = True
-
-    def _use_tls(self, files: TlsFiles) -> None:
-        from lasp_edge.link.tls_files import TlsFileError, tls_context  # noqa: PLC0415 - few do
-
-        try:
-            # Made for each connection: a certificate that was renewed is the one that is shown.
-            self._client.tls_set_context(tls_context(files))
-        except TlsFileError as error:
-            raise ConnectionEnded(f"the files for TLS cannot be used: {error}") from None
 
     def serve(self, stopping: threading.Event, wake: socket.socket) -> None:
         """Read and write until the connection is over.
@@ -369,6 +360,16 @@ class Connection:
         """Return the bytes of this connection so far."""
         sock = self._client.socket()
         return self._final_traffic if sock is None else (kernel_count(sock) or self._final_traffic)
+
+
+def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a lean agent has no such name
+    from lasp_edge.link.tls_files import TlsFileError, tls_context  # noqa: PLC0415 - few do
+
+    try:
+        # Made for each connection: a certificate that was renewed on disk is the one that is shown.
+        return tls_context(files)
+    except TlsFileError as error:
+        raise ConnectionEnded(f"the files for TLS cannot be used: {error}") from None
 
 
 def _filter_within(subscription: str) -> str:

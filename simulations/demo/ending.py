@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from device_agent.sources.jsonl_file import NOT_A_LINE, NOT_AN_OBJECT
 from lasp_edge.errors import Exit
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import Window
@@ -32,8 +31,8 @@ _COUNTED = {
 # Every agent reads the whole file, so each counts the lines that are nobody's.
 _OF_THE_FILE = {
     "no device",
-    NOT_A_LINE,
-    NOT_AN_OBJECT,
+    "not JSON",
+    "not a JSON object",
     "not CSV",
     "not as many fields as the header",
     "unreadable rest of the file",
@@ -127,7 +126,7 @@ def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
     for status in statuses:
         counts.update({name: status.get(name, 0) for name in ("accepted", *_COUNTED)})
         for reason, count in status.get("refused_by_reason", {}).items():
-            of_the_file = reason in _OF_THE_FILE
+            of_the_file = reason.partition(":")[0] in _OF_THE_FILE
             reasons[reason] = (
                 max(reasons[reason], count) if of_the_file else reasons[reason] + count
             )

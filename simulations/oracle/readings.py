@@ -5,8 +5,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from lasp_edge.event import Event
 from lasp_edge.folds.numbers import LIMIT, Resolution
-from lasp_edge.language.declarations import Event
 from lasp_edge.language.plan import Plan
 
 NO_TAGS: Mapping[str, str] = {}

@@ -1,14 +1,16 @@
 """What each window holds: the fold of the readings whose own time lies in it."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from simulations.oracle.partials import folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
+from simulations.oracle.streams import said
 
 
 class WindowTruth(NamedTuple):
@@ -30,9 +32,7 @@ def windows(
     """
     window = plan.windows[name]
     held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
-    for sample in accepted(plan, readings):
-        if sample.event.name != window.source.name:
-            continue
+    for sample in _samples(plan, window, readings):
         key = plan.functions.key(name, sample.event)
         time_us = sample.event.time_us
         start_us = time_us // window.slide_us * window.slide_us  # the last start not after it
@@ -40,6 +40,16 @@ def windows(
             held[key, start_us].append(sample)
             start_us -= window.slide_us
     return {at: _window_truth(window.fold, held[at]) for at in sorted(held)}
+
+
+def _samples(plan: Plan, window: Window, readings: Iterable[Reading]) -> Iterator[AcceptedReading]:
+    """Yield what a window is made of: readings of its event, or what its stream says of them."""
+    if window.source.name in plan.streams:
+        yield from said(plan, window.source.name, readings)
+        return
+    for sample in accepted(plan, readings):
+        if sample.event.name == window.source.name:
+            yield sample
 
 
 def _window_truth(fold: Fold, samples: list[AcceptedReading]) -> WindowTruth:

@@ -7,6 +7,7 @@
 - states only grow, as long as a process lives
 - what was in flight is sent again over a new connection
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
+- each sink's windows are what its panes give, final at most once (`window_checks`)
 - nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..)
 """
 
@@ -15,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from crdts import Replica, Version
-from device_agent.panes.flights import IN_FLIGHT
+from device_agent.panes.flights import MOST_IN_FLIGHT
 from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
@@ -28,6 +29,7 @@ from simulations.world.device import VirtualDevice
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.truth import counted_lines, live_landed
+from simulations.world.window_checks import wrong_windows
 from simulations.world.world import World
 
 OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
@@ -207,7 +209,7 @@ class Checks:
     def _bounded(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         flights = [sink.flights.count for sink in core.panes.sinks]
-        if max(flights) > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
+        if max(flights) > MOST_IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
             world.trouble.append(f"{device.name}: a queue is not bounded")
 
     def at_the_end(self, world: World) -> None:
@@ -217,6 +219,11 @@ class Checks:
             for sink in world.sinks:
                 self._landed(world, device, sink, clones=clones)
             self._own_samples(world, device)
+        for sink in world.sinks:
+            for lander in (sink.lander, *sink.former):
+                world.trouble += [
+                    f"{sink.sink}: {what}" for what in wrong_windows(world.plans[-1], lander)
+                ]
         self._shared(world)
         first, *others = world.running()
         for name in first.core.agent.plan.dynamic_folds:

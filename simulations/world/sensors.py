@@ -7,7 +7,7 @@ from contextlib import suppress
 from random import Random
 
 from device_agent.intake.batch import Batch
-from lasp_edge.language.declarations import Event
+from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from simulations.oracle import Reading
 from simulations.world.programs import LIVE

@@ -220,7 +220,8 @@ class Site:
         self.agents = {
             name: Agent(folder, f"agent-{number}") for number, name in enumerate(self.devices, 1)
         }
-        self._words = ["--source", f"jsonl:{recording}", "--report", "0.3", *fields, *words]
+        self._words = ["--source", f"jsonl:{recording}", "--report", "0.3", "--interval", "1"]
+        self._words += [*fields, *words]
 
     def __enter__(self) -> Self:
         self.broker.start()

@@ -15,7 +15,7 @@ from device_agent.sources.periods import EVERY
 from device_agent.sources.source import Source, SourceContext
 from device_agent.timing.system_clock import wall_us
 from lasp_edge.errors import CommandError
-from lasp_edge.language.declarations import Event
+from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
 from lasp_edge.reasons import reason_of
@@ -63,6 +63,7 @@ def _context(
         jitter=Random(0),
         broker=broker,
         options=spec.options,
+        texts=tuple(plan.text_events),
     )
 
 

@@ -1,0 +1,100 @@
+"""Items: the readings that streams are made from, in cells of ten seconds.
+
+An item is present, or it was retracted, and that is for good: a retraction that comes before its
+reading takes it back, too. A cell is stored as columns: times in their greatest common step, each
+less the one before, values, and tags by number.
+
+    >>> cell = {Item(20_000_000, 2150, ""): PRESENT, Item(21_000_000, 2149, ""): RETRACTED}
+    >>> unpacked(packed(cell)) == cell, len(packed(cell))
+    (True, 26)
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache, reduce
+from itertools import pairwise
+from math import gcd
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgpack
+
+from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.ordered.places import Place, reading_place
+
+CELL_US = 10_000_000
+"""Microseconds of a cell: what is written again with each commit of a reading in it."""
+PRESENT, RETRACTED = 1, 2
+
+
+class Item(NamedTuple):
+    """A reading, by what tells it from others of its event.
+
+    Attributes:
+        value: quantised, or a text.
+        tags: as canonical text.
+    """
+
+    time_us: int
+    value: int | str
+    tags: str
+
+    def place(self, event: str, device: str) -> Place:
+        """Return its place in the order."""
+        return reading_place(event, self.tags, self.value, self.time_us, device)
+
+    def event(self, name: str, device: str, resolution: Resolution) -> Event:
+        """Return it as scans see it."""
+        value = self.value if isinstance(self.value, str) else resolution.real(self.value)
+        return Event(name, value, self.time_us, device, _tags(self.tags))
+
+
+def cell_of(time_us: int) -> int:
+    """Return where the cell of a time begins."""
+    return time_us - time_us % CELL_US
+
+
+Cell = dict[Item, int]
+"""Item -> PRESENT or RETRACTED."""
+
+
+def packed(cell: Cell) -> bytes:
+    """Return the bytes of a cell."""
+    items = sorted(cell)
+    times_us = [item.time_us for item in items]
+    steps = [after - before for before, after in pairwise(times_us)]
+    unit = reduce(gcd, steps, 0) or 1
+    tags = sorted({item.tags for item in items})
+    columns = [
+        times_us[:1],
+        unit,
+        [step // unit for step in steps],
+        [item.value for item in items],
+        tags,
+        [tags.index(item.tags) for item in items] if len(tags) > 1 else [],
+        [at for at, item in enumerate(items) if cell[item] == RETRACTED],
+    ]
+    found: bytes = msgpack.packb(columns)
+    return found
+
+
+def unpacked(data: bytes) -> Cell:
+    """Return the cell that gave the bytes."""
+    first_us, unit, steps, values, tags, numbers, retracted = msgpack.unpackb(data)
+    if not first_us:
+        return {}
+    times_us = first_us
+    for step in steps:
+        times_us.append(times_us[-1] + step * unit)
+    numbers = numbers or [0] * len(values)
+    found = [Item(at, v, tags[n]) for at, v, n in zip(times_us, values, numbers, strict=True)]
+    cell = dict.fromkeys(found, PRESENT)
+    for at in retracted:
+        cell[found[at]] = RETRACTED
+    return cell
+
+
+@lru_cache(maxsize=1_000)
+def _tags(text: str) -> Mapping[str, Any]:
+    return MappingProxyType(json.loads(text) if text else {})

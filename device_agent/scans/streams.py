@@ -1,0 +1,294 @@
+"""The part that runs a program's streams: its scans, windows over them, results and handlers.
+
+It is evaluated by the driver right before each commit (`device_agent.durable`), for it reads the
+store where something comes late. So items, states, rows, the panes of windows over streams and what
+handlers of results change are in one transaction with the readings.
+
+A window over a stream is made of panes like any other. What a stream says is folded into its pane,
+and what it takes back is folded out of it again, where the fold has an inverse.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, Protocol
+
+from crdts import Replica
+from device_agent.agent import Agent
+from device_agent.changes import Changes, PaneId, PaneRow
+from device_agent.clock import Timer
+from device_agent.fleet.retained import Content, Retained
+from device_agent.intake.intake import Intake
+from device_agent.intake.pending import StreamItem
+from device_agent.panes.cache import PaneCache
+from device_agent.panes.panes import Panes
+from device_agent.parts import Part, Publication
+from device_agent.scans.engine import StreamChanges, StreamEngine
+from device_agent.scans.history import StreamHistory
+from device_agent.scans.items import Item
+from device_agent.scans.rows import Newest, ResultBook
+from device_agent.settings import SECOND_US
+from device_agent.variables.variables import PendingUpdates, Variables
+from lasp_edge.event import Event
+from lasp_edge.folds.columns import Partial
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.streaming import StreamRow
+from lasp_edge.language.updates import Update
+from lasp_edge.ordered.deltas import Delta
+
+
+class PaneReader(Protocol):
+    """What the streams read of the store."""
+
+    def own_panes(
+        self, replica: Replica, stream: int, least_us: int, end_us: int
+    ) -> list[tuple[PaneId, PaneRow]]:
+        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
+
+    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
+        """Return those of these entries that are here."""
+
+
+class Streams(Part):
+    """Runs the streams of a program.
+
+    Args:
+        agent: what all parts share.
+        intake: gives the readings, and how far they have come.
+        panes, cache: the entries of windows.
+        variables: what handlers of results change.
+
+    Attributes:
+        engine: the streams.
+        books: the rows of each result.
+        waits: time alone has brought something; it is to be evaluated.
+    """
+
+    name = "streams"
+
+    def __init__(
+        self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache, variables: Variables
+    ) -> None:
+        plan, self._agent, self._intake = agent.plan, agent, intake
+        self._panes, self._cache, self._variables = panes, cache, variables
+        self._load()
+        self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
+        self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
+        self._known = frozenset(agent.facts.streams or ())
+        self.waits = False
+        self._frontier_us: int | None = None
+        self._now_us = 0
+        self._pace = Timer(max(SECOND_US, agent.settings.commit_every_us))
+        every_us = agent.settings.results_us
+        self._timer = Timer(every_us) if every_us else None
+        self._retained = Retained()
+        self._failing: set[tuple[str, Any]] = set()
+
+    def _load(self) -> None:
+        """Begin with what the store will say."""
+        plan, device = self._agent.plan, self._agent.replica.device
+        self._begun = False
+        self._history = StreamHistory(plan)
+        self.engine = StreamEngine(plan, device, self._history)
+        self.books = {
+            name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
+        }
+
+    def tick(self, now_us: int) -> None:
+        """Note how far the readings have come, and whether that alone brings something."""
+        self._now_us = now_us
+        low_us = self._intake.low_us(now_us)
+        if low_us is not None and self._intake.sources.all_done:
+            high_us = self._intake.progress.high_us
+            low_us = self.engine.horizon_us(low_us if high_us is None else high_us)
+        self._frontier_us = low_us
+        if low_us is None or not self._begun:
+            return
+        timer_us = self.engine.graph.due_us
+        due_us = [book.due_us for book in self.books.values() if book.due_us is not None]
+        rows = bool(due_us) and min(due_us) < low_us
+        self.waits = (timer_us is not None and timer_us < low_us) or (
+            rows and self._pace.is_due(now_us)
+        )
+
+    def evaluate(self, store: PaneReader) -> None:
+        """Take the readings that came since the last time, before they are committed."""
+        self._intake.join()
+        taken = self._intake.take_items()
+        if self._begun and not taken and not self.waits:
+            return
+        self.waits = False
+        self._history.read = store.own_panes
+        if not self._begun:
+            self._begin(store)
+        before_us = self.engine.since_us
+        outcome = self.engine.take(taken, self._frontier_us)
+        self._said(outcome, before_us, store, self._windows)
+        for each in outcome.retracted:
+            self._agent.counters.add("retracted")
+            self._take_back(each, store)
+        self._count_failures()
+
+    def give_up(self) -> None:
+        """Store nothing of an evaluation that has failed, and go on from what is stored."""
+        self._load()
+
+    def _begin(self, store: PaneReader) -> None:
+        self._begun = True
+        said = self.engine.begin()
+        for book in self.books.values():
+            book.begin(self.engine.since_us)
+        if said is not None:  # another program's items: windows that are new are made of them
+            new = [window for window in self._windows if window.stream not in self._known]
+            self._said(said, self.engine.since_us, store, new)
+
+    def _said(
+        self, outcome: StreamChanges, before_us: int, store: PaneReader, windows: list[Window]
+    ) -> None:
+        """Bring what the streams say to windows, rows and handlers."""
+        since_us, frontier_us = self.engine.since_us, self.engine.frontier_us
+        for window in windows:
+            delta = outcome.deltas.get(window.source.name)
+            if delta:
+                self._fold(window, delta, store)
+        for name, book in self.books.items():
+            delta = book.fitting(outcome.deltas.get(name, {}))
+            unfit = book.unfit
+            for row in book.take(delta, since_us, before_us, frontier_us):
+                self._handle(row)
+            if book.unfit != unfit or (book.why and book.unfit):
+                self._agent.counters.note(f"failed: {book.why}", book.unfit)
+                book.unfit, book.why = 0, ""
+
+    def _fold(self, window: Window, delta: Delta, store: PaneReader) -> None:
+        """Fold what a stream says into a window's panes, and what it takes back out of them."""
+        fold, partials = window.fold, dict[PaneId, Partial]()
+        for place in sorted(delta):
+            for event, into in zip(delta[place], (False, True), strict=True):
+                if event is None:
+                    continue
+                try:
+                    pane, lifted = self._lifted(window, event)
+                except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
+                    if into:
+                        self._agent.guard.failed(f"window {window.name}", error)
+                    continue
+                held = partials.get(pane, fold.zero)
+                partials[pane] = fold.combine(held, lifted) if into else fold.retract(held, lifted)
+        self._fold_in(window, partials, store)
+
+    def _lifted(self, window: Window, event: Event) -> tuple[PaneId, Partial]:
+        """Return the pane and the partial of what is said.
+
+        Raises:
+            ValueError: its value is no number with a step, or its key no text.
+        """
+        key = self._agent.plan.functions.key(window.name, event)
+        lifted = window.fold.lift(window.resolution.quantise(event.value), event.time_us)
+        start_us = event.time_us - event.time_us % window.span_us
+        return self._panes.own(window.stream, key, start_us), lifted
+
+    def _fold_in(self, window: Window, partials: dict[PaneId, Partial], store: PaneReader) -> None:
+        fold, panes = window.fold, self._panes
+        gone = [
+            pane
+            for pane in partials
+            if pane not in panes.entries and pane.pane_us + window.span_us <= panes.evicted_us
+        ]
+        if gone:
+            self._cache.restore(store.panes_named(gone))
+        for pane, lifted in sorted(partials.items()):
+            if lifted == fold.zero:
+                continue  # as much was taken back as came
+            held = panes.partial(pane)
+            joined = lifted if held is None else fold.combine(held, lifted)
+            if fold.within_limits(joined):
+                panes.fold_in(pane, joined, self._now_us, joined=True)
+            else:
+                self._agent.counters.note(f"failed: window {window.name}: the partial is too large")
+
+    def _take_back(self, taken: StreamItem, store: PaneReader) -> None:
+        """Take a reading that was retracted out of the windows over its event."""
+        event = self._agent.plan.events[taken.event]
+        item = Item(taken.time_us, taken.value, taken.tags)
+        made = item.event(event.name, self._agent.replica.device, event.resolution)
+        place = item.place(event.name, self._agent.replica.device)
+        for window in self._raw:
+            if window.source.name == event.name:
+                self._fold(window, {place: (made, None)}, store)
+
+    def _handle(self, row: StreamRow) -> None:
+        """Run the handlers of a row; what one changes is taken whole, or not at all."""
+        for handler in self._agent.plan.functions.results.get(row.name, ()):
+            update = Update(self._agent.plan, value_of=self._agent.value_of)
+            pending = PendingUpdates()
+            try:
+                handler(row, update)
+                self._variables.apply(update.changes, pending)
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._agent.guard.failed(f"on_result of {row.name}", error)
+            else:
+                self._variables.record(pending, self._agent.clock.time_us(self._now_us))
+
+    def _count_failures(self) -> None:
+        """Count the functions of streams that fail at a place where they did not before."""
+        failing = {
+            (node.name, place): why
+            for node in self.engine.graph.nodes
+            for place, why in node.stage.failures.places.items()
+        }
+        for (name, place), why in failing.items():
+            if (name, place) not in self._failing:
+                self._agent.counters.note(f"failed: {name}: {why}")
+        self._failing = set(failing)
+
+    def take_changes(self) -> Changes | None:
+        panes = self._history.take_changes()
+        return Changes(panes=panes) if panes else None
+
+    def connected(self, _now_us: int) -> None:
+        self._retained.again()
+        if self._timer:
+            self._timer.restart()
+
+    def unsent(self, publication: Publication) -> None:
+        if self._timer and not publication.pane_frame:
+            self._timer.restart()
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Publish the newest rows of each key, where that is asked for."""
+        if self._timer is not None and self._timer.is_due(now_us):
+            yield from self._retained.publications(self._wanted())
+
+    def _wanted(self) -> Iterator[Content]:
+        device = self._agent.replica.device
+        for name, book in self.books.items():
+            for key, newest in sorted(book.newest.items()):
+                topic = self._agent.topics.result(name, device, key or None)
+                yield Content(topic, _mark(newest), partial(_as_json, newest))
+
+    def report(self) -> dict[str, Any]:
+        frontier_us = self.engine.frontier_us
+        return {
+            "streams": {
+                "final_before_us": frontier_us,
+                "results": {
+                    name: {key: _plain(newest) for key, newest in sorted(book.newest.items())}
+                    for name, book in self.books.items()
+                },
+            }
+        }
+
+
+def _mark(newest: Newest) -> tuple[Any, ...]:
+    return tuple(None if row is None else (row.place, row.revision) for row in newest)
+
+
+def _plain(newest: Newest) -> dict[str, Any]:
+    return {
+        name: row.plain() for name, row in newest._asdict().items() if isinstance(row, StreamRow)
+    }
+
+
+def _as_json(newest: Newest) -> bytes:
+    return json.dumps(_plain(newest), sort_keys=True).encode()

@@ -1,0 +1,72 @@
+"""What is asked of a scan, tried: its functions depend on their arguments alone, all is plain.
+
+Each event is stepped several times, and from a state that was stored and read again, as a device
+does that was started anew. Its timers are rung in the same way.
+
+    >>> from lasp_edge import scans
+    >>> class Forgetful(scans.Scan):
+    ...     name, zero = "forgetful", 0
+    ...     calls = 0
+    ...
+    ...     def step(self, state, event):
+    ...         self.calls += 1
+    ...         return state, [self.calls]
+    >>> flaws(Forgetful(), [Event("x", 1, 0, "pi-1", {})])
+    ['step from 0 at 1 gives (0, (1,)), and then (0, (2,))']
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
+from lasp_edge.ordered.plain import check_plain, decoded, encoded
+from lasp_edge.ordered.scan import Scan
+from lasp_edge.reasons import reason_of
+
+MOST_RINGS = 100
+"""Timers that are rung after each event, at most."""
+
+
+def flaws(scan: Scan, events: Iterable[Event]) -> list[str]:
+    """Return what is wrong with a scan over these events, in order; the first of each kind."""
+    found: dict[str, str] = {}
+    state = scan.zero
+    for event in events:
+        state = _tried(found, "step", f"at {event.value!r}", scan.step, state, event)
+        for _ in range(MOST_RINGS):
+            due_us = scan.due(state)
+            if due_us is None or due_us > event.time_us:
+                break
+            state = _tried(found, "ring", f"at {due_us}", scan.ring, state, due_us)
+    due_us = scan.due(state)
+    if due_us is not None:
+        _tried(found, "ring", f"at {due_us}", scan.ring, state, due_us)
+    return list(found.values())
+
+
+def _tried(
+    found: dict[str, str],
+    what: str,
+    where: str,
+    function: Callable[[Any, Any], Any],
+    state: Any,
+    given: Any,
+) -> Any:
+    """Return the next state, and note what is wrong with how it was made."""
+    before = encoded(state)
+    shown = f"{what} from {state!r} {where}"
+    try:
+        after, values = function(state, given)
+        said = (after, tuple(values))
+        check_plain(after)
+        check_plain(said[1])
+        again, more = function(decoded(before), given)
+        twice = (again, tuple(more))
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+        pass_interrupt(error)
+        found.setdefault(what, f"{shown} fails: {reason_of(error)}")
+        return state
+    if encoded(said) != encoded(twice):
+        found.setdefault(what, f"{shown} gives {said!r}, and then {twice!r}")
+    return after

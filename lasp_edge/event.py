@@ -1,0 +1,38 @@
+"""Events: what handlers, keys and scans see of a reading, or of what was made from readings."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Event(NamedTuple):
+    """One accepted reading, or a saying of a stream, as handlers, keys and scans see it.
+
+    Attributes:
+        name: the event's name; of a scan's saying the scan's.
+        value: of a reading, the quantised value in the event's unit, as the nearest double; of a
+            saying, any plain value (`lasp_edge.ordered.plain`).
+        time_us: its own time in microseconds since the epoch; when it was accepted, if it had none.
+        device: the device that read it; "" where time alone brought a saying.
+        tags: its labels, such as {"room": "kitchen"}; a saying has those of the event that brought
+            it.
+        key: of a scan's saying, the key that it is about; else "".
+    """
+
+    name: str
+    value: Any
+    time_us: int
+    device: str
+    tags: Mapping[str, str]
+    key: str = ""
+
+
+def tags_text(tags: Mapping[str, str]) -> str:
+    """Return tags as canonical text: equal tags, equal text; no tags are empty text.
+
+    >>> tags_text({"room": "attic", "floor": "2"})
+    '{"floor":"2","room":"attic"}'
+    """
+    if not tags:
+        return ""
+    return json.dumps(dict(sorted(tags.items())), separators=(",", ":"))

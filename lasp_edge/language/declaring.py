@@ -1,0 +1,224 @@
+"""What a program derives: sets from shared sets, and streams from events.
+
+`map`, `filter` and `union` have one name for both: given a variable they make a set, given an event
+or a stream they make a stream.
+
+    >>> from lasp_edge import Program, folds, scans
+    >>> program = Program("water")
+    >>> litres = program.event("litres", resolution="1")
+    >>> used = program.scan(
+    ...     "used", source=litres, scan=scans.differences(reset=True), per_device=True
+    ... )
+    >>> window = program.window("by_hour", source=used, fold=folds.sum(), size_s=3600)
+    >>> program.result(used).name, sorted(program.plan().streams)
+    ('used', ['used'])
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lasp_edge.folds.columns import Op
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.arguments import need_function
+from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler
+from lasp_edge.language.draft import Draft
+from lasp_edge.variables import Variable
+
+if TYPE_CHECKING:
+    from lasp_edge.language.derivations import Derivations
+
+Source = EventType | Stream | str | list[Any] | tuple[Any, ...]
+"""An event or stream, or its name; a list of several is their union."""
+
+
+class Declaring:
+    """The methods of a program that derive sets and streams."""
+
+    _draft: Draft
+    _derivations: "Derivations | None"
+
+    def map(
+        self,
+        source: Any,
+        function: Callable[[Any], Any],
+        name: str,
+        *,
+        resolution: str | None = None,
+        version: int = 1,
+    ) -> Any:
+        """Derive the images of a set's elements, or of a stream's events, on each device.
+
+        Args:
+            source: a shared set (`ORSet`, `GSet`, `TwoPSet`; of an `ORMap` the keys), or one that
+                is derived from such; or an event or stream.
+            function: gives an element's image, or an event's new value, and depends on nothing
+                else. One for which it fails has no image, and is counted.
+            name: a new name.
+            resolution: of a stream, the step of its values as decimal text: windows need it.
+            version: raise it when the meaning of `function` changes.
+        """
+        if self._is_stream(source):
+            return self._stream("map", name, source, function, resolution, version)
+        if resolution is not None:
+            raise ValueError(f"map {name!r}: resolution= is for events and streams")
+        return self._derived_sets().derive(name, "map", (source,), function, version)
+
+    def filter(
+        self, source: Any, predicate: Callable[[Any], Any], name: str, *, version: int = 1
+    ) -> Any:
+        """Derive those for which `predicate` holds. Arguments as for `map`."""
+        if self._is_stream(source):
+            return self._stream("filter", name, source, predicate, None, version)
+        return self._derived_sets().derive(name, "filter", (source,), predicate, version)
+
+    def flat_map(
+        self,
+        source: Source,
+        function: Callable[[Any], Any],
+        name: str,
+        *,
+        resolution: str | None = None,
+        version: int = 1,
+    ) -> Stream:
+        """Derive any number of events of each: `function` gives a list of values, in their order.
+
+        Arguments as for `map` of a stream.
+        """
+        return self._stream("flat_map", name, source, function, resolution, version)
+
+    def union(self, left: Any, right: Any, name: str) -> Any:
+        """Derive what is in either set or stream. Arguments as for `map`."""
+        if self._is_stream(left) or self._is_stream(right):
+            return self._stream("union", name, [left, right], None, None, 1)
+        return self._derived_sets().derive(name, "union", (left, right), None, 1)
+
+    def scan(
+        self,
+        name: str,
+        *,
+        source: Source,
+        scan: Any,
+        key: Key | None = None,
+        per_device: bool = False,
+        version: int = 1,
+    ) -> Stream:
+        """Derive what a scan says of events in the order of their own times.
+
+        What comes late is put in its place, and what was said after it is revised.
+
+        Args:
+            name: a new name.
+            source: an event or stream; a list of several is their union.
+            scan: a scan such as `scans.differences()`.
+            key: gives the text by which events are grouped; each key is scanned by itself.
+            per_device: each device scans what it reads itself. It is needed: one order over all
+                devices is not built yet.
+            version: raise it when the meaning of a function of the scan, or of `key`, changes.
+        """
+        from lasp_edge.language.ordering import declare_scan  # noqa: PLC0415 - see there
+
+        return declare_scan(
+            self._draft, name, source, scan, key, per_device=per_device, version=version
+        )
+
+    def result(self, stream: Stream | str, *, parts: Mapping[str, str] | None = None) -> Stream:
+        """Let a stream leave: each of its events is a row, tentative, final or revised.
+
+        Args:
+            stream: the stream, or its name.
+            parts: what its values consist of, by name: the step of a number as decimal text, or
+                "text". A value of several parts is a tuple. Built-in scans know their parts.
+        """
+        from lasp_edge.language.ordering import declare_result  # noqa: PLC0415 - see there
+
+        return declare_result(self._draft, stream, parts)
+
+    def on_result(self, stream: Stream | str) -> Callable[[UserHandler], UserHandler]:
+        """Decorate a handler `(row, update)` that runs for each row of a result once it is final.
+
+        It runs again for a row that is revised. What it does beside `update` may be repeated by a
+        crash, so it should be right when it is done again, such as adding to a set.
+        """
+        from lasp_edge.language.ordering import known_stream  # noqa: PLC0415 - see there
+
+        draft, name = self._draft, known_stream(self._draft, stream, "on_result").name
+        if name not in draft.stream_results:
+            raise ValueError(f"on_result: write program.result({name}) first")
+
+        def register(handler: UserHandler) -> UserHandler:
+            need_function(handler, "on_result", "(row, update)")
+            draft.result_handlers.setdefault(name, []).append(handler)
+            return handler
+
+        return register
+
+    def _is_stream(self, source: Any) -> bool:
+        named = isinstance(source, str) and source in {*self._draft.events, *self._draft.streams}
+        return named or isinstance(source, EventType | Stream | list | tuple)
+
+    def _stream(
+        self,
+        operator: str,
+        name: str,
+        source: Any,
+        function: Any,
+        resolution: str | None,
+        version: int,
+    ) -> Stream:
+        from lasp_edge.language.ordering import declare_stream  # noqa: PLC0415 - see there
+
+        return declare_stream(
+            self._draft, operator, name, source, function, resolution=resolution, version=version
+        )
+
+    def _window_source(self, source: Any, what: str) -> tuple[EventType, tuple[str, ...]]:
+        """Return the event of a window, or what stands for a stream, and the stream's fingerprint.
+
+        Raises:
+            ValueError: the program declares no such source, or a window cannot be made of it.
+        """
+        draft, name = self._draft, getattr(source, "name", source)
+        if isinstance(source, Stream) or (isinstance(name, str) and name in draft.streams):
+            from lasp_edge.language.ordering import source_of_window  # noqa: PLC0415 - see there
+
+            event, fingerprint = source_of_window(draft, source, what)
+            return event, (fingerprint,)
+        event = draft.event(source)
+        if event.text:
+            raise ValueError(f"{what}: the readings of {event.name!r} are texts")
+        return event, ()
+
+    def _check_over_stream(self, source: str, fold: Fold, what: str) -> None:
+        """Check that a fold can follow a stream that takes back what it said.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        stream = self._draft.streams.get(source)
+        if stream is None or stream.stateless:
+            return
+        if any(column.op is not Op.SUM for column in fold.columns):
+            raise ValueError(
+                f"{what}: what the scan behind {source!r} said may be revised, and {fold!r} cannot "
+                "take a value back; count, sum, mean, variance and stddev can"
+            )
+
+    def intersection(self, left: Variable, right: Variable, name: str) -> Variable:
+        """Derive the elements that are in both sets. Arguments as for `map`."""
+        return self._derived_sets().derive(name, "intersection", (left, right), None, 1)
+
+    def product(self, left: Variable, right: Variable, name: str) -> Variable:
+        """Derive all pairs of an element of either set, left first. Arguments as for `map`."""
+        return self._derived_sets().derive(name, "product", (left, right), None, 1)
+
+    def bind_to(self, name: str, source: Variable) -> Variable:
+        """Derive what `source` is under a name of its own; `source` is any shared variable."""
+        return self._derived_sets().derive(name, "bind_to", (source,), None, 1)
+
+    def _derived_sets(self) -> "Derivations":
+        """Return the program's derivations; the first time imports the dataflow engine."""
+        if self._derivations is None:
+            from lasp_edge.language.derivations import Derivations  # noqa: PLC0415
+
+            self._derivations = Derivations(self._draft)
+        return self._derivations

@@ -1,0 +1,242 @@
+"""What a program says of streams: each function checks it, and adds it to the draft.
+
+Only a program that declares a stream imports this module, and with it the scans.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.arguments import need_key
+from lasp_edge.language.declarations import EventType, Stream, StreamResult
+from lasp_edge.language.draft import Draft
+from lasp_edge.ordered.scan import Scan
+from lasp_edge.protocol.streams import stream_id
+from lasp_edge.variables import named
+
+TEXT = "text"
+RESERVED = frozenset(
+    {"name", "key", "time_us", "place", "status", "revision", "present", "value_q"}
+)
+"""Names that a row of results has already."""
+_FLEET = (
+    "scan {0!r}: one order over the devices of the whole fleet is not built yet; write "
+    "per_device=True, and each device scans what it reads itself"
+)
+
+
+def declare_stream(
+    draft: Draft,
+    operator: str,
+    name: str,
+    sources: Any,
+    function: Any = None,
+    *,
+    resolution: str | None = None,
+    version: int = 1,
+) -> Stream:
+    """Declare a map, filter, flat_map or union of events and streams.
+
+    Raises:
+        ValueError: something does not fit; nothing is declared then.
+    """
+    what = f"{operator} {name!r}"
+    _need_name(draft, name, operator)
+    need_key(None, version, what)
+    if operator != "union" and not callable(function):
+        raise ValueError(f"{what}: a function is needed, not {function!r}")
+    found = _sources(draft, sources, what)
+    if operator != "union":
+        found = [_one(draft, found, name)]
+    step = _step(found) if operator in {"filter", "union"} else None
+    parts = _parts(found) if operator in {"filter", "union"} else ()
+    if resolution is not None:
+        step, parts = Resolution(resolution), ()
+    return _add(draft, _Made(operator, name, function, step, parts, version), found)
+
+
+def declare_scan(
+    draft: Draft,
+    name: str,
+    sources: Any,
+    scan: Any,
+    key: Any,
+    *,
+    per_device: bool,
+    version: int,
+) -> Stream:
+    """Declare a scan; its arguments are those of `Program.scan`.
+
+    Raises:
+        ValueError: something does not fit; nothing is declared then.
+    """
+    what = f"scan {name!r}"
+    _need_name(draft, name, "scan")
+    need_key(key, version, what)
+    if isinstance(scan, type) and issubclass(scan, Scan):
+        scan = scan()
+    if not isinstance(scan, Scan):
+        raise ValueError(
+            f"{what}: a scan such as scans.differences(), or of a class that extends scans.Scan, "
+            f"is needed, not {scan!r}"
+        )
+    if not per_device:
+        raise ValueError(_FLEET.format(name))
+    source = _one(draft, _sources(draft, sources, what), name)
+    try:
+        made = scan.at(_step([source]))
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    parts = tuple(made.parts.items())
+    meaning = _Made("scan", name, made, made.resolution, parts, version, keyed=key is not None)
+    added = _add(draft, meaning, [source])
+    if key is not None:
+        draft.keys[name] = key
+    return added
+
+
+def declare_result(draft: Draft, stream: Any, parts: Mapping[str, str] | None) -> Stream:
+    """Let a stream leave; its arguments are those of `Program.result`.
+
+    Raises:
+        ValueError: something does not fit; nothing is declared then.
+    """
+    found = known_stream(draft, stream, "result")
+    what = f"result {found.name!r}"
+    if found.name in draft.stream_results:
+        raise ValueError(f"{what}: it is a result already")
+    given = found.parts if parts is None else tuple(parts.items())
+    if not given and found.resolution is not None:
+        given = (("value", found.resolution.text),)
+    if not given:
+        raise ValueError(
+            f"{what}: say what its values consist of, such as "
+            f'result({found.name}, parts={{"count": "1", "word": "text"}})'
+        )
+    for part, step in given:
+        if not str(part).isidentifier() or part in RESERVED:
+            raise ValueError(f"{what}: {part!r} cannot name a part")
+        if step != TEXT:
+            Resolution(step)
+    meaning = (draft.name, "result", found.name, found.fingerprint, given)
+    draft.stream_results[found.name] = StreamResult(found.name, given, stream_id(*meaning))
+    return found
+
+
+def known_stream(draft: Draft, stream: Any, what: str) -> Stream:
+    """Return a declared stream, given itself or its name.
+
+    Raises:
+        ValueError: the program declares no such stream.
+    """
+    name = stream.name if isinstance(stream, Stream) else stream
+    known = draft.streams.get(name) if isinstance(name, str) else None
+    if known is None or (isinstance(stream, Stream) and known is not stream):
+        raise ValueError(f"{what}: program {draft.name!r} declares no stream {name!r}")
+    return known
+
+
+def source_of_window(draft: Draft, stream: Any, what: str) -> tuple[EventType, str]:
+    """Return what stands for a stream as a window's source, and the stream's fingerprint.
+
+    Raises:
+        ValueError: a window cannot be made of it.
+    """
+    found = known_stream(draft, stream, what)
+    if found.resolution is None:
+        raise ValueError(
+            f"{what}: the step of the values of {found.name!r} is not known; write "
+            f'program.map({found.name}, lambda event: ..., "name", resolution="0.01")'
+        )
+    units = {draft.events[event].unit for event in found.events}
+    unit = units.pop() if len(units) == 1 else ""
+    return EventType(found.name, found.resolution, unit), found.fingerprint
+
+
+def _need_name(draft: Draft, name: str, operator: str) -> None:
+    if draft.is_taken(named(name, "stream")):
+        raise ValueError(f"{operator}: the name {name!r} is taken")
+
+
+def _sources(draft: Draft, sources: Any, what: str) -> list[EventType | Stream]:
+    several = sources if isinstance(sources, list | tuple) else [sources]
+    if not several:
+        raise ValueError(f"{what}: at least one event or stream is needed")
+    found: list[EventType | Stream] = []
+    for source in several:
+        name = getattr(source, "name", source)
+        if isinstance(source, Stream) or (isinstance(name, str) and name in draft.streams):
+            found.append(known_stream(draft, source, what))
+        elif isinstance(source, EventType | str):
+            found.append(draft.event(source))
+        else:
+            raise ValueError(f"{what}: an event or a stream is needed, not {source!r}")
+    return found
+
+
+def _one(draft: Draft, sources: list[EventType | Stream], name: str) -> EventType | Stream:
+    """Return the only source, or the union of several, which has a name of its own."""
+    if len(sources) == 1:
+        return sources[0]
+    step, parts = _step(sources), _parts(sources)
+    return _add(draft, _Made("union", f"{name}: sources", None, step, parts), sources)
+
+
+class _Made(NamedTuple):
+    """How a stream is made of its sources."""
+
+    operator: str
+    name: str
+    function: Any
+    resolution: Resolution | None
+    parts: tuple[tuple[str, str], ...]
+    version: int = 1
+    keyed: bool = False
+
+
+def _add(draft: Draft, made: _Made, sources: list[EventType | Stream]) -> Stream:
+    operator, name, function, resolution, parts, version, keyed = made
+    events = [event for each in sources for event in getattr(each, "events", (each.name,))]
+    scan = function.fingerprint if isinstance(function, Scan) else ""
+    step = resolution.canonical if resolution else ""
+    meaning = [operator, name, version, scan, step, keyed]
+    stream = Stream(
+        name,
+        operator,
+        tuple(source.name for source in sources),
+        keyed=keyed,
+        resolution=resolution,
+        parts=parts,
+        stateless=operator != "scan" and all(getattr(s, "stateless", True) for s in sources),
+        events=tuple(dict.fromkeys(events)),
+        fingerprint=json.dumps([*meaning, *map(_fingerprint, sources)]),
+    )
+    draft.streams[name] = stream
+    if function is not None:
+        draft.stream_functions[name] = function
+    return stream
+
+
+def _fingerprint(source: EventType | Stream) -> Any:
+    if isinstance(source, Stream):
+        return json.loads(source.fingerprint)
+    return [source.name, source.resolution.canonical, source.text]
+
+
+def _step(sources: list[EventType | Stream]) -> Resolution | None:
+    """Return the step of the values of all sources; None where they have no single one."""
+    steps = {
+        None if isinstance(each, EventType) and each.text else each.resolution for each in sources
+    }
+    return steps.pop() if len(steps) == 1 else None
+
+
+def _parts(sources: list[EventType | Stream]) -> tuple[tuple[str, str], ...]:
+    several = {
+        (("value", TEXT if each.text else each.resolution.text),)
+        if isinstance(each, EventType)
+        else each.parts
+        for each in sources
+    }
+    return several.pop() if len(several) == 1 else ()

@@ -1,0 +1,143 @@
+"""The graph of a plan's streams: what a device runs, and what the oracle explains.
+
+>>> from lasp_edge import Program, scans
+>>> program = Program("water")
+>>> litres = program.event("litres", resolution="1")
+>>> much = program.filter(litres, lambda event: event.value > 50, "much")
+>>> used = program.scan("used", source=much, scan=scans.differences(), per_device=True)
+>>> [node.name for node in graph_of(program.plan(), "pi-1").nodes]
+['much', 'used']
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.declarations import Stream, StreamResult
+from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.graph import StreamGraph, StreamNode
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.stages import (
+    FilterStage,
+    FlatMapStage,
+    MapStage,
+    ScanStage,
+    StreamStage,
+    UnionStage,
+)
+from lasp_edge.protocol.streams import stream_id
+
+PART_LIMIT = 2**63
+"""Steps of a number in a row of results are less than these: a BIGINT."""
+
+
+def graph_of(plan: Plan, device: str) -> StreamGraph:
+    """Return the streams of a plan, as one device runs them."""
+    return StreamGraph(
+        [
+            StreamNode(stream.name, _stage(plan, stream, device), stream.sources)
+            for stream in plan.streams.values()
+        ]
+    )
+
+
+def _stage(plan: Plan, stream: Stream, device: str) -> StreamStage:
+    functions = plan.functions
+    if stream.operator == "union":
+        return UnionStage()
+    function = functions.streams[stream.name]
+    if stream.operator == "scan":
+        return ScanStage(function, stream.name, functions.keys.get(stream.name), device)
+    if stream.operator == "filter":
+        return FilterStage(function)
+    kind = MapStage if stream.operator == "map" else FlatMapStage
+    return kind(function, stream.name)
+
+
+def items_stream(plan: Plan, event: str) -> int:
+    """Return the id under which the items of an event are stored."""
+    found = plan.events[event]
+    return stream_id(plan.name, "items", event, found.resolution.canonical, found.text)
+
+
+def states_stream(plan: Plan) -> int:
+    """Return the id under which the states of all scans are stored: others mean others."""
+    return stream_id(plan.name, "states", *[each.fingerprint for each in plan.streams.values()])
+
+
+def parts_of(result: StreamResult, value: Any) -> dict[str, int | str]:
+    """Return what a row of a result holds: numbers in steps, rounded once, half to even; texts.
+
+    >>> result = StreamResult("counts", (("word", "text"), ("share", "0.01")), 0)
+    >>> parts_of(result, ("dog", 0.125))
+    {'word': 'dog', 'share_q': 12}
+
+    Raises:
+        ValueError: the value does not have these parts.
+    """
+    values = value if isinstance(value, tuple) else (value,)
+    if len(values) != len(result.parts):
+        names = ", ".join(name for name, _ in result.parts)
+        raise ValueError(f"result {result.name}: {values!r} is not of the parts {names}")
+    found: dict[str, int | str] = {}
+    for (name, step), part in zip(result.parts, values, strict=True):
+        if step == "text":
+            if not isinstance(part, str):
+                raise ValueError(f"result {result.name}: part {name} is not text: {part!r}")
+            found[name] = part
+        else:
+            found[f"{name}_q"] = _steps(result, name, step, part)
+    return found
+
+
+def shown_parts(result: StreamResult, parts: dict[str, int | str]) -> dict[str, Any]:
+    """Return the parts of a row as people read them."""
+    return {
+        name: parts[name] if step == "text" else _shown(Resolution(step), parts[f"{name}_q"])
+        for name, step in result.parts
+    }
+
+
+def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
+    if isinstance(part, bool) or not isinstance(part, int | float):
+        raise ValueError(f"result {result.name}: part {name} is not a number: {part!r}")
+    steps = round(Fraction(part) / Fraction(Decimal(step)))
+    if not -PART_LIMIT < steps < PART_LIMIT:
+        raise ValueError(f"result {result.name}: part {name} needs a coarser step")
+    return steps
+
+
+def _shown(resolution: Resolution, steps: Any) -> int | float:
+    """Return a number of steps in its unit; a whole one where the step is whole."""
+    if resolution.denominator == 1:
+        return int(steps) * resolution.numerator
+    return resolution.real(steps)
+
+
+class StreamRow(NamedTuple):
+    """A row of a result, as handlers and people see it.
+
+    Attributes:
+        name: the result's.
+        key: of the scan that said it; "" where there are no keys.
+        time_us: when it was said, by the events' own times.
+        parts: what it says, by name; empty where it was taken back.
+        status: "tentative", "final" or "revised".
+        revision: 0 at first, one more with each change.
+        place: where it stands in the order; it names the row.
+    """
+
+    name: str
+    key: str
+    time_us: int
+    parts: Mapping[str, Any]
+    status: str
+    revision: int
+    place: Place
+
+    def plain(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        found = {"time_us": self.time_us, "status": self.status, "revision": self.revision}
+        return {"key": self.key, **found, **self.parts}

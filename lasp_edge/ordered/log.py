@@ -1,0 +1,398 @@
+"""The log of one key: its items in order, the state after each, and what each said.
+
+What comes at the end is stepped at once. What comes late, is replaced or is taken back changes the
+log at its place, and the log is replayed from there until the encoding of the state is again what
+it was: behind that nothing can differ, for the items behind it are the same. What timers say after
+the last item is the tail.
+
+A timer rings at `due`, or a microsecond after the item or timer that set it, if `due` is not later
+than that. So whatever is said stands behind what brought it.
+
+Cost: placing b changes takes O(b log n); a replay as many steps as the state needs to agree: w of
+`last(w)`, 2 of `differences`, all behind it of a running total. Memory: some 600 bytes an item.
+
+Source: optimistic replay after FlameStream (see `places`); cut-off by equal states after Acar,
+"Self-Adjusting Computation", 2005.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from lasp_edge.event import Event
+from lasp_edge.ordered.calling import Failures
+from lasp_edge.ordered.deltas import Delta, netted, same_event
+from lasp_edge.ordered.places import Place, timer_place
+from lasp_edge.ordered.plain import check_plain, same
+from lasp_edge.ordered.scan import Scan
+
+MOST_RINGS: Final = 10_000
+"""Timers between two items, at most: one that sets itself again and again does not go on for ever.
+Part of the meaning of a scan, as the limit of a state is."""
+BEFORE_ALL_US: Final = -(2**62)
+"""Before every time."""
+NO_TAGS: Final = MappingProxyType[str, str]({})
+
+Saying = tuple[Place, Event]
+ItemChange = tuple[Place, Event | None]
+"""An item at its place; None: there is no item any more."""
+
+
+class Named(NamedTuple):
+    """Whose log it is.
+
+    Attributes:
+        stream: the scan's name in the program.
+        key: which key.
+        device: the device that what timers say is of; "" where it is of no single one.
+    """
+
+    stream: str
+    key: str = ""
+    device: str = ""
+
+
+class Checkpoint(NamedTuple):
+    """The state of a key at a time up to which all is over: its log goes on from there.
+
+    Attributes:
+        state: after all items and timers before that time.
+        last_us: when the last of them was.
+        rings: timers since the last item.
+    """
+
+    state: Any
+    last_us: int = BEFORE_ALL_US
+    rings: int = 0
+
+
+class _Stale:
+    """What no state is the same as."""
+
+    __slots__ = ()
+
+
+_STALE: Final = _Stale()
+
+
+class _Tail:
+    """What timers brought since the last item.
+
+    Attributes:
+        state: after the last of them.
+        last_us: when that was; of the last item, before the first one.
+        rings: how many have rung.
+        said: by them.
+        stuck: one has failed, or there were too many: the others wait for the next item.
+    """
+
+    __slots__ = ("last_us", "rings", "said", "state", "stuck")
+
+    def __init__(self, state: Any, last_us: int, rings: int = 0) -> None:
+        self.state, self.last_us = state, last_us
+        self.rings, self.stuck = rings, False
+        self.said: list[Saying] = []
+
+    def restart(self, state: Any, last_us: int) -> None:
+        """Stand behind an item, before any timer."""
+        self.state, self.last_us, self.rings, self.stuck = state, last_us, 0, False
+
+
+class ScanLog:
+    """The items of one key of a scan.
+
+    Args:
+        scan: what steps them.
+        named: whose log it is.
+        failures: of the scan's functions.
+        base: where it goes on; None: nothing came before.
+
+    Attributes:
+        base: the state before the first item that is here.
+        steps: how often `step` was called.
+    """
+
+    __slots__ = (
+        "_failures",
+        "_items",
+        "_named",
+        "_scan",
+        "_states",
+        "_tail",
+        "_timed",
+        "base",
+        "places",
+        "said",
+        "steps",
+    )
+
+    def __init__(
+        self,
+        scan: Scan,
+        named: Named,
+        failures: Failures,
+        base: Checkpoint | None = None,
+    ) -> None:
+        self._scan, self._named, self._failures = scan, named, failures
+        self._timed = scan.timed
+        self.base = Checkpoint(scan.zero) if base is None else base
+        self.places: list[Place] = []
+        self._items: list[Event] = []
+        self._states: list[Any] = []
+        self.said: list[Sequence[Saying]] = []
+        self._tail = _Tail(*self.base)
+        self.steps = 0
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def state(self) -> Any:
+        """The state after all items and timers so far."""
+        return self._tail.state
+
+    @property
+    def due_us(self) -> int | None:
+        """When the next timer rings, if nothing comes before; None: never."""
+        if not self._timed or self._tail.stuck:
+            return None
+        return self._due(self._tail)
+
+    def append(self, items: Iterable[tuple[Place, Event]]) -> Delta:
+        """Take items that are all behind those that are here: `apply`, by a shorter way.
+
+        The scan has no timer. `items` are in order.
+        """
+        before = len(self.places)
+        places, events, states, said = self.places, self._items, self._states, self.said
+        state, come = (states[-1] if states else self.base.state), {}
+        step, failing, (stream, key, _) = self._scan.step, self._failures.places, self._named
+        for place, event in items:
+            sayings: Sequence[Saying] = ()
+            try:
+                after, values = step(state, event)
+                check_plain(after)
+                if values:
+                    sayings = _sayings(stream, key, values, place, event)
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._failures.note(place, error)
+            else:
+                state = after
+                if failing:
+                    failing.pop(place, None)
+            for at, saying in sayings:
+                come[at] = (None, saying)
+            places.append(place)
+            events.append(event)
+            states.append(state)
+            said.append(sayings)
+        if places:
+            self.steps += len(places) - before
+            self._tail = _Tail(state, places[-1][0])
+        return come
+
+    def apply(self, changes: Sequence[ItemChange], frontier_us: int | None) -> Delta:
+        """Change items, and return how that changes what is said.
+
+        Args:
+            changes: in order of their places; what repeats what is here changes nothing.
+            frontier_us: nothing older is expected: timers that are due before have rung.
+        """
+        if changes and not self._timed and (not self.places or changes[0][0] > self.places[-1]):
+            # `append` refuses nothing that could stand here: an absent item is left out.
+            return self.append([(place, new) for place, new in changes if new is not None])
+        gone: dict[Place, Event] = {}
+        come: dict[Place, Event] = {}
+        dirty = self._put(changes, gone)
+        if dirty:
+            self._replay(dirty, gone, come, frontier_us)
+        return netted(gone, come)
+
+    def advance(self, frontier_us: int) -> Delta:
+        """Ring what is due before the frontier, and return what is said by that."""
+        tail = self._tail
+        before = len(tail.said)
+        self._ring(tail, frontier_us - 1, tail.said)
+        return {place: (None, event) for place, event in tail.said[before:]}
+
+    def cut(self, time_us: int) -> Checkpoint:
+        """Let go the items before a time that the frontier has passed; return where it goes on.
+
+        Nothing may come any more that belongs before that time.
+        """
+        count = bisect_left(self.places, (time_us,))
+        tail = self._tail_of(count)
+        self._ring(tail, time_us - 1, [])
+        self.base = Checkpoint(tail.state, tail.last_us, tail.rings)
+        for column in (self.places, self._items, self._states, self.said):
+            del column[:count]
+        if self.places:
+            self.said[0] = [each for each in self.said[0] if each[0][0] >= time_us]
+        else:
+            self._tail.said = [each for each in self._tail.said if each[0][0] >= time_us]
+        return self.base
+
+    def _tail_of(self, count: int) -> _Tail:
+        """Return the state after the first items, before any timer."""
+        if not count:
+            return _Tail(*self.base)
+        return _Tail(self._states[count - 1], self.places[count - 1][0])
+
+    def _put(self, changes: Sequence[ItemChange], gone: dict[Place, Event]) -> list[int]:
+        """Put changes in their places; return from where the log is to be replayed."""
+        places, events, states, said = self.places, self._items, self._states, self.said
+        dirty = []
+        for place, new in changes:
+            at = bisect_left(places, place)
+            is_here = at < len(places) and places[at] == place
+            if new is None:
+                if not is_here:
+                    continue
+                gone.update(said[at])
+                self._failures.passed(place)
+                del places[at], events[at], states[at], said[at]
+            elif not is_here:
+                places.insert(at, place)
+                events.insert(at, new)
+                states.insert(at, _STALE)
+                said.insert(at, ())
+            elif same_event(events[at], new):
+                continue
+            else:
+                events[at], states[at] = new, _STALE
+            dirty.append(at)
+        return dirty
+
+    def _replay(
+        self,
+        dirty: list[int],
+        gone: dict[Place, Event],
+        come: dict[Place, Event],
+        frontier_us: int | None,
+    ) -> None:
+        """Step from each changed place until the state is again what it was."""
+        behind = 0
+        for first in dirty:
+            if first < behind:
+                continue  # stepped already
+            behind, agrees = self._step_from(first, gone, come)
+            if not agrees:
+                self._end(gone, come, frontier_us)
+                return
+
+    def _step_from(
+        self, at: int, gone: dict[Place, Event], come: dict[Place, Event]
+    ) -> tuple[int, bool]:
+        """Step from a place on; return where that ended, and whether the state agrees there."""
+        places, states, said = self.places, self._states, self.said
+        tail = self._tail_of(at)
+        for here in range(at, len(places)):
+            place, event = places[here], self._items[here]
+            sayings: list[Saying] = []
+            if self._timed:
+                self._ring(tail, place[0], sayings)
+            state, brought = self._stepped(tail.state, event, place)
+            sayings += brought
+            if sayings or said[here]:
+                gone.update(said[here])
+                come.update(sayings)
+                said[here] = sayings
+            before, states[here] = states[here], state
+            tail.restart(state, place[0])
+            if before is not _STALE and same(before, state):
+                return here + 1, True
+        return len(places), False
+
+    def _end(
+        self, gone: dict[Place, Event], come: dict[Place, Event], frontier_us: int | None
+    ) -> None:
+        """Ring again what is due after the last item."""
+        gone.update(self._tail.said)
+        self._tail = self._tail_of(len(self.places))
+        if self._timed and frontier_us is not None:
+            self._ring(self._tail, frontier_us - 1, self._tail.said)
+        come.update(self._tail.said)
+
+    def _stepped(self, state: Any, event: Event, place: Place) -> tuple[Any, Sequence[Saying]]:
+        """Return the state after an event and what it says; where that fails, as if it were not."""
+        self.steps += 1
+        try:
+            after, values = self._scan.step(state, event)
+            check_plain(after)
+            if not values:
+                said: Sequence[Saying] = ()
+            else:
+                said = _sayings(*self._named[:2], values, place, event)
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            self._failures.note(place, error)
+            return state, ()
+        self._failures.passed(place)
+        return after, said
+
+    def _due(self, tail: _Tail) -> int | None:
+        """Return when the next timer of a state rings."""
+        try:
+            due_us = self._scan.due(tail.state)
+            if due_us is None:
+                return None
+            if type(due_us) is not int:
+                raise ValueError(f"due must give whole microseconds, not {due_us!r}")  # noqa: TRY301
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            self._failures.note(
+                timer_place(tail.last_us, self._named.stream, self._named.key), error
+            )
+            return None
+        return max(due_us, tail.last_us + 1)
+
+    def _ring(self, tail: _Tail, until_us: int, said: list[Saying]) -> None:
+        """Ring what is due up to a time; one that fails says nothing and changes nothing."""
+        while not tail.stuck:
+            at_us = self._due(tail)
+            if at_us is None or at_us > until_us:
+                return
+            place = timer_place(at_us, self._named.stream, self._named.key)
+            event = Event(self._named.stream, None, at_us, self._named.device, NO_TAGS)
+            try:
+                _check_rings(tail.rings)
+                after, values = self._scan.ring(tail.state, at_us)
+                check_plain(after)
+                sayings = _sayings(*self._named[:2], values, place, event)
+            except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+                self._failures.note(place, error)
+                tail.stuck = True
+                return
+            self._failures.passed(place)
+            tail.state, tail.last_us, tail.rings = after, at_us, tail.rings + 1
+            said += sayings
+
+
+def _sayings(
+    stream: str, key: str, values: Sequence[Any], place: Place, event: Event
+) -> Sequence[Saying]:
+    """Return values as events at their places.
+
+    Raises:
+        ValueError: they are not plain.
+    """
+    time_us, device, tie, path = place
+    tags = event[4]
+    if len(values) == 1:
+        check_plain(values[0])
+        made = _event((stream, values[0], time_us, event[3], tags, key))
+        return (((time_us, device, tie, (*path, 0)), made),)
+    check_plain(tuple(values))
+    return [
+        ((time_us, device, tie, (*path, n)), _event((stream, value, time_us, event[3], tags, key)))
+        for n, value in enumerate(values)
+    ]
+
+
+_event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
+"""Makes an event without the Python function of a NamedTuple."""
+
+
+def _check_rings(rings: int) -> None:
+    if rings == MOST_RINGS:
+        raise ValueError(f"more than {MOST_RINGS} timers are due between two items")

@@ -1,0 +1,124 @@
+"""The oracle: what streams say of a content, by definition, from scratch.
+
+It shares the user's functions and scans with the engine, and neither log, stages nor deltas. A
+device, a worker, the simulator and Spark are right where they say what this says.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lasp_edge.event import Event
+from lasp_edge.ordered.deltas import Content
+from lasp_edge.ordered.graph import StreamNode
+from lasp_edge.ordered.log import MOST_RINGS, NO_TAGS
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import check_plain, plain_of
+from lasp_edge.ordered.stages import (
+    FilterStage,
+    FlatMapStage,
+    MapStage,
+    ScanStage,
+    StreamStage,
+    UnionStage,
+)
+
+
+def sayings_of(
+    nodes: Sequence[StreamNode], content: dict[str, Content], frontier_us: int | None = None
+) -> dict[str, Content]:
+    """Return what each stream says of the contents of events, by name."""
+    found = dict(content)
+    for name, stage, sources in nodes:
+        found[name] = dict(_said(stage, [found.get(each, {}) for each in sources], frontier_us))
+    return found
+
+
+def _said(
+    stage: StreamStage, sources: list[Content], frontier_us: int | None
+) -> Iterator[tuple[Place, Event]]:
+    if isinstance(stage, UnionStage):
+        for branch, content in enumerate(sources):
+            for (time_us, device, tie, path), event in content.items():
+                yield (time_us, device, tie, (*path, branch)), event
+    elif isinstance(stage, ScanStage):
+        yield from _scanned(stage, sources[0], frontier_us)
+    else:
+        for place, event in sources[0].items():
+            yield from _single(stage, place, event)
+
+
+def _single(stage: StreamStage, place: Place, event: Event) -> Iterator[tuple[Place, Event]]:
+    time_us, device, tie, path = place
+    try:
+        if isinstance(stage, FilterStage):
+            if stage.predicate(event):
+                yield place, event
+        elif isinstance(stage, MapStage):
+            value = plain_of(stage.function(event))
+            yield place, event._replace(name=stage.name, value=value)
+        elif isinstance(stage, FlatMapStage):
+            values = list(stage.function(event))
+            check_plain(tuple(values))
+            for n, value in enumerate(values):
+                made = event._replace(name=stage.name, value=value)
+                yield (time_us, device, tie, (*path, n)), made
+    except Exception:  # noqa: BLE001 - what raises says nothing
+        return
+
+
+def _scanned(
+    stage: ScanStage, content: Content, frontier_us: int | None
+) -> Iterator[tuple[Place, Event]]:
+    by_key: dict[str, list[Place]] = {}
+    for place in sorted(content):
+        try:
+            key = "" if stage.key is None else stage.key(content[place])
+        except Exception:  # noqa: BLE001, S112 - what raises says nothing
+            continue
+        by_key.setdefault(key, []).append(place)
+    for key, places in by_key.items():
+        state, last_us = stage.scan.zero, -(2**62)
+        for place in places:
+            event = content[place]
+            state, rung = _rung(stage, key, state, last_us, place[0])
+            yield from rung
+            state, values = _tried(stage.scan.step, state, event)
+            for n, value in enumerate(values):
+                made = Event(stage.name, value, event.time_us, event.device, event.tags, key)
+                yield (*place[:3], (*place[3], n)), made
+            last_us = place[0]
+        if frontier_us is not None:
+            yield from _rung(stage, key, state, last_us, frontier_us - 1)[1]
+
+
+def _rung(
+    stage: ScanStage, key: str, state: Any, last_us: int, until_us: int
+) -> tuple[Any, list[tuple[Place, Event]]]:
+    """Return the state after the timers up to a time, and what they say."""
+    said: list[tuple[Place, Event]] = []
+    for _ in range(MOST_RINGS):
+        try:
+            due_us = stage.scan.due(state)
+            if due_us is None or max(due_us, last_us + 1) > until_us:
+                break
+            last_us = max(due_us, last_us + 1)
+            after, values = stage.scan.ring(state, last_us)
+            check_plain(after)
+            check_plain(tuple(values))
+        except Exception:  # noqa: BLE001 - what raises says nothing
+            break
+        state = after
+        for n, value in enumerate(values):
+            made = Event(stage.name, value, last_us, stage.device, NO_TAGS, key)
+            said.append(((last_us, "", (stage.name, key), (n,)), made))
+    return state, said
+
+
+def _tried(step: Any, state: Any, event: Event) -> tuple[Any, Sequence[Any]]:
+    try:
+        after, values = step(state, event)
+        check_plain(after)
+        check_plain(tuple(values))
+    except Exception:  # noqa: BLE001 - what raises says nothing
+        return state, ()
+    return after, tuple(values)

@@ -1,0 +1,134 @@
+"""Plain values: what a state or a saying may be, its bytes, and when two of them are the same.
+
+Plain are whole numbers of 64 bits, finite doubles, text, bytes, True, False, None, and tuples of
+plain values. Each has one encoding. **The same** means the same encoding: 1, 1.0 and True are equal
+in Python, and who takes them for the same would keep what was said of another one.
+
+    >>> 1 == 1.0, same(1, 1.0), same(("a", 1), ("a", 1))
+    (True, False, True)
+    >>> decoded(encoded(("a", (1, 2.5, None))))
+    ('a', (1, 2.5, None))
+    >>> check_plain([1, 2])
+    Traceback (most recent call last):
+        ...
+    ValueError: a plain value is needed (a tuple in place of a list), not a list
+"""
+
+from decimal import Decimal
+from typing import Any
+
+import msgpack
+
+PLAIN_BYTES = 65_536
+"""Bytes of the encoding of a scan's state, and of what it says at one place, at most: a store and a
+frame hold it."""
+PLAIN_DEPTH = 16
+"""Tuples within each other, at most."""
+_LEAST, _LIMIT = -(2**63), 2**63
+_FEW = 60
+_HEAD_BYTES = 9
+"""Bytes that a number, or the head of a text or tuple, takes at most."""
+
+
+def encoded(value: Any) -> bytes:
+    """Return the bytes of a plain value; the same bytes, the same value."""
+    packed: bytes = msgpack.packb(value)
+    return packed
+
+
+def decoded(data: bytes) -> Any:
+    """Return the value whose bytes `encoded` gave."""
+    return msgpack.unpackb(data, use_list=False)
+
+
+def plain_of(value: Any) -> Any:
+    """Return what a function gave as a plain value: a Decimal as the nearest double.
+
+    Decimal's logarithms are rounded alike on every machine; those of the `math` module are not.
+
+    Raises:
+        ValueError: it is not plain.
+    """
+    found = float(value) if type(value) is Decimal else value
+    check_plain(found)
+    return found
+
+
+def same(a: Any, b: Any) -> bool:
+    """Return whether two plain values have one encoding, which is made only where they are equal.
+
+    It is asked of two equal values once where a replay ends.
+    """
+    return a is b or (bool(a == b) and encoded(a) == encoded(b))
+
+
+def check_plain(value: Any) -> None:
+    """Check that a value is plain, and that its encoding has at most `PLAIN_BYTES`.
+
+    Raises:
+        ValueError: it is not; the text says what it is.
+    """
+    kind = type(value)
+    if kind is float and value - value == 0.0:
+        return  # most states are a number
+    if kind is int and _LEAST <= value < _LIMIT:
+        return
+    if kind is tuple and _is_short(value):
+        return
+    if _most_bytes(value, PLAIN_DEPTH) > PLAIN_BYTES:
+        size = len(encoded(value))
+        if size > PLAIN_BYTES:
+            raise ValueError(f"at most {PLAIN_BYTES} bytes may be kept, not {size}")
+
+
+def _is_short(  # noqa: C901 - every state goes through it
+    values: tuple[Any, ...], few: int = _FEW, short: int = 1_000
+) -> bool:
+    """Return whether a tuple surely is plain and small: a few numbers, short texts, and tuples.
+
+    With 60 values of 1,000 characters, or 6 of 100 in each, it has less than `PLAIN_BYTES`.
+    """
+    if len(values) > few:
+        return False
+    for value in values:
+        kind = type(value)
+        if kind is int:
+            if not _LEAST <= value < _LIMIT:
+                return False
+        elif kind is str:
+            if len(value) > short or not value.isascii():
+                return False
+        elif kind is tuple:
+            if few < _FEW or not _is_short(value, 6, 100):
+                return False
+        elif value is not None and (kind is not float or value - value != 0.0):
+            return False
+    return True
+
+
+def _most_bytes(value: Any, depth: int) -> int:
+    """Return how many bytes the encoding of a plain value takes, or somewhat more."""
+    kind = type(value)
+    if kind is tuple:
+        if not depth:
+            raise ValueError(f"at most {PLAIN_DEPTH} tuples within each other may be kept")
+        return _HEAD_BYTES + sum([_most_bytes(each, depth - 1) for each in value])
+    if kind is str or kind is bytes:
+        return _HEAD_BYTES + _text_bytes(value)
+    if kind is float and value - value != 0.0:  # infinite, or not a number
+        raise ValueError(f"a finite number is needed, not {value}")
+    if kind is int and not _LEAST <= value < _LIMIT:
+        raise ValueError("a whole number of 64 bits is needed, not a greater one")
+    if kind not in _SINGLE:
+        raise ValueError(f"a plain value is needed{_HINTS.get(kind, '')}, not a {kind.__name__}")
+    return _HEAD_BYTES
+
+
+def _text_bytes(value: str | bytes) -> int:
+    if isinstance(value, str) and not value.isascii():
+        return len(value.encode())  # half a surrogate pair is no text
+    return len(value)
+
+
+_SINGLE = frozenset({bool, float, int, type(None)})
+_HINTS: dict[type, str] = {list: " (a tuple in place of a list)"}

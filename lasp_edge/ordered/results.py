@@ -1,0 +1,117 @@
+"""Results: what leaves a graph, as rows that are tentative, final or revised.
+
+A row stands at its place. It is tentative until the frontier has passed it, then final; and revised
+when it differs from what was final (`lasp_edge.protocol.status`, the rule of windows). A row that
+is taken back after it was final stays, without an event. Tentative rows may change at will.
+
+    >>> rows = ResultRows()
+    >>> event = Event("used", 30, 10, "pi-1", {}, "kitchen")
+    >>> place = (10, "pi-1", ("litres", "", 130), (0,))
+    >>> rows.push({place: (None, event)}, frontier_us=None)
+    >>> rows.rows[place].status, rows.rows[place].revision
+    ('tentative', 0)
+    >>> rows.advance(11)
+    >>> [(row.event.value, row.status) for place, row in rows.take_changed()]
+    [(30, 'final')]
+    >>> rows.push({place: (event, event._replace(value=20))}, frontier_us=11)
+    >>> [(row.event.value, row.status, row.revision) for place, row in rows.take_changed()]
+    [(20, 'revised', 2)]
+"""
+
+import heapq
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lasp_edge.event import Event
+from lasp_edge.ordered.deltas import Content, Delta, same_event
+from lasp_edge.ordered.places import Place
+from lasp_edge.protocol.status import TENTATIVE, status_after
+
+
+class ResultRow(NamedTuple):
+    """A result at a place.
+
+    Attributes:
+        event: what is said there; None: no longer anything.
+        status: "tentative", "final" or "revised".
+        revision: 0 at first, one more with each change of the row.
+    """
+
+    event: Event | None
+    status: str
+    revision: int
+
+
+class ResultRows:
+    """The results of one stream.
+
+    Attributes:
+        rows: by place.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[Place, ResultRow] = {}
+        self._tentative: list[Place] = []
+        self._changed: dict[Place, ResultRow | None] = {}
+
+    def push(self, delta: Delta, frontier_us: int | None) -> None:
+        """Take how the stream has changed, under a frontier."""
+        for place, (_, new) in delta.items():
+            before = self.rows.get(place)
+            if before is not None and same_event(before.event, new):
+                continue
+            if before is None and new is None:
+                continue
+            passed = frontier_us is not None and place[0] < frontier_us
+            status = status_after(before and before.status, passed=passed, differs=True)
+            self._put(place, ResultRow(new, status, before.revision + 1 if before else 0))
+            if before is None and status == TENTATIVE:
+                heapq.heappush(self._tentative, place)
+
+    def advance(self, frontier_us: int) -> None:
+        """Take note that the frontier has come here: what lies before it is final."""
+        tentative = self._tentative
+        while tentative and tentative[0][0] < frontier_us:
+            place = heapq.heappop(tentative)
+            row = self.rows.get(place)
+            if row is None or row.status != TENTATIVE:
+                continue
+            if row.event is None:  # it was there for a while, and never final
+                del self.rows[place]
+                self._changed[place] = None
+            else:
+                after = status_after(row.status, passed=True, differs=False)
+                self._put(place, ResultRow(row.event, after, row.revision + 1))
+
+    def _put(self, place: Place, row: ResultRow) -> None:
+        self.rows[place] = self._changed[place] = row
+
+    def take_changed(self) -> list[tuple[Place, ResultRow | None]]:
+        """Return the rows that changed since the last time, in order; None: it is gone."""
+        taken, self._changed = self._changed, {}
+        return sorted(taken.items(), key=_by_place)
+
+    def cut(self, time_us: int) -> None:
+        """Let go the rows before a time."""
+        self.rows = {place: row for place, row in self.rows.items() if place[0] >= time_us}
+
+    def restore(self, rows: Mapping[Place, ResultRow]) -> None:
+        """Take rows as they were."""
+        self.rows |= rows
+        for place, row in rows.items():
+            if row.status == TENTATIVE:
+                heapq.heappush(self._tentative, place)
+
+    @property
+    def due_us(self) -> int | None:
+        """The time of the first tentative row; None without any."""
+        return self._tentative[0][0] if self._tentative else None
+
+    @property
+    def content(self) -> Content:
+        """What is said now."""
+        return {place: row.event for place, row in self.rows.items() if row.event is not None}
+
+
+def _by_place(found: tuple[Place, ResultRow | None]) -> Place:
+    return found[0]

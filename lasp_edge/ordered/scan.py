@@ -1,0 +1,87 @@
+"""Scans: a scan is the ordered sister of a fold, for what does not commute.
+
+It has a first state (`zero`), and a `step` that takes a state and the next event of a key in the
+order of places, and gives the next state and what it says. If time alone can bring something, `due`
+tells when, and `ring` is called then, before all events of that instant. A late event is put in its
+place, and all behind it is stepped again until the state is what it was.
+
+    >>> class Alternations(Scan):
+    ...     '''How often a value has changed its sign.'''
+    ...     name, zero = "alternations", (0, 0)
+    ...
+    ...     def step(self, state, event):
+    ...         times, sign = state
+    ...         now = 1 if event.value > 0 else -1
+    ...         return ((times + 1, now), (times + 1,)) if now == -sign else ((times, now), ())
+    >>> scan = Alternations()
+    >>> state, said = scan.zero, []
+    >>> for value in (3, -1, -2, 5):
+    ...     state, values = scan.step(state, Event("x", value, 0, "pi-1", {}))
+    ...     said += values
+    >>> said
+    [1, 2]
+
+What is asked of the functions: they depend on their arguments alone, states and values are plain
+(`lasp_edge.ordered.plain`), and a state is never changed in place. One that raises, or gives what
+is not plain, says nothing and leaves the state as it was, everywhere.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
+
+Stepped = tuple[Any, Sequence[Any]]
+"""The next state, and the values that are said."""
+
+
+class Scan(ABC):
+    """A fold whose order matters. Define `step`; `due` and `ring`, if time alone can say something.
+
+    Attributes:
+        name: names its kind; a stream of it has a name of its own.
+        version: raise it whenever the meaning of the state or of a value changes.
+        zero: the state before the first event, a plain value.
+        parts: what the values that it says consist of, by name: the step of a number as decimal
+            text, or "text"; empty where only its user knows.
+        resolution: the step of the values that it says, if they are numbers with a step.
+        local: a change at one place revises few results; else, all behind it.
+    """
+
+    name: str
+    version: int = 1
+    zero: Any = ()
+    parts: Mapping[str, str] = {}
+    resolution: Resolution | None = None
+    local: ClassVar[bool] = False
+
+    @abstractmethod
+    def step(self, state: Any, event: Event) -> Stepped:
+        """Return the state after an event, and what is said at its place."""
+
+    def due(self, state: Any) -> int | None:  # noqa: ARG002 - most scans have no timer
+        """Return when `ring` is to be called if nothing comes before, in microseconds."""
+        return None
+
+    def ring(self, state: Any, at_us: int) -> Stepped:  # noqa: ARG002
+        """Return the state after that time has come, and what is said then."""
+        return state, ()
+
+    def at(self, resolution: Resolution | None) -> "Scan":  # noqa: ARG002
+        """Return the scan for events in steps of `resolution`; None where they have no step."""
+        return self
+
+    @property
+    def timed(self) -> bool:
+        """Whether time alone can bring something."""
+        return type(self).due is not Scan.due
+
+    @property
+    def fingerprint(self) -> str:
+        """Canonical text that differs for scans whose states or values must not meet."""
+        return f"{self.name} {self.version}"
+
+    def __repr__(self) -> str:
+        return f"scans.{self.name}"

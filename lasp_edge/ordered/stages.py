@@ -1,0 +1,251 @@
+"""Stages: what one stream makes of others, as deltas.
+
+`push` takes how the sources change, and returns how that changes what the stage says. The law of
+all stages: what a stage says of a content and a delta is what it says of the content, changed by
+what `push` returns. So a chain of stages needs no other rule, and revisions go through it.
+
+    >>> from lasp_edge.ordered.places import reading_place
+    >>> warm = FilterStage(lambda event: event.value > 5)
+    >>> place, event = reading_place("x", "", 6, 1), Event("x", 6, 1, "pi-1", {})
+    >>> def kind(old, new):
+    ...     (change,) = warm.push([{place: (old and event._replace(value=old),
+    ...                                     new and event._replace(value=new))}]).values() or [None]
+    ...     return change and tuple(each and each.value for each in change)
+    >>> kind(6, 8), kind(6, 4), kind(4, 6)
+    ((6, 8), (6, None), (None, 6))
+
+Source: the four cases of a filter after Borealis (see `deltas`).
+"""
+
+import heapq
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lasp_edge.errors import pass_interrupt
+from lasp_edge.event import Event
+from lasp_edge.ordered.calling import Failures, values_of
+from lasp_edge.ordered.deltas import Delta, join_into, netted
+from lasp_edge.ordered.log import Checkpoint, ItemChange, Named, Saying, ScanLog
+from lasp_edge.ordered.places import Place, child_place
+from lasp_edge.ordered.plain import plain_of
+from lasp_edge.ordered.scan import Scan
+
+KeyOf = Callable[[Event], str]
+
+
+class StreamStage(ABC):
+    """One step from streams to a stream.
+
+    Attributes:
+        failures: of its functions.
+    """
+
+    def __init__(self) -> None:
+        self.failures = Failures()
+
+    @abstractmethod
+    def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
+        """Take how each source changes; return how what is said changes.
+
+        Args:
+            deltas: one for each source.
+            frontier_us: nothing older is expected.
+        """
+
+    def advance(self, frontier_us: int) -> Delta:  # noqa: ARG002 - most stages have no timers
+        """Return what time alone brings before the frontier."""
+        return {}
+
+    def cut(self, time_us: int) -> dict[str, Checkpoint]:
+        """Let go what lies before a time that the frontier has passed.
+
+        Returns:
+            Where each key goes on, of a stage with keys.
+        """
+        self.failures.cut(time_us)
+        return {}
+
+
+class StatelessStage(StreamStage):
+    """A function of single events."""
+
+    @abstractmethod
+    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
+        """Return what is said of the event at a place; it may raise anything."""
+
+    def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
+        gone: dict[Place, Event] = {}
+        come: dict[Place, Event] = {}
+        for place, (old, new) in deltas[0].items():
+            if old is not None:
+                gone.update(self._said(place, old))
+            if new is not None:
+                come.update(self._said(place, new))
+            else:
+                self.failures.passed(place)
+        return netted(gone, come)
+
+    def _said(self, place: Place, event: Event) -> Iterable[Saying]:
+        try:
+            said = self.sayings(place, event)
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            self.failures.note(place, error)
+            return ()
+        self.failures.passed(place)
+        return said
+
+
+class MapStage(StatelessStage):
+    """Each event with another value, which a function gives of it, at its place."""
+
+    def __init__(self, function: Callable[[Event], Any], name: str = "map") -> None:
+        super().__init__()
+        self.function, self.name = function, name
+
+    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
+        value = plain_of(self.function(event))
+        return ((place, event._replace(name=self.name, value=value)),)
+
+
+class FilterStage(StatelessStage):
+    """The events for which a predicate holds, each at its place."""
+
+    def __init__(self, predicate: Callable[[Event], Any]) -> None:
+        super().__init__()
+        self.predicate = predicate
+
+    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
+        return ((place, event),) if self.predicate(event) else ()
+
+
+class FlatMapStage(StatelessStage):
+    """Any number of events for each, with values that a function gives of it, in their order."""
+
+    def __init__(self, function: Callable[[Event], Any], name: str = "flat_map") -> None:
+        super().__init__()
+        self.function, self.name = function, name
+
+    def sayings(self, place: Place, event: Event) -> Iterable[Saying]:
+        return [
+            (child_place(place, n), event._replace(name=self.name, value=value))
+            for n, value in enumerate(values_of(self.function, event))
+        ]
+
+
+class UnionStage(StreamStage):
+    """The events of several streams; where one stream comes on several ways, once for each."""
+
+    def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:  # noqa: ARG002
+        return {
+            child_place(place, branch): change
+            for branch, delta in enumerate(deltas)
+            for place, change in delta.items()
+        }
+
+
+class ScanStage(StreamStage):
+    """A scan over the events of each key.
+
+    Args:
+        scan: what steps them.
+        name: the stream's.
+        key: gives the key of an event; None: all have one key.
+        device: the device that what timers say is of.
+
+    Attributes:
+        logs: by key.
+    """
+
+    def __init__(
+        self, scan: Scan, name: str = "scan", key: KeyOf | None = None, device: str = ""
+    ) -> None:
+        super().__init__()
+        self.scan, self.name, self.key, self.device = scan, name, key, device
+        self.logs: dict[str, ScanLog] = {}
+        self._due_us: dict[str, int] = {}
+        self._timers: list[tuple[int, str]] = []
+
+    @property
+    def steps(self) -> int:
+        """How often `step` was called."""
+        return sum(log.steps for log in self.logs.values())
+
+    def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
+        said: Delta = {}
+        for key, changes in self._by_key(deltas[0]).items():
+            delta = self.log(key).apply(changes, frontier_us)
+            if said:
+                join_into(said, delta)
+            else:
+                said = delta
+            self._set_timer(key)
+        return said
+
+    def log(self, key: str, base: Checkpoint | None = None) -> ScanLog:
+        """Return the log of a key; a new one goes on from `base`, if it is given."""
+        log = self.logs.get(key)
+        if log is None:
+            named = Named(self.name, key, self.device)
+            log = self.logs[key] = ScanLog(self.scan, named, self.failures, base)
+            self._set_timer(key)
+        return log
+
+    @property
+    def due_us(self) -> int | None:
+        """When the next timer rings, if nothing comes before; None: never."""
+        return min(self._due_us.values(), default=None)
+
+    def _by_key(self, delta: Delta) -> Mapping[str, list[ItemChange]]:
+        """Return the changes of each key, in the order of their places."""
+        if self.key is None:
+            return {"": [(place, change[1]) for place, change in sorted(delta.items())]}
+        found: dict[str, list[ItemChange]] = {}
+        for place in sorted(delta):
+            old, new = delta[place]
+            after = self._key_of(place, new)
+            before = after if old is None else self._key_of(place, old)
+            if before is not None and before != after:
+                found.setdefault(before, []).append((place, None))
+            if after is not None:
+                if after in found:
+                    found[after].append((place, new))
+                else:
+                    found[after] = [(place, new)]
+        return found
+
+    def _key_of(self, place: Place, event: Event | None) -> str | None:
+        """Return the key of an event; None where there is no event, or its key cannot be told."""
+        if event is None or self.key is None:
+            return None
+        try:
+            return self.key(event)
+        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+            pass_interrupt(error)
+            self.failures.note(place, error)
+            return None
+
+    def _set_timer(self, key: str) -> None:
+        if not self.scan.timed:
+            return
+        due_us = self.logs[key].due_us
+        if due_us is None:
+            self._due_us.pop(key, None)
+        elif self._due_us.get(key) != due_us:
+            self._due_us[key] = due_us
+            heapq.heappush(self._timers, (due_us, key))
+
+    def advance(self, frontier_us: int) -> Delta:
+        said: Delta = {}
+        timers = self._timers
+        while timers and timers[0][0] < frontier_us:
+            due_us, key = heapq.heappop(timers)
+            if self._due_us.get(key) == due_us:  # else it was set anew meanwhile
+                del self._due_us[key]
+                said |= self.logs[key].advance(frontier_us)
+                self._set_timer(key)
+        return said
+
+    def cut(self, time_us: int) -> dict[str, Checkpoint]:
+        super().cut(time_us)
+        return {key: log.cut(time_us) for key, log in sorted(self.logs.items())}

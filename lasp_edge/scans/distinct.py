@@ -1,0 +1,54 @@
+"""`distinct()`: a value when it comes for the first time, or for the first time in a while.
+
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(FirstOccurrences(), ["a", "b", "a", "c", "b"])
+    ['a', 'b', 'c']
+    >>> said_by(FirstOccurrences(within_s=2), ["a", "a", "b", "a", "a"])
+    ['a', 'b', 'a']
+
+Law: applied twice, it says what it says once. Cost: a late event revises the results of its own
+value; all behind it are stepped until both states remember the same.
+"""
+
+from copy import copy
+from typing import Any
+
+from lasp_edge.event import Event
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.ordered.plain import same
+from lasp_edge.ordered.scan import Scan, Stepped
+from lasp_edge.scans.arguments import microseconds
+
+
+class FirstOccurrences(Scan):
+    """A value that was not said before.
+
+    The values that were said are its state, which may have 64 KiB; one that finds no room there is
+    not said, and is counted.
+
+    Args:
+        within_s: a value is said again this many seconds after it was said; None: never.
+    """
+
+    name = "distinct"
+
+    def __init__(self, within_s: float | None = None) -> None:
+        self._within_us = None if within_s is None else microseconds(within_s, "distinct: within_s")
+
+    def at(self, resolution: Resolution | None) -> Scan:
+        made = copy(self)
+        made.resolution = resolution
+        return made
+
+    def step(self, state: Any, event: Event) -> Stepped:
+        kept, value = state, event.value
+        if self._within_us is not None:
+            kept = tuple(each for each in state if each[1] > event.time_us - self._within_us)
+        if any(same(said, value) for said, _ in kept):
+            return kept, ()
+        said_us = 0 if self._within_us is None else event.time_us
+        return (*kept, (value, said_us)), (value,)
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint} {self._within_us}"

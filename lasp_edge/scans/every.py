@@ -1,0 +1,43 @@
+"""`every(n)`: count windows, each n values together.
+
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(CountWindows(3), [1, 2, 3, 4, 5, 6, 7])
+    [(1, 2, 3), (4, 5, 6)]
+    >>> said_by(CountWindows(3, sum), [1, 2, 3, 4, 5, 6, 7])
+    [6, 15]
+
+Law: what is said, one after the other, is a beginning of the values. Cost: a late event moves the
+cut of all windows behind it, so it revises all of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from lasp_edge.event import Event
+from lasp_edge.ordered.scan import Scan, Stepped
+from lasp_edge.scans.arguments import function, whole
+
+
+class CountWindows(Scan):
+    """Each n values, as a tuple, or what a function gives of that tuple.
+
+    Args:
+        n: how many.
+        of: gives a plain value of n values; None: the tuple itself.
+    """
+
+    name = "every"
+
+    def __init__(self, n: int, of: Callable[[tuple[Any, ...]], Any] | None = None) -> None:
+        self._n = whole(n, "every: n")
+        self._of = None if of is None else function(of, "every: of")
+
+    def step(self, state: Any, event: Event) -> Stepped:
+        seen = (*state, event.value)
+        if len(seen) < self._n:
+            return seen, ()
+        return (), (seen if self._of is None else self._of(seen),)
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint} {self._n} {self._of is not None}"

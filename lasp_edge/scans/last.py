@@ -1,0 +1,41 @@
+"""`last(n)`: the last n values, this one included.
+
+    >>> from lasp_edge.testing import said_by
+    >>> said_by(LastValues(2), [5, 7, 6])
+    [(5,), (5, 7), (7, 6)]
+    >>> said_by(LastValues(2, partial=False), [5, 7, 6])
+    [(5, 7), (7, 6)]
+
+Law: each saying is the last n values up to its place. Cost: a late event revises n - 1 results.
+
+Source: grouping of FlameStream (`lasp_edge.ordered.places`).
+"""
+
+from typing import Any
+
+from lasp_edge.event import Event
+from lasp_edge.ordered.scan import Scan, Stepped
+from lasp_edge.scans.arguments import whole
+
+
+class LastValues(Scan):
+    """The last n values as a tuple, the newest at the end.
+
+    Args:
+        n: how many.
+        partial: the first n - 1 are said, too, as shorter tuples.
+    """
+
+    name, local = "last", True
+
+    def __init__(self, n: int, *, partial: bool = True) -> None:
+        self._n, self._partial = whole(n, "last: n"), bool(partial)
+
+    def step(self, state: Any, event: Event) -> Stepped:
+        seen = (*state, event.value)
+        kept = seen[1:] if len(seen) == self._n else seen
+        return kept, (seen,) if self._partial or len(seen) == self._n else ()
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint} {self._n} {self._partial}"

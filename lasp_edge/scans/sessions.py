@@ -1,0 +1,84 @@
+"""`sessions(gap_s)`: what comes with less than a gap between, folded, once the gap is over.
+
+    >>> from lasp_edge import folds
+    >>> from lasp_edge.testing import said_by
+    >>> runs = Sessions(gap_s=2, fold=folds.sum()).at(Resolution("1"))
+    >>> said_by(runs, [5, 7, 6], times_s=[1, 2, 10])
+    [(1000000, 2000000, 12.0), (10000000, 10000000, 6.0)]
+
+Laws: sessions do not overlap, and lie at least a gap apart; their folds' combination is the fold
+of all values. Cost: a late event revises the session that it falls into, and joins at most two.
+"""
+
+from copy import copy
+from decimal import Decimal
+from typing import Any
+
+from lasp_edge.event import Event
+from lasp_edge.folds.fold import as_fold
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.folds.sums import Count
+from lasp_edge.ordered.scan import Scan, Stepped
+from lasp_edge.scans.arguments import microseconds
+
+FINER = 1_000
+"""Steps of a fold's result in a step of its values: a mean lies between them."""
+_ONE = Resolution("1")
+
+
+class Sessions(Scan):
+    """A session: the times of its first and last event in microseconds, then the fold's values.
+
+    It is said a gap after its last event, by time alone.
+
+    Args:
+        gap_s: seconds without an event that end a session.
+        fold: of its values, such as `folds.mean()`; their count, where it is left out. Other folds
+            than `folds.count()` need events that are numbers, in steps of a resolution.
+    """
+
+    name, zero, local = "sessions", None, True
+
+    def __init__(self, gap_s: float, fold: Any = None) -> None:
+        self._gap_us = microseconds(gap_s, "sessions: gap_s")
+        self._fold = Count() if fold is None else as_fold(fold)
+        self._counts = isinstance(self._fold, Count)
+        self._resolution = _ONE
+        if self._counts:
+            self.parts = self._parts()
+
+    def at(self, resolution: Resolution | None) -> Scan:
+        if resolution is None:
+            if not self._counts:
+                raise ValueError(f"sessions: {self._fold!r} needs events in steps of a resolution")
+            return self
+        made = copy(self)
+        made._fold, made._resolution = self._fold.at(resolution), resolution  # noqa: SLF001
+        made.parts = made._parts()  # noqa: SLF001
+        return made
+
+    def _parts(self) -> dict[str, str]:
+        step = "1" if self._counts else format(Decimal(self._resolution.text) / FINER, "f")
+        return {"start_us": "1", "end_us": "1"} | dict.fromkeys(self._fold.parts, step)
+
+    def step(self, state: Any, event: Event) -> Stepped:
+        value = 0 if self._counts else self._resolution.quantise(event.value)
+        partial = self._fold.lift(value, event.time_us)
+        if state is None:
+            return (event.time_us, event.time_us, partial), ()
+        partial = self._fold.combine(state[2], partial)
+        if not self._fold.within_limits(partial):
+            raise ValueError(f"sessions: {self._fold!r} leaves the range of its columns")
+        return (state[0], event.time_us, partial), ()
+
+    def due(self, state: Any) -> int | None:
+        return None if state is None else state[1] + self._gap_us
+
+    def ring(self, state: Any, at_us: int) -> Stepped:  # noqa: ARG002 - the contract
+        start_us, end_us, partial = state
+        lowered = self._fold.lower(partial, self._resolution)
+        return None, ((start_us, end_us, *[lowered[part] for part in self._fold.parts]),)
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint} {self._gap_us} {self._fold.fingerprint(self._resolution)}"

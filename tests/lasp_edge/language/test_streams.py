@@ -1,0 +1,241 @@
+"""What a program says of streams: how they follow from each other, and what cannot work."""
+
+import pickle
+
+import pytest
+
+from crdts import BoundedLWWSet, ORSet
+from lasp_edge import Event, Program, folds, scans
+from lasp_edge.language.ordering import RESERVED
+from lasp_edge.language.streaming import graph_of, parts_of, shown_parts, states_stream
+from lasp_edge.ordered.places import reading_place
+
+
+def laundry(**more):
+    program = Program("laundry")
+    power = program.event("power", resolution="1", unit="W")
+    running = program.filter(power, lambda event: event.value > 5, "running")
+    runs = program.scan(
+        "runs",
+        source=running,
+        key=lambda event: event.tags["machine"],
+        scan=scans.sessions(gap_s=300, fold=folds.struct(count=folds.count(), total=folds.sum())),
+        per_device=True,
+        **more,
+    )
+    return program, runs
+
+
+def read(name, value, at_s, tags=None, device="pi-1"):
+    at_us = at_s * 1_000_000
+    event = Event(name, value, at_us, device, tags or {})
+    return {reading_place(name, str(tags), value, at_us, device): (None, event)}
+
+
+def test_runs_of_a_machine_have_the_parts_of_their_fold():
+    program, runs = laundry()
+    program.result(runs)
+    plan = program.plan()
+    result = plan.stream_results["runs"]
+    assert dict(result.parts) == {
+        "start_us": "1",
+        "end_us": "1",
+        "count": "0.001",
+        "total": "0.001",
+    }
+    graph = graph_of(plan, "pi-1")
+    delta = {}
+    for at_s, watts in ((0, 100), (60, 120), (120, 2), (900, 7)):
+        delta |= read("power", watts, at_s, {"machine": "m1"})
+    said = graph.update({"power": delta}, 10_000_000_000)["runs"]
+    values = [new.value for _, (_, new) in sorted(said.items())]
+    assert values == [(0, 60_000_000, 2, 220), (900_000_000, 900_000_000, 1, 7)]
+    rows = [shown_parts(result, parts_of(result, value)) for value in values]
+    assert rows[0] == {"start_us": 0, "end_us": 60_000_000, "count": 2, "total": 220}
+    assert [new.key for _, (_, new) in said.items()] == ["m1", "m1"]
+
+
+def test_several_sources_are_their_union():
+    program = Program("climate")
+    warm = program.event("temperature", resolution="0.01")
+    moist = program.event("humidity", resolution="0.1")
+    both = program.scan(
+        "both", source=[warm, moist], scan=scans.as_of(warm, moist, within_s=60), per_device=True
+    )
+    program.result(
+        program.map(both, lambda event: event.value[0] + event.value[1], "sum", resolution="0.1")
+    )
+    graph = graph_of(program.plan(), "pi-1")
+    delta = read("humidity", 50.0, 10) | read("temperature", 20.0, 10)
+    said = graph.update(
+        {
+            name: {p: c for p, c in delta.items() if c[1].name == name}
+            for name in ("temperature", "humidity")
+        },
+        20_000_000,
+    )
+    assert [new.value for _, new in said["sum"].values()] == [70.0]
+
+
+def test_names_of_streams_stand_for_streams():
+    program = Program("water")
+    program.event("litres", resolution="0.1")
+    used = program.scan("used", source="litres", scan=scans.differences, per_device=True)
+    assert used.resolution.text == "0.1"
+    assert program.filter("used", bool, "some").sources == ("used",)
+    window = program.window("by_hour", source="used", fold=folds.sum(), size_s=3600)
+    assert (window.source.name, window.source.resolution) == ("used", used.resolution)
+    assert program.result("used") is used
+
+
+def test_another_meaning_is_another_stream():
+    plans = [laundry()[0].plan(), laundry(version=2)[0].plan()]
+    assert states_stream(plans[0]) != states_stream(plans[1])
+    assert plans[0].digest != plans[1].digest
+    assert states_stream(plans[0]) == states_stream(laundry()[0].plan())
+
+
+def test_a_window_over_another_scan_is_another_stream():
+    streams = set()
+    for reset in (False, True):
+        program = Program("water")
+        litres = program.event("litres")
+        scan = scans.differences(reset=reset)
+        used = program.scan("used", source=litres, scan=scan, per_device=True)
+        streams.add(program.window("w", source=used, fold=folds.sum(), size_s=60).stream)
+    assert len(streams) == 2
+
+
+def test_a_pickled_plan_leaves_the_functions_of_streams_behind():
+    plan = pickle.loads(pickle.dumps(laundry()[0].plan()))
+    assert list(plan.streams) == ["running", "runs"]
+    with pytest.raises(RuntimeError, match="leaves the functions behind"):
+        graph_of(plan, "pi-1")
+
+
+def test_a_shared_set_is_still_mapped_and_filtered():
+    program = Program("doors")
+    program.event("door")
+    doors = program.declare(ORSet(), "doors")
+    upper = program.map(program.filter(doors, bool, "some"), str.upper, "upper")
+    assert program.plan().derivations[upper.name].operator == "map"
+    assert not program.plan().streams
+
+
+def water():
+    program = Program("water")
+    program.event("litres", resolution="1")
+    program.event("line", text=True)
+    program.declare(ORSet(), "alarms")
+    program.scan("used", source="litres", scan=scans.differences(), per_device=True)
+    return program
+
+
+REFUSED = {
+    "no per_device": (
+        lambda p: p.scan("s", source="litres", scan=scans.changes()),
+        "scan 's': one order over the devices of the whole fleet is not built yet; write per_dev",
+    ),
+    "no scan": (
+        lambda p: p.scan("s", source="litres", scan=folds.sum(), per_device=True),
+        "a scan such as scans.differences",
+    ),
+    "no such event": (
+        lambda p: p.scan("s", source="watts", scan=scans.changes(), per_device=True),
+        "program 'water' declares no event 'watts'",
+    ),
+    "source is a number": (
+        lambda p: p.scan("s", source=5, scan=scans.changes(), per_device=True),
+        "scan 's': an event or a stream is needed, not 5",
+    ),
+    "no source": (
+        lambda p: p.scan("s", source=[], scan=scans.changes(), per_device=True),
+        "at least one event or stream",
+    ),
+    "a stream of another program": (
+        lambda p: p.result(
+            water().scan("z", source="litres", scan=scans.changes(), per_device=True)
+        ),
+        "declares no stream 'z'",
+    ),
+    "key is text": (
+        lambda p: p.scan("s", source="litres", scan=scans.changes(), key="room", per_device=True),
+        "key must be a function",
+    ),
+    "version 0": (
+        lambda p: p.map("litres", abs, "m", version=0),
+        "version must be a whole number from 1",
+    ),
+    "name of an event": (lambda p: p.filter("used", bool, "litres"), "'litres' is taken"),
+    "name of a stream": (lambda p: p.filter("litres", bool, "used"), "'used' is taken"),
+    "event named as a stream": (lambda p: p.event("used"), "taken by a stream"),
+    "variable named as a stream": (lambda p: p.declare(ORSet(), "used"), "window or stream"),
+    "no function": (lambda p: p.flat_map("litres", 5, "f"), "flat_map 'f': a function is needed"),
+    "sessions of texts": (
+        lambda p: p.scan("s", source="line", scan=scans.sessions(9, folds.mean()), per_device=True),
+        "scan 's': sessions: folds.mean.* needs events in steps",
+    ),
+    "window of a maximum": (
+        lambda p: p.window("w", source="used", fold=folds.max(), size_s=60),
+        "what the scan behind 'used' said may be revised",
+    ),
+    "window without a step": (
+        lambda p: p.window("w", source=p.map("litres", abs, "m"), fold=folds.sum(), size_s=60),
+        "window 'w': the step of the values of 'm' is not known; write program.map",
+    ),
+    "window of texts": (
+        lambda p: p.window("w", source="line", fold=folds.sum(), size_s=60),
+        "the readings of 'line' are texts",
+    ),
+    "texts are collected": (
+        lambda p: p.collect("line", into=p.declare_dynamic(BoundedLWWSet(bound=5), "s")),
+        "the readings of 'line' are texts",
+    ),
+    "result without parts": (
+        lambda p: p.result(p.map("line", lambda event: event.value.split()[0], "first")),
+        "say what its values consist of, such as result",
+    ),
+    "result twice": (lambda p: (p.result("used"), p.result("used")), "it is a result already"),
+    "result of a variable": (lambda p: p.result("alarms"), "declares no stream 'alarms'"),
+    "part named as a column": (
+        lambda p: p.result("used", parts={"status": "1"}),
+        "'status' cannot name a part",
+    ),
+    "part without a step": (lambda p: p.result("used", parts={"x": "far"}), "resolution"),
+    "on_result before result": (lambda p: p.on_result("used"), "write program.result.used. first"),
+    "a set with a resolution": (
+        lambda p: p.map(p.declare(ORSet(), "more"), abs, "m", resolution="1"),
+        "resolution= is for events and streams",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_work_is_refused_at_once(case):
+    declare, why = REFUSED[case]
+    program = water()
+    with pytest.raises(ValueError, match=why):
+        declare(program)
+
+
+def test_a_stateless_stream_takes_any_fold():
+    program = water()
+    much = program.filter("litres", lambda event: event.value > 50, "much")
+    window = program.window("w", source=much, fold=folds.max(), size_s=60)
+    assert program.plan().windows["w"] is window
+
+
+@pytest.mark.parametrize("value", [(1,), 1, ("dog", "cat"), ("dog", 1, 2), (1, 1), ("dog", True)])
+def test_a_value_of_other_parts_is_refused(value):
+    program = Program("words")
+    program.event("line", text=True)
+    words = program.flat_map("line", lambda event: [("dog", 1)], "words")
+    program.result(words, parts={"word": "text", "count": "1"})
+    result = program.plan().stream_results["words"]
+    assert parts_of(result, ("dog", 2.5)) == {"word": "dog", "count_q": 2}
+    with pytest.raises(ValueError, match="result words"):
+        parts_of(result, value)
+
+
+def test_reserved_names_are_those_of_a_row():
+    assert {"key", "place", "status", "revision"} <= RESERVED

@@ -1,0 +1,204 @@
+"""The log: how far a change is replayed, timers, failures, and what was let go."""
+
+import pytest
+
+from lasp_edge import Event, scans
+from lasp_edge.ordered.calling import Failures
+from lasp_edge.ordered.deltas import applied
+from lasp_edge.ordered.log import MOST_RINGS, Named, ScanLog
+
+
+def item(time_us, value, device="pi-1"):
+    return (time_us, device, (), ()), Event("x", value, time_us, device, {})
+
+
+class Recorded:
+    """A log, and what it says."""
+
+    def __init__(self, scan):
+        self.failures = Failures()
+        self.log = ScanLog(scan, Named("said", "k", "pi-1"), self.failures)
+        self.content = {}
+
+    def take(self, *items, frontier_us=None):
+        delta = self.log.apply(sorted(items), frontier_us)
+        self.content = applied(delta, self.content)
+        return delta
+
+    def advance(self, frontier_us):
+        self.content = applied(self.log.advance(frontier_us), self.content)
+
+    @property
+    def values(self):
+        return [self.content[place].value for place in sorted(self.content)]
+
+
+@pytest.mark.parametrize(
+    ("scan", "steps", "revised"),
+    [
+        (scans.differences(), 2, 2),
+        (scans.last(4), 4, 4),
+        (scans.every(3, len), 500, 333),
+        (scans.running(lambda total, event: total + event.value, 0), 500, 500),
+    ],
+    ids=["differences", "last", "every", "running"],
+)
+def test_a_late_item_is_replayed_until_the_state_agrees(scan, steps, revised):
+    recorded = Recorded(scan)
+    recorded.take(*[item(n, n * n) for n in range(1, 1000) if n != 500])
+    before = recorded.log.steps
+    delta = recorded.take(item(500, 500 * 500))
+    assert recorded.log.steps - before == steps
+    assert len(delta) == revised
+
+
+def test_what_repeats_changes_nothing():
+    recorded = Recorded(scans.differences())
+    recorded.take(item(1, 5), item(2, 7))
+    steps = recorded.log.steps
+    assert recorded.take(item(2, 7)) == {}
+    assert recorded.take((item(9, 0)[0], None)) == {}
+    assert recorded.log.steps == steps
+
+
+def test_one_and_one_point_zero_are_not_the_same_item():
+    recorded = Recorded(scans.changes())
+    recorded.take(item(1, 1), item(2, 5))
+    recorded.take(item(1, 1.0))
+    assert [type(value) for value in recorded.values] == [float, int]
+
+
+class Kinds(scans.Scan):
+    """Says what it saw before: a state that is equal, and not the same, shows."""
+
+    name, zero = "kinds", None
+
+    def step(self, state, event):
+        return event.value, [repr(state)]
+
+
+def test_a_state_agrees_only_where_its_encoding_does():
+    recorded = Recorded(Kinds())
+    recorded.take(item(1, 1), item(2, 5), item(3, 6))
+    recorded.take(item(1, 1.0))
+    assert recorded.values == ["None", "1.0", "5"]
+
+
+def test_a_session_ends_by_time_alone():
+    recorded = Recorded(scans.sessions(gap_s=1e-5))
+    recorded.take(item(1, 0), item(5, 0), frontier_us=None)
+    recorded.advance(15)
+    assert recorded.values == []
+    recorded.advance(16)
+    assert recorded.values == [(1, 5, 2)]
+    assert list(recorded.content) == [(15, "", ("said", "k"), (0,))]
+
+
+def test_what_timers_said_after_the_last_item_goes_with_it():
+    recorded = Recorded(scans.sessions(gap_s=1e-5))
+    recorded.take(item(1, 0), item(50, 0), frontier_us=100)
+    assert recorded.values == [(1, 1, 1), (50, 50, 1)]
+    recorded.take((item(50, 0)[0], None), frontier_us=100)
+    assert recorded.values == [(1, 1, 1)]
+    recorded.take((item(1, 0)[0], None), frontier_us=100)
+    assert recorded.values == []
+
+
+def test_a_late_item_joins_two_sessions():
+    recorded = Recorded(scans.sessions(gap_s=1e-5))
+    recorded.take(item(1, 0), item(19, 0), frontier_us=100)
+    delta = recorded.take(item(10, 0), frontier_us=100)
+    assert recorded.values == [(1, 19, 3)]
+    assert sorted(new is not None for _, new in delta.values()) == [False, True]
+
+
+class Ticking(scans.Scan):
+    """Sets its timer again and again, not later than it rang."""
+
+    name, zero = "ticking", None
+
+    def step(self, state, event):
+        return event.time_us, ()
+
+    def due(self, state):
+        return state
+
+    def ring(self, state, at_us):
+        return state, [at_us]
+
+
+def test_a_timer_rings_behind_what_set_it_and_not_for_ever():
+    recorded = Recorded(Ticking())
+    recorded.take(item(1, 0), item(4, 0), frontier_us=6)
+    assert recorded.values == [2, 3, 4, 5]
+    recorded.advance(10 * MOST_RINGS)
+    assert len(recorded.values) == 2 + 1 + MOST_RINGS
+    assert [why for why in recorded.failures.places.values() if "timers" in why]
+    assert recorded.log.due_us is None
+    recorded.take(item(20 * MOST_RINGS, 0), frontier_us=20 * MOST_RINGS)
+    assert recorded.log.due_us == 20 * MOST_RINGS + 1
+
+
+class Fragile(scans.Scan):
+    """Fails where it is told to."""
+
+    name, zero = "fragile", 0
+
+    def step(self, state, event):
+        if event.value == "raise":
+            raise RuntimeError("as it was told")
+        if event.value == "list":
+            return [state], ()
+        if event.value == "large":
+            return "x" * 70_000, ()
+        return state + 1, [state + 1]
+
+
+@pytest.mark.parametrize("bad", ["raise", "list", "large"])
+def test_a_step_that_fails_says_nothing_and_leaves_the_state(bad):
+    recorded = Recorded(Fragile())
+    recorded.take(item(1, 0), item(2, bad), item(3, 0))
+    assert recorded.values == [1, 2]
+    assert list(recorded.failures.places) == [item(2, bad)[0]]
+    recorded.take((item(2, bad)[0], None))
+    assert not recorded.failures.places
+    assert recorded.values == [1, 2]
+
+
+def test_what_was_let_go_lives_on_in_the_state():
+    recorded = Recorded(scans.differences())
+    recorded.take(*[item(n, n * n) for n in range(1, 10)])
+    assert recorded.log.cut(6).state == 25
+    assert len(recorded.log) == 4
+    recorded.take(item(10, 100))
+    recorded.take((item(6, 36)[0], None))
+    assert recorded.values[-4:] == [49 - 25, 15, 17, 19]
+
+
+@pytest.mark.parametrize("cut_us", [1, 5, 9, 14, 18, 19, 30, 31, 41])
+@pytest.mark.parametrize(
+    "scan",
+    [scans.sessions(gap_s=1e-5), scans.last(2), Ticking(), scans.pattern(bool, absent_s=3e-6)],
+    ids=["sessions", "last", "ticking", "pattern"],
+)
+def test_a_log_goes_on_from_where_another_was_cut(scan, cut_us):
+    whole, items = Recorded(scan), [item(n, 1) for n in (1, 4, 8, 30, 40)]
+    whole.take(*items, frontier_us=60)
+    first = Recorded(scan)
+    first.take(*[each for each in items if each[0][0] < cut_us + 5])
+    first.advance(cut_us)
+    base = first.log.cut(cut_us)
+    log = ScanLog(scan, Named("said", "k", "pi-1"), Failures(), base)
+    delta = log.apply([each for each in items if each[0][0] >= cut_us], 60) | log.advance(60)
+    expected = {place: e for place, e in whole.content.items() if place[0] >= cut_us}
+    assert applied(delta, {}) == expected
+    assert log.cut(60) == whole.log.cut(60)
+
+
+def test_what_a_cut_log_said_before_is_not_taken_back():
+    recorded = Recorded(scans.sessions(gap_s=1e-5))
+    recorded.take(item(1, 0), item(50, 0), frontier_us=60)
+    recorded.log.cut(20)
+    assert recorded.take(item(45, 0), frontier_us=60) == {}
+    recorded.advance(70)
+    assert recorded.values == [(1, 1, 1), (45, 50, 2)]

@@ -1,0 +1,95 @@
+"""What the docs show of scans comes out as shown: programs on a core, a correction by processes."""
+
+import subprocess
+
+import pytest
+
+from lasp_edge.language.streaming import parts_of, shown_parts
+from simulations.demo.broker import PrivateBroker
+from tests.brokers import broker_program, until_true
+from tests.device_agent.agents import NOW_US
+from tests.device_agent.scans.support_streams import SECOND_US, Metered
+from tests.support_readme import block, commands, here, succeeds
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function: a program over (name, seconds, value, tags); its device and results."""
+    made = []
+
+    def run_program(text, readings, minutes=60):
+        shown = {}
+        exec(text, shown)
+        device = Metered(tmp_path, program=shown["program"].plan())
+        made.append(device)
+        for name, at_s, value, tags in readings:
+            at_us = NOW_US + at_s * SECOND_US
+            device.now_us = max(device.now_us, at_us)
+            device.take([value], [at_us], [tags], name=name)
+        for name in {name for name, *_ in readings}:
+            device.take([None], [None], [{}], name=name, done=True)
+        device.tick(60 * minutes)
+        return device
+
+    yield run_program
+    for device in made:
+        device.kill()
+
+
+def rows(device, name):
+    """Return key and parts of a result, in order."""
+    result = device.program.stream_results[name]
+    found = [row for _, row in sorted(device.said(name).items()) if row.event is not None]
+    values = [(row.event.key, row.event.value) for row in found]
+    return [(key, *shown_parts(result, parts_of(result, value)).values()) for key, value in values]
+
+
+def test_runs_of_a_machine(run):
+    tags = {"machine": "m1"}
+    readings = [("power", at_s, watts, tags) for at_s, watts in ((0, 100), (60, 120), (900, 7))]
+    device = run(block("laundry"), [*readings, ("power", 120, 2, tags)])
+    first, second = rows(device, "runs")
+    assert first == ("m1", NOW_US, NOW_US + 60 * SECOND_US, 2, 110)
+    assert second[3:] == (1, 7)
+
+
+def test_a_door_that_is_left_open(run):
+    told = ((0, 0), (100, 1), (150, 1), (200, 0), (300, 1), (1500, 0), (1600, 1))
+    device = run(block("cold room"), [("door", at_s, v, {"room": "hall"}) for at_s, v in told])
+    opened = [NOW_US + at_s * SECOND_US for at_s in (300, 1600)]
+    assert rows(device, "left_open") == [("hall", at_us) for at_us in opened]
+    assert device.alarms == {f"hall open since {at_us}" for at_us in opened}
+
+
+def test_two_sensors_of_one_moment(run):
+    told = (("temperature", 10, 20), ("humidity", 10, 50), ("temperature", 40, 21.5))
+    told = (*told, ("humidity", 45, 55), ("temperature", 200, 22))
+    device = run(block("climate"), [(*each, {"room": "attic"}) for each in told])
+    assert [value for _, value in rows(device, "dew_point")] == [9.26, 10.63]
+
+
+def test_words_are_counted(run):
+    device = run(block("words"), [("line", 1, "dog cat dog", {}), ("line", 2, "dog", {})])
+    counts = [parts[2:] for parts in rows(device, "counts")]
+    assert counts == [("dog", 1), ("cat", 1), ("dog", 2), ("dog", 3)]
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_a_wrong_reading_is_corrected_as_shown(tmp_path):
+    agent, status = commands(block("correcting"))
+    (tmp_path / "water.py").write_text(block("meter"))
+    (tmp_path / "meter.jsonl").write_text(block("meter readings"))
+    with PrivateBroker(tmp_path / "broker", broker_program()) as broker:
+        looked = here(status, tmp_path, broker.url)
+        words = here(agent, tmp_path, broker.url)
+        running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        try:
+            until_true(lambda: "6 readings" in running.stdout.readline(), 60)
+            until_true(
+                lambda: block("corrected") in succeeds(looked, tmp_path),
+                60,
+            )
+        finally:
+            running.terminate()
+            running.wait(timeout=20)
