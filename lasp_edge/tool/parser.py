@@ -1,7 +1,7 @@
 """The parser of every command: its help tells defaults, its errors the option that was meant."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -65,8 +65,16 @@ class CommandParser(argparse.ArgumentParser):
         from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
 
         names = {name.lstrip("-"): name for name in known}
-        near = [(word, get_close_matches(word[2:], names, 1)) for word in dict.fromkeys(wrong)]
+        near = [
+            (word, [*_swapped(word[2:], names), *get_close_matches(word[2:], names, 1)])
+            for word in dict.fromkeys(wrong)
+        ]
         return [f"did you mean {names[found[0]]} by {word}?" for word, found in near if found]
+
+
+def _swapped(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names of the same letters in another order."""
+    return [name for name in names if sorted(name) == sorted(word)]
 
 
 class _DefaultsInHelp(argparse.RawDescriptionHelpFormatter):

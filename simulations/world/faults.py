@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, Final, NamedTuple, Self
 
-from device_agent.nearest import hint
+from device_agent.nearest import nearest
 from device_agent.settings import SECOND_US
 
 STEP_US: Final = SECOND_US
@@ -226,7 +226,11 @@ class FaultRates:
         for text in texts:
             name, _, rate = text.partition("=")
             if name not in named:
-                raise ValueError(f"there is no fault {name!r}; {hint(name, sorted(named))}")
+                near = nearest(name, named)
+                what = (
+                    f'did you mean "{near}"?' if near else f"there are {', '.join(sorted(named))}"
+                )
+                raise ValueError(f"there is no fault {name!r}; {what}")
             found[name] = _rate(name, rate)
         return cls(**found)
 
