@@ -122,6 +122,7 @@ def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
     for n in range(READINGS):
         event, time_us = events[n % len(events)], _FIRST_US + n * _SECOND_US
         told: Any
+        value: Any
         if event.text:
             told = value = rng.choice(_WORDS)
         else:

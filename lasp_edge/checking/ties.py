@@ -58,7 +58,7 @@ def ties(plan: Plan, path: Path, time: str, device: str) -> list[str]:
 
 
 def _records(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of a file; what is none is left out."""
+    """Yield the records of a file; other lines are left out."""
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
             if path.name.removesuffix(".gz").endswith(".csv"):
