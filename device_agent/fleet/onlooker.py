@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from crdts import Entry, OwnedMap
 from device_agent.fleet.heard_alerts import HeardAlerts
+from device_agent.fleet.heard_windows import HeardWindows
 from device_agent.fleet.roster import Roster
 from device_agent.fleet.told import Plain, result_told
 from device_agent.fleet.told_results import ToldResults
@@ -69,11 +70,13 @@ class Onlooker:
     Attributes:
         roster: the devices.
         alerts: what their alerts say.
+        windows: what gateways tell of the fleet's windows.
     """
 
     def __init__(self, topics: Topics, nonce: int, plan: Plan | None = None) -> None:
         self.roster = Roster(topics, nonce)
         self.alerts = HeardAlerts(topics)
+        self.windows = HeardWindows()
         self._topics = topics
         self._plan = plan
         self._folds = {
@@ -104,6 +107,9 @@ class Onlooker:
             self._results.drop(address)
             return
         value = result_told(payload)
+        if self.windows.is_one(value):
+            self.windows.hear(address, payload)
+            return
         if not self._results.put(address, value):
             return
         if address.device is None:

@@ -23,9 +23,9 @@ from device_agent.intake.pending import StreamItem
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part, Publication
-from device_agent.scans.engine import StreamChanges, StreamEngine
-from device_agent.scans.history import StreamHistory
-from device_agent.scans.items import Item
+from device_agent.scans.engine import Anew, StreamChanges, StreamEngine
+from device_agent.scans.history import FOR_EVER_US, StreamHistory
+from device_agent.scans.items import CELL_US, Item
 from device_agent.scans.rows import Newest, ResultBook
 from device_agent.settings import SECOND_US
 from device_agent.variables.variables import PendingUpdates, Variables
@@ -47,6 +47,9 @@ class PaneReader(Protocol):
 
     def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
         """Return those of these entries that are here."""
+
+    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream that start within a span before its last one."""
 
 
 class Streams(Part):
@@ -89,7 +92,7 @@ class Streams(Part):
         plan, device = self._agent.plan, self._agent.replica.device
         self._begun = False
         self._history = StreamHistory(plan)
-        self.engine = StreamEngine(plan, device, self._history)
+        self.engine = StreamEngine(plan, device, self._history, self._agent.settings.live_items)
         self.books = {
             name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
         }
@@ -135,12 +138,31 @@ class Streams(Part):
 
     def _begin(self, store: PaneReader) -> None:
         self._begun = True
-        said = self.engine.begin()
+        pruned_us = self._intake.progress.pruned_us
+        anew = self.engine.begin(pruned_us)
         for book in self.books.values():
             book.begin(self.engine.since_us)
-        if said is not None:  # another program's items: windows that are new are made of them
-            new = [window for window in self._windows if window.stream not in self._known]
-            self._said(said, self.engine.since_us, store, new)
+        if anew is not None:
+            self._begin_anew(anew, pruned_us // CELL_US * CELL_US, store)
+
+    def _begin_anew(self, anew: Anew, least_us: int, store: PaneReader) -> None:
+        """Bring what streams say that were not the last program's to rows and new windows.
+
+        Rows of cells that have left the store are over. A window may have panes of a program before
+        the last one; a pane that began before there was anything stays as it is.
+        """
+        for window in [each for each in self._windows if each.stream not in self._known]:
+            first_us = -(-anew.since_us // window.span_us) * window.span_us
+            said = anew.deltas.get(window.source.name, {})
+            delta = {place: change for place, change in said.items() if place[0] >= first_us}
+            held = store.newest_panes(window.stream, FOR_EVER_US)
+            self._fold(window, delta, store, [each for each in held if each[0].pane_us >= first_us])
+        since_us = max(anew.since_us, least_us)
+        changed = {
+            name: book.changed(anew.deltas.get(name, {}), since_us)
+            for name, book in self.books.items()
+        }
+        self._said(StreamChanges(changed, []), self.engine.since_us, store, [])
 
     def _said(
         self, outcome: StreamChanges, before_us: int, store: PaneReader, windows: list[Window]
@@ -160,9 +182,22 @@ class Streams(Part):
                 self._agent.counters.note(f"failed: {book.why}", book.unfit)
                 book.unfit, book.why = 0, ""
 
-    def _fold(self, window: Window, delta: Delta, store: PaneReader) -> None:
-        """Fold what a stream says into a window's panes, and what it takes back out of them."""
+    def _fold(
+        self,
+        window: Window,
+        delta: Delta,
+        store: PaneReader,
+        held_before: Iterable[tuple[PaneId, PaneRow]] = (),
+    ) -> None:
+        """Fold what a stream says into a window's panes, and what it takes back out of them.
+
+        And what they have held before, if the change is from nothing.
+        """
         fold, partials = window.fold, dict[PaneId, Partial]()
+        for at, row in held_before:
+            pane = self._panes.own(window.stream, at.key, at.pane_us)
+            held = partials.get(pane, fold.zero)
+            partials[pane] = fold.retract(held, row.partial)
         for place in sorted(delta):
             for event, into in zip(delta[place], (False, True), strict=True):
                 if event is None:

@@ -53,7 +53,8 @@ class Evidence(NamedTuple):
     Attributes:
         values: what each device holds at the end, by device and name.
         readings: each device's accepted readings in the order of acceptance.
-        globals: current rows of the lake's table of fleet-wide values, by name.
+        globals: current rows of the lake's table of fleet-wide values, by name; None where a
+            gateway kept the windows: it keeps no values.
         windows: current rows of the lake's table of windows, by name.
         lasted_s: how long the demo ran: no sample is older.
         silent_us: for how long each device had no connection when it was asked; those that had one
@@ -63,7 +64,7 @@ class Evidence(NamedTuple):
     plan: Plan
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
-    globals: Mapping[str, Sequence[Row]]
+    globals: Mapping[str, Sequence[Row]] | None
     windows: Mapping[str, Sequence[Row]]
     lasted_s: float
     silent_us: Mapping[str, int] = MappingProxyType({})
@@ -202,6 +203,8 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
 
 
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
+    if evidence.globals is None:
+        return Finding(None, f"{fold.name}: a gateway keeps windows, and the devices the value")
     told = _told(evidence, fold).values()
     held = [values[fold.name] for values in told if fold.name in values]
     rows = evidence.globals.get(fold.name, ())
@@ -245,7 +248,7 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
         f"{len(places):,} {kind}{_examples(places)}" for kind, places in kinds.items() if places
     ]
     parts += [f"{len(rows) - len(stored):,} doubled"] if len(rows) > len(stored) else []
-    return _differs(f"{told} in the lake: {', '.join(parts)}")
+    return _differs(f"{told} in the table: {', '.join(parts)}")
 
 
 def _examples(places: Iterable[tuple[str, int]]) -> str:
