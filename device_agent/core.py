@@ -118,7 +118,7 @@ class Core:
             agent,
             memory,
             lambda: self.intake.sources.finished,
-            self.intake.low_us,
+            lambda now_us: _low_us(self.intake, self.streams, now_us),
             self.fence.told_highs,
         )
         self.streams = _streams(agent, self.intake, self.panes, self.variables)
@@ -287,6 +287,12 @@ class Core:
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
         self.ensemble.call("succeed")
+
+
+def _low_us(intake: Intake, streams: "Streams | None", now_us: int) -> int | None:
+    """Return the time before which no source has more, and no stream says more."""
+    low_us = intake.low_us(now_us)
+    return low_us if streams is None else streams.bounded_us(low_us)
 
 
 def _streams(

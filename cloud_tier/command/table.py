@@ -7,10 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from cloud_tier.lake.times import shown_time
+from cloud_tier.lake.results import WindowRows
+from cloud_tier.lake.rows import StreamRows
+from cloud_tier.lake.times import read_time, shown_time
+from lasp_edge.errors import UsageError
 
 _NOT_PRINTED = frozenset({"excluded", "frontier"})
-"""What a window row records for whoever looks into the table itself."""
+"""What a row records for whoever looks into the table itself."""
+_NOT_FOR_PEOPLE = frozenset({"place"})
+"""What only programs read."""
 
 
 def add_lake_argument(parser: argparse.ArgumentParser) -> None:
@@ -23,16 +28,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_lake_argument(parser)
     parser.add_argument("--csv", action="store_true", help="print comma-separated values")
     parser.add_argument(
-        "--all-revisions", action="store_true", help="every revision, not only the current ones"
+        "--all-revisions",
+        "--history",
+        action="store_true",
+        help="every revision, not only the current ones",
     )
+
+
+def add_choice(parser: argparse.ArgumentParser, since: str) -> None:
+    """Declare the arguments that say which rows with times are printed.
+
+    Args:
+        parser: of the command.
+        since: the rows that have a time, and what they do then, such as "windows that start".
+    """
+    add_arguments(parser)
+    parser.add_argument("--key", help="only this key")
+    for option, meaning in (
+        ("--since", f"only {since} then or later"),
+        ("--until", f"only {since} before then"),
+        ("--as-of", "as they were when results were final up to then"),
+    ):
+        words = f"{meaning}: ISO 8601, in UTC unless it says otherwise"
+        parser.add_argument(option, metavar="TIME", help=words)
+
+
+def show_chosen(rows: WindowRows | StreamRows, arguments: argparse.Namespace) -> None:
+    """Print the rows that `add_choice` lets people choose.
+
+    Raises:
+        UsageError: a time cannot be read.
+    """
+    found = (rows.revisions if arguments.all_revisions else rows.current)(
+        key=arguments.key,
+        since=_time("--since", arguments.since),
+        until=_time("--until", arguments.until),
+        as_of=_time("--as-of", arguments.as_of),
+    )
+    show(found, as_csv=arguments.csv)
+
+
+def _time(option: str, text: str | None) -> int | None:
+    try:
+        return None if text is None else read_time(text)
+    except ValueError:
+        raise UsageError(f"{option}: a time such as 2025-01-01T00:00:50, not {text!r}") from None
 
 
 def show(table: pa.Table, *, as_csv: bool) -> None:
     """Print a table to stdout; floats in full, nothing for a missing value, no bytes."""
+    hidden = _NOT_PRINTED if as_csv else {*_NOT_PRINTED, *_NOT_FOR_PEOPLE}
     columns = [
         field.name
         for field in table.schema
-        if field.name not in _NOT_PRINTED and not pa.types.is_binary(field.type)
+        if field.name not in hidden and not pa.types.is_binary(field.type)
     ]
     rows = list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
     if as_csv:

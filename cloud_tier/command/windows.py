@@ -15,39 +15,16 @@ import argparse
 
 from cloud_tier.command import table
 from cloud_tier.lake.lake import Lake
-from cloud_tier.lake.times import read_time
-from lasp_edge.errors import Exit, UsageError
+from lasp_edge.errors import Exit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add = parser.add_argument
-    add("name", metavar="NAME", help="the window's name")
-    table.add_arguments(parser)
-    add("--key", help="only this key")
-    for option, meaning in (
-        ("--since", "only windows that start then or later"),
-        ("--until", "only windows that start before then"),
-        ("--as-of", "as they were when results were final up to then"),
-    ):
-        add(option, metavar="TIME", help=f"{meaning}: ISO 8601, in UTC unless it says otherwise")
+    parser.add_argument("name", metavar="NAME", help="the window's name")
+    table.add_choice(parser, "windows that start")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    windows = Lake(arguments.lake).windows(arguments.name)
-    found = (windows.revisions if arguments.all_revisions else windows.current)(
-        key=arguments.key,
-        since=_time("--since", arguments.since),
-        until=_time("--until", arguments.until),
-        as_of=_time("--as-of", arguments.as_of),
-    )
-    table.show(found, as_csv=arguments.csv)
+    table.show_chosen(Lake(arguments.lake).windows(arguments.name), arguments)
     return Exit.FINE
-
-
-def _time(option: str, text: str | None) -> int | None:
-    try:
-        return None if text is None else read_time(text)
-    except ValueError:
-        raise UsageError(f"{option}: a time such as 2025-01-01T00:00:50, not {text!r}") from None

@@ -1,8 +1,9 @@
 """What the results in a lake mean, kept in the lake itself (table `programs`).
 
 Readers print a mean, not its count and total, and must not need the program for that. So each
-window and dynamic fold has a row here with its fold, resolution and stream; the newest `revision`
-counts. Rows of `windows` and `globals` carry the stream that they were made from, so what an older
+window and dynamic fold has a row here with its fold, resolution and stream, and each result of a
+stream one with its parts and their steps; the newest `revision` counts. Rows of `windows`,
+`globals` and `results` carry the stream that they were made from, so what an older
 definition of the same name left is told apart.
 """
 
@@ -23,13 +24,14 @@ from lasp_edge import folds
 from lasp_edge.errors import UsageError
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.declarations import DynamicFold, Window
+from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
 from lasp_edge.language.plan import Plan
 
 log = logging.getLogger(__name__)
 
 WINDOW = "window"
 FOLD = "fold"
+RESULT = "result"
 SHARED = "shared"
 
 Known = dict[tuple[str, str], tuple[int, str]]
@@ -37,10 +39,10 @@ Known = dict[tuple[str, str], tuple[int, str]]
 
 
 class ResultDefinition(NamedTuple):
-    """What a window or a dynamic fold means.
+    """What a window, a dynamic fold or a result means.
 
     Attributes:
-        kind: `WINDOW` or `FOLD`.
+        kind: `WINDOW`, `FOLD` or `RESULT`.
         stream: the stream id of its rows.
         columns: the columns of its partial.
         binary: those of them that hold bytes.
@@ -48,6 +50,7 @@ class ResultDefinition(NamedTuple):
         fold: what lowers them; None where the program wrote its own fold.
         size_us: length of a window, 0 for a fold.
         slide_us: distance of its starts, 0 for a fold.
+        steps: of a result, the step of each part, or "text".
     """
 
     kind: str
@@ -60,6 +63,7 @@ class ResultDefinition(NamedTuple):
     resolution: Resolution
     size_us: int
     slide_us: int
+    steps: tuple[str, ...] = ()
 
 
 def prepare(plan: Plan, lake: LakeTables) -> list[str]:
@@ -78,7 +82,7 @@ def prepare(plan: Plan, lake: LakeTables) -> list[str]:
             log.warning("%s", torn)
         if DeltaTable.is_deltatable(lake.programs):
             _check_program(plan, lake, _newest(lake))
-        lake.create(plan.columns)
+        lake.create(plan.columns, plan.stream_results.values())
         return record(plan, lake)
     except (DeltaError, OSError) as error:
         raise UsageError(f"--lake {lake.root} cannot be written: {in_one_line(error)}") from error
@@ -168,6 +172,18 @@ def _described(plan: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
         yield WINDOW, window.name, _description(plan, window) | sizes
     for fold in plan.dynamic_folds.values():
         yield FOLD, fold.name, _description(plan, fold) | {"size_us": 0, "slide_us": 0}
+    for made in plan.stream_results.values():
+        yield RESULT, made.name, _rows_description(plan, made)
+
+
+def _rows_description(plan: Plan, result: StreamResult) -> dict[str, object]:
+    return {
+        "program": plan.name,
+        "stream": result.stream,
+        "columns": list(result.columns),
+        "parts": [name for name, _ in result.parts],
+        "steps": [step for _, step in result.parts],
+    }
 
 
 def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:
@@ -184,8 +200,8 @@ def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:
 
 
 def _definition(kind: str, name: str, plain: dict[str, Any]) -> ResultDefinition:
-    resolution = Resolution(plain["resolution"])
-    fold = folds.fold_of(plain["fold"])
+    resolution = Resolution(plain.get("resolution", "1"))
+    fold = folds.fold_of(plain["fold"]) if "fold" in plain else None
     return ResultDefinition(
         kind,
         name,
@@ -195,6 +211,7 @@ def _definition(kind: str, name: str, plain: dict[str, Any]) -> ResultDefinition
         tuple(plain["parts"]),
         None if fold is None else fold.at(resolution),
         resolution,
-        plain["size_us"],
-        plain["slide_us"],
+        plain.get("size_us", 0),
+        plain.get("slide_us", 0),
+        tuple(plain.get("steps", ())),
     )

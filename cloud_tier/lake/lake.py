@@ -18,6 +18,7 @@ import pyarrow as pa
 from cloud_tier.lake.coverage import DEAD_AFTER_S, DeviceCoverage, fleet_coverage
 from cloud_tier.lake.definitions import (
     FOLD,
+    RESULT,
     WINDOW,
     ResultDefinition,
     definitions,
@@ -25,6 +26,7 @@ from cloud_tier.lake.definitions import (
 )
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.results import ValueRows, WindowRows, known_at
+from cloud_tier.lake.rows import StreamRows
 from cloud_tier.lake.shared import SharedValues
 from cloud_tier.lake.sqltext import any_of, newest_of, standard_literal
 from cloud_tier.lake.tables import LakeTables
@@ -89,6 +91,22 @@ class Lake:
             NotFound: there is no such lake, or no such fold in it.
         """
         return ValueRows(self.tables, self._meaning(FOLD, name, "fleet-wide value"))
+
+    def result_names(self) -> list[str]:
+        """Return the names of the streams' results in the lake, sorted.
+
+        Raises:
+            NotFound: there is no such lake.
+        """
+        return list(definitions(self.tables, RESULT))
+
+    def results(self, name: str) -> StreamRows:
+        """Return the rows of a stream's result, by the stream's name in the program.
+
+        Raises:
+            NotFound: there is no such lake, or no such result in it.
+        """
+        return StreamRows(self.tables, self._meaning(RESULT, name, "result"))
 
     def shared_names(self) -> list[str]:
         """Return the names of the shared variables in the lake, sorted.

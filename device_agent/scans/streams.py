@@ -4,49 +4,31 @@ It is evaluated by the driver right before each commit (`device_agent.durable`),
 store where something comes late. So items, states, rows, the panes of windows over streams and what
 handlers of results change are in one transaction with the readings.
 
-A window over a stream is made of panes like any other. What a stream says is folded into its pane,
-and what it takes back is folded out of it again, where the fold has an inverse.
+What streams say becomes panes, which land like all others (`device_agent.scans.stream_panes`).
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from crdts import Replica
 from device_agent.agent import Agent
-from device_agent.changes import Changes, PaneId, PaneRow
+from device_agent.changes import Changes
 from device_agent.clock import Timer
 from device_agent.fleet.retained import Content, Retained
 from device_agent.intake.intake import Intake
-from device_agent.intake.pending import StreamItem
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part, Publication
 from device_agent.scans.engine import StreamChanges, StreamEngine
 from device_agent.scans.history import StreamHistory
-from device_agent.scans.items import Item
 from device_agent.scans.rows import Newest, ResultBook
+from device_agent.scans.stream_panes import PaneReader, StreamPanes
 from device_agent.settings import SECOND_US
 from device_agent.variables.variables import PendingUpdates, Variables
-from lasp_edge.event import Event
-from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.streaming import StreamRow
 from lasp_edge.language.updates import Update
-from lasp_edge.ordered.deltas import Delta
-
-
-class PaneReader(Protocol):
-    """What the streams read of the store."""
-
-    def own_panes(
-        self, replica: Replica, stream: int, least_us: int, end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
-
-    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
-        """Return those of these entries that are here."""
 
 
 class Streams(Part):
@@ -70,10 +52,10 @@ class Streams(Part):
         self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache, variables: Variables
     ) -> None:
         plan, self._agent, self._intake = agent.plan, agent, intake
-        self._panes, self._cache, self._variables = panes, cache, variables
+        self._variables = variables
+        self._stream_panes = StreamPanes(agent, panes, cache)
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
-        self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
         self._known = frozenset(agent.facts.streams or ())
         self.waits = False
         self._frontier_us: int | None = None
@@ -96,7 +78,7 @@ class Streams(Part):
 
     def tick(self, now_us: int) -> None:
         """Note how far the readings have come, and whether that alone brings something."""
-        self._now_us = now_us
+        self._now_us = self._stream_panes.now_us = now_us
         low_us = self._intake.low_us(now_us)
         if low_us is not None and self._intake.sources.all_done:
             high_us = self._intake.progress.high_us
@@ -126,7 +108,7 @@ class Streams(Part):
         self._said(outcome, before_us, store, self._windows)
         for each in outcome.retracted:
             self._agent.counters.add("retracted")
-            self._take_back(each, store)
+            self._stream_panes.take_back(each, store)
         self._count_failures()
 
     def give_up(self) -> None:
@@ -150,9 +132,10 @@ class Streams(Part):
         for window in windows:
             delta = outcome.deltas.get(window.source.name)
             if delta:
-                self._fold(window, delta, store)
+                self._stream_panes.fold(window, delta, store)
         for name, book in self.books.items():
             delta = book.fitting(outcome.deltas.get(name, {}))
+            self._stream_panes.deliver(book.result, delta, store)
             unfit = book.unfit
             for row in book.take(delta, since_us, before_us, frontier_us):
                 self._handle(row)
@@ -160,62 +143,10 @@ class Streams(Part):
                 self._agent.counters.note(f"failed: {book.why}", book.unfit)
                 book.unfit, book.why = 0, ""
 
-    def _fold(self, window: Window, delta: Delta, store: PaneReader) -> None:
-        """Fold what a stream says into a window's panes, and what it takes back out of them."""
-        fold, partials = window.fold, dict[PaneId, Partial]()
-        for place in sorted(delta):
-            for event, into in zip(delta[place], (False, True), strict=True):
-                if event is None:
-                    continue
-                try:
-                    pane, lifted = self._lifted(window, event)
-                except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
-                    if into:
-                        self._agent.guard.failed(f"window {window.name}", error)
-                    continue
-                held = partials.get(pane, fold.zero)
-                partials[pane] = fold.combine(held, lifted) if into else fold.retract(held, lifted)
-        self._fold_in(window, partials, store)
-
-    def _lifted(self, window: Window, event: Event) -> tuple[PaneId, Partial]:
-        """Return the pane and the partial of what is said.
-
-        Raises:
-            ValueError: its value is no number with a step, or its key no text.
-        """
-        key = self._agent.plan.functions.key(window.name, event)
-        lifted = window.fold.lift(window.resolution.quantise(event.value), event.time_us)
-        start_us = event.time_us - event.time_us % window.span_us
-        return self._panes.own(window.stream, key, start_us), lifted
-
-    def _fold_in(self, window: Window, partials: dict[PaneId, Partial], store: PaneReader) -> None:
-        fold, panes = window.fold, self._panes
-        gone = [
-            pane
-            for pane in partials
-            if pane not in panes.entries and pane.pane_us + window.span_us <= panes.evicted_us
-        ]
-        if gone:
-            self._cache.restore(store.panes_named(gone))
-        for pane, lifted in sorted(partials.items()):
-            if lifted == fold.zero:
-                continue  # as much was taken back as came
-            held = panes.partial(pane)
-            joined = lifted if held is None else fold.combine(held, lifted)
-            if fold.within_limits(joined):
-                panes.fold_in(pane, joined, self._now_us, joined=True)
-            else:
-                self._agent.counters.note(f"failed: window {window.name}: the partial is too large")
-
-    def _take_back(self, taken: StreamItem, store: PaneReader) -> None:
-        """Take a reading that was retracted out of the windows over its event."""
-        event = self._agent.plan.events[taken.event]
-        item = Item(taken.time_us, taken.value, taken.tags)
-        made = item.event(event.name, self._agent.replica.device, event.resolution)
-        place = item.place(event.name, self._agent.replica.device)
-        for window in self._raw:
-            if window.source.name == event.name:
-                self._fold(window, {place: (made, None)}, store)
+    def bounded_us(self, low_us: int | None) -> int | None:
+        """Return the time before which no reading comes, and no timer says anything any more."""
+        due_us = self.engine.graph.due_us
+        return low_us if low_us is None or due_us is None else min(low_us, due_us)
 
     def _handle(self, row: StreamRow) -> None:
         """Run the handlers of a row; what one changes is taken whole, or not at all."""

@@ -9,7 +9,6 @@ Who looks while an agent has the file open is given a copy (`look`).
 """
 
 import fcntl
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ from device_agent.changes import (
 )
 from device_agent.facts import Facts
 from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.kept_readings import shown_reading, stored_reading
 from device_agent.state.opening import check_format, opened
 from device_agent.state.pane_table import PaneTable
 from device_agent.state.sealed import all_sealed, all_unsealed, unsealed
@@ -199,10 +199,7 @@ class Store:
         _put(
             self._db,
             "reading",
-            [
-                (n, *row._replace(value=json.dumps(row.value, default=str)))
-                for n, row in enumerate(changes.readings, last + 1)
-            ],
+            [(n, *stored_reading(row)) for n, row in enumerate(changes.readings, last + 1)],
         )
 
     @_finding_damage
@@ -300,19 +297,8 @@ class Store:
 
     def readings(self) -> Iterator[dict[str, Any]]:
         """Yield the kept readings in the order of their acceptance."""
-        for n, accepted_us, event, time_us, value, quantised, tags, source in self._rows(
-            "SELECT * FROM reading ORDER BY n"
-        ):
-            yield {
-                "n": n,
-                "event": event,
-                "time_us": time_us,
-                "value": json.loads(value),
-                "q": quantised,
-                "tags": json.loads(tags) if tags else {},
-                "accepted_us": accepted_us,
-                "source": source,
-            }
+        for row in self._rows("SELECT * FROM reading ORDER BY n"):
+            yield shown_reading(*row)
 
 
 @contextmanager

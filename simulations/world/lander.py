@@ -6,6 +6,8 @@ from crdts import Frontier, Lattice, Membership, Replica
 from device_agent.settings import SECOND_US
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.fencing import VouchFrame
@@ -66,7 +68,7 @@ class SimulatedLander:
         self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
         self._acceptance = _Acceptance(
-            plan.windows.values(),
+            plan.pane_streams,
             plan.published_folds.values(),
             topics or Topics(plan.name),
             (sink, lake),
@@ -150,6 +152,16 @@ class SimulatedLander:
             pane = (block.stream, key, pane_us, device, block.incarnation, block.nonce)
             if pane not in self.panes or self.panes[pane][0] < seq:
                 self.panes[pane] = (seq, partial)
+
+    def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SaidRow]:
+        """Return (device, place) -> the row of a result that is there."""
+        stream = plan.stream_results[name].stream
+        landed = [
+            Landed(device, time_us, key, (incarnation, nonce, seq), partial[0])
+            for (of, key, time_us, device, incarnation, nonce), (seq, partial) in self.panes.items()
+            if of == stream
+        ]
+        return {at: row for at, row in newest_rows(landed).items() if row.parts is not None}
 
     def windows(
         self, plan: Plan, name: str, without: Collection[str] = ()
