@@ -82,11 +82,17 @@ def right(name, lines):
     return {(d, place_text(place)): (row.key, row.parts) for (d, place), row in found.items()}
 
 
-def replay(site, spark):
-    """Let agents read the file as far as it goes, and merge what they say."""
+def replay(site, spark, life):
+    """Let agents read the file as far as it goes, in this life of theirs; merge what they say."""
     site.start_lander()
     site.start_agents()
     until(site.landed, SETTLES_S, lambda: f"landed\n{site.standing()}")
+    query = f"SELECT count(DISTINCT device) AS n FROM w WHERE done AND incarnation = {life}"
+    until(
+        lambda: tables.sql(site.lake, "landing", query)[0]["n"] == len(DEVICES),
+        SETTLES_S,
+        lambda: f"promised\n{site.standing()}",
+    )
     site.merge(spark)
     site.stop()
 
@@ -98,7 +104,7 @@ def test_results_in_the_lake_are_revised_as_the_readings_are(tmp_path, spark):
     recording.write_text("".join(json.dumps(each) + "\n" for each in first))
     options = {"program": streamed.SPEC, "fields": streamed.FIELDS}
     with Site(tmp_path / "site", recording, DEVICES, **options) as site:
-        replay(site, spark)
+        replay(site, spark, life=1)
         for name in PLAN.stream_results:
             assert held(site.lake, name) == right(name, first)
         lake = Lake(site.lake)
@@ -107,7 +113,7 @@ def test_results_in_the_lake_are_revised_as_the_readings_are(tmp_path, spark):
         corrected = corrections(first)
         with recording.open("a") as file:
             file.writelines(json.dumps(each) + "\n" for each in corrected)
-        replay(site, spark)
+        replay(site, spark, life=2)
         for name in PLAN.stream_results:
             assert held(site.lake, name) == right(name, [*first, *corrected])
     after = lake.results("used").revisions().to_pylist()
