@@ -3,7 +3,7 @@
 Runs in the thread of the steps, between two of them. `OPTIMIZE` conflicts with an append whose plan
 reads the table, and a step's appends do; the lander's appends read nothing and pass beside it.
 
-    pack        often     the small files that steps read are put together, as they are
+    pack        often     the small files that steps make are put together, as they are
     maintain    seldom    each partition of `lattice` that has several files is rewritten as its own
                           join, and so is `shared`; the small files of the other tables are put
                           together
@@ -39,8 +39,12 @@ _AT_ONCE: Final = 16
 
 
 def pack(job: Job) -> None:
-    """Put the small files together that steps read."""
-    for path in (job.lake.lattice, job.lake.windows, job.lake.results):
+    """Put the small files together of the tables that a step appends to and holds open.
+
+    Steps open the files that they read. And of a table that is held open, `deltalake` keeps 0.2 MB
+    in memory for each file, also of `globals`, which no step reads.
+    """
+    for path in (job.lake.lattice, job.lake.windows, job.lake.results, job.lake.globals):
         job.tables.pack(path)
 
 

@@ -37,7 +37,7 @@ class Upkeep(NamedTuple):
     """How often the lake is kept small, in batches.
 
     Attributes:
-        pack_every: the small files that steps read are put together.
+        pack_every: the small files that steps make are put together.
         maintain_every: partitions are compacted and small files joined.
         vacuum_every: old files are deleted.
     """

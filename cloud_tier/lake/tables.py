@@ -44,7 +44,8 @@ from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
-from lasp_edge.errors import NotFound, UsageError
+from cloud_tier.lake.query import in_one_line
+from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import TEXT, StreamResult
 from lasp_edge.protocol.lake_columns import (
@@ -126,6 +127,15 @@ _NOT_IN_A_NAME: Final = frozenset(" ,;{}()\n\t=.`")
 _APPENDED_ONLY: Final = {"delta.appendOnly": "true"}
 _PROPERTIES: Final = {"delta.checkpointInterval": "100"}
 """In commits: how many of them a reader of a table opens at most. A checkpoint costs 0.3 s."""
+
+
+class LakeUnreadable(CommandError, OSError):  # noqa: N818 - it says what happened
+    """A table of the lake cannot be read; the text says why.
+
+    An `OSError` too: a lander waits and tries again, and a command ends with one line.
+    """
+
+    exit_code = Exit.ENVIRONMENT
 
 
 class LakeTables:
@@ -222,12 +232,15 @@ class LakeTables:
 
         Raises:
             NotFound: there is no such table.
+            LakeUnreadable: its store does not answer, or refuses, or what is there is damaged.
         """
         try:
             return DeltaTable(path)
         except TableNotFoundError:
             name = path.rpartition("/")[2]
             raise NotFound(f"no lake with a table {name!r} in {self.root}") from None
+        except (DeltaError, OSError) as error:
+            raise LakeUnreadable(f"{self.root} cannot be read: {in_one_line(error)}") from error
 
     def lake_id(self) -> str:
         """Return the id that tells this lake from any other, also from one made anew here."""

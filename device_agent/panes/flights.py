@@ -14,10 +14,15 @@ from device_agent.changes import EntryKey
 from lasp_edge.protocol.acks import Seqs
 
 IN_FLIGHT = 4
-"""Frames that wait for a sink's answer at the same time, at most: 4 * 16 KiB on the way. After
-each time-out without any answer it is one less, down to one: nobody may be there."""
+"""Frames that wait for a sink's answer at the same time, to begin with: 4 * 16 KiB on the way.
+After each time-out without any answer it is one less, down to one: nobody may be there."""
+MOST_IN_FLIGHT = 32
+"""Frames, where answers are quick. Each quick one lets one frame more be on its way, each other one
+frame fewer, down to `IN_FLIGHT`: so a backlog leaves as fast as link and sink can take it."""
 FIRST_TIMEOUT_US = 5_000_000
 """Microseconds until a frame is given up: five commits of a lander, which acknowledges each."""
+QUICK_US = FIRST_TIMEOUT_US // 2
+"""Microseconds up to which an answer is quick: with more on the way it will still be in time."""
 LAST_TIMEOUT_US = 120_000_000
 """Microseconds, after repeated doubling: a lander that comes back is used within two minutes."""
 
@@ -47,6 +52,7 @@ class Flights:
 
     def __init__(self) -> None:
         self._flights: dict[int, _Flight] = {}
+        self._room = IN_FLIGHT
         self._misses = 0
         self._probes: dict[EntryKey, int] = {}
         self._answered_us = 0
@@ -60,7 +66,7 @@ class Flights:
     @property
     def full(self) -> bool:
         """Whether no frame may leave for this sink before one is answered or given up."""
-        return len(self._flights) >= max(1, IN_FLIGHT - self._misses)
+        return len(self._flights) >= max(1, self._room - self._misses)
 
     def holds(self, entry: EntryKey) -> bool:
         """Return whether an entry is in flight."""
@@ -94,9 +100,15 @@ class Flights:
             waiting -= {entry for entry in waiting if is_named(entry)}
             if not waiting:
                 del self._flights[number]
+                self._adapt(now_us - flight.sent_us)
         for entry in [entry for entry in self._probes if is_named(entry)]:
             took_us = now_us - self._probes.pop(entry)
             self.latency_us = took_us if took_us > FIRST_TIMEOUT_US else 0
+
+    def _adapt(self, took_us: int) -> None:
+        """Let more or fewer frames be on their way, by how long the answer to one took."""
+        step = 1 if 0 <= took_us <= QUICK_US else -1
+        self._room = min(max(self._room + step, IN_FLIGHT), MOST_IN_FLIGHT)
 
     def cancel(self, number: int) -> None:
         """Take note that a frame did not leave."""
@@ -107,6 +119,8 @@ class Flights:
         late = [number for number, flight in self._flights.items() if flight.is_late(now_us)]
         for number in late:
             del self._flights[number]
+        if late:
+            self._room = IN_FLIGHT
         # Who takes long to answer, and answers, is there.
         is_slow = 0 <= now_us - self._answered_us < self.latency_us
         self._misses += bool(late) and not is_slow
@@ -115,5 +129,5 @@ class Flights:
         """Give up all frames; return their entries that were not answered."""
         entries = {entry for flight in self._flights.values() for entry in flight.waiting}
         self._flights.clear()
-        self._misses = 0
+        self._room, self._misses = IN_FLIGHT, 0
         return entries

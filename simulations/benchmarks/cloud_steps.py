@@ -43,7 +43,7 @@ HISTORY = 100
 """Times as many rows as there were that a lake gets as its past."""
 HISTORY_ROWS = 40_000
 """Rows of a batch by which a lake gets a history: as many as a step takes into the driver."""
-SOAK_SHOWN = (10, 30, 100, 300, 1_000, 3_000, 10_000)
+SOAK_SHOWN = (10, 30, 100, 300, 600, 1_000, 1_500, 2_000, 3_000, 5_000, 10_000)
 """Steps of a soak after which it is shown what is held."""
 SETTLED = 100
 """Steps after which the JVM has compiled what it will: what is held later is compared with that."""

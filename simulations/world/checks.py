@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any
 
 from crdts import Replica, Version
-from device_agent.panes.flights import IN_FLIGHT
+from device_agent.panes.flights import MOST_IN_FLIGHT
 from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
@@ -207,7 +207,7 @@ class Checks:
     def _bounded(self, world: World, device: VirtualDevice) -> None:
         core = device.core
         flights = [sink.flights.count for sink in core.panes.sinks]
-        if max(flights) > IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
+        if max(flights) > MOST_IN_FLIGHT or len(core.counters.totals) > KEPT_NAMES:
             world.trouble.append(f"{device.name}: a queue is not bounded")
 
     def at_the_end(self, world: World) -> None:

@@ -2,9 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow as pa
 import pytest
 
+from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import maintain, pack
+from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.landing import Landing
 from lasp_edge.protocol.acceptance import Record, Refusal
 from simulations.benchmarks import cloud_years
@@ -46,6 +49,18 @@ def test_maintenance_and_a_landers_appends_never_meet(spark, tmp_path):
             rounds += 1
         landing.result()
     assert len(lake.rows(lake.lake.landing)) == len(lake.rows(lake.lake.rejects)) == SEGMENTS
+
+
+def test_a_steps_own_tables_are_packed(tmp_path):
+    """Each file of theirs takes memory in the driver, which holds them open."""
+    job = Job(PROGRAM, LakeTables(tmp_path))
+    job.lake.create(PROGRAM.columns)
+    appended = (job.lake.lattice, job.lake.windows, job.lake.globals)
+    for path in appended * 3:
+        job.tables.append(path, pa.table({"stream": [1]}))
+    pack(job)
+    for path in appended:
+        assert job.tables.files(path)["num_records"].to_pylist() == [3]
 
 
 def test_two_years_of_hours_and_a_day_at_ten_readings_a_second_are_few_files(spark, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from deltalake import DeltaTable, Field, Schema
 from deltalake.schema import PrimitiveType
 
-from cloud_tier.lake.tables import FORMAT, LakeTables
+from cloud_tier.lake.tables import FORMAT, LakeTables, LakeUnreadable
 from lasp_edge.errors import UsageError
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 from tests.cloud_tier.support_devices import rooms
@@ -27,6 +27,16 @@ def test_lake_that_is_there_stays_as_it_is(tmp_path):
     before = lake.lake_id()
     lake.create(rooms().columns)
     assert (lake.lake_id(), DeltaTable(lake.landing).version()) == (before, 0)
+
+
+def test_a_damaged_table_is_told_in_one_line_and_a_lander_tries_again(tmp_path):
+    tables = LakeTables(tmp_path)
+    tables.create(rooms().columns)
+    (tmp_path / "landing" / "_delta_log" / f"{0:020}.json").write_text("{")
+    with pytest.raises(LakeUnreadable, match=f"{tmp_path} cannot be read: .+") as raised:
+        tables.table(tables.landing)
+    assert "\n" not in str(raised.value)
+    assert isinstance(raised.value, OSError)
 
 
 @pytest.mark.parametrize(

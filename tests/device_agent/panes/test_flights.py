@@ -3,7 +3,15 @@
 import pytest
 
 from device_agent.changes import EntryKey
-from device_agent.panes.flights import FIRST_TIMEOUT_US, IN_FLIGHT, LAST_TIMEOUT_US, PROBES, Flights
+from device_agent.panes.flights import (
+    FIRST_TIMEOUT_US,
+    IN_FLIGHT,
+    LAST_TIMEOUT_US,
+    MOST_IN_FLIGHT,
+    PROBES,
+    QUICK_US,
+    Flights,
+)
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.acks import Seqs
 
@@ -27,6 +35,35 @@ def test_few_frames_are_in_flight_until_one_is_answered(flights):
     assert flights.full
     flights.answer(named(EntryKey(2, 99, 2)), NOW_US)
     assert (flights.count, flights.full) == (IN_FLIGHT - 1, False)
+
+
+def launched(flights, first, at_us):
+    """Let frames leave while they may; return their entries."""
+    entries = []
+    while not flights.full:
+        entries.append(EntryKey(2, 99, first + len(entries)))
+        flights.launch(entries[-1].seq, entries[-1:], at_us, 1)
+    return entries
+
+
+def test_quick_answers_let_more_frames_leave_up_to_a_bound_and_slow_ones_fewer(flights):
+    at_us, counts = NOW_US, []
+    for wait_us in [QUICK_US] * 5 + [QUICK_US + 1] * 2:
+        entries = launched(flights, 100 * len(counts), at_us)
+        counts.append(len(entries))
+        at_us += wait_us
+        flights.answer(named(*entries), at_us)
+    assert counts == [IN_FLIGHT, 8, 16, MOST_IN_FLIGHT, MOST_IN_FLIGHT, MOST_IN_FLIGHT, IN_FLIGHT]
+
+
+def test_after_a_time_out_or_a_reconnect_few_frames_leave_again(flights):
+    for end in (flights.abandon_late, lambda _: flights.abandon_all()):
+        flights.answer(named(*launched(flights, 100, NOW_US)), NOW_US)
+        assert len(launched(flights, 200, NOW_US)) == 2 * IN_FLIGHT
+        end(NOW_US + FIRST_TIMEOUT_US)
+        flights.answer(named(ONE), NOW_US + FIRST_TIMEOUT_US)  # somebody is there
+        assert len(launched(flights, 300, NOW_US + FIRST_TIMEOUT_US)) == IN_FLIGHT
+        flights.abandon_all()
 
 
 def test_a_frame_is_in_flight_until_all_of_its_entries_are_answered(flights):
