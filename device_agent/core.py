@@ -292,7 +292,7 @@ class Core:
 def _low_us(intake: Intake, streams: "Streams | None", now_us: int) -> int | None:
     """Return the time before which no source has more, and no stream says more."""
     low_us = intake.low_us(now_us)
-    return low_us if streams is None else streams.bounded_us(low_us)
+    return low_us if streams is None else streams.bounded_us(low_us, now_us)
 
 
 def _streams(

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.changes import ReadingRow
-from device_agent.intake.batch import Batch, Retraction
+from device_agent.changes import ReadingRow, Retraction
+from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch, StreamItem
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress

@@ -29,6 +29,7 @@ from device_agent.variables.variables import PendingUpdates, Variables
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.streaming import StreamRow
 from lasp_edge.language.updates import Update
+from lasp_edge.protocol.limits import FUTURE_US
 
 
 class Streams(Part):
@@ -143,10 +144,20 @@ class Streams(Part):
                 self._agent.counters.note(f"failed: {book.why}", book.unfit)
                 book.unfit, book.why = 0, ""
 
-    def bounded_us(self, low_us: int | None) -> int | None:
-        """Return the time before which no reading comes, and no timer says anything any more."""
-        due_us = self.engine.graph.due_us
-        return low_us if low_us is None or due_us is None else min(low_us, due_us)
+    def bounded_us(self, low_us: int | None, now_us: int) -> int | None:
+        """Return the time before which no stream says anything any more.
+
+        Args:
+            low_us: no reading comes that is older; None while that is unknown.
+            now_us: the time.
+        """
+        due_us, frontier_us = self.engine.graph.due_us, self.engine.frontier_us
+        if low_us is None or due_us is not None:
+            return low_us if low_us is None or due_us is None else min(low_us, due_us)
+        if frontier_us is None or not self._intake.sources.all_done:
+            return low_us
+        # All timers have rung, some of them perhaps ahead of time; nobody believes far promises.
+        return max(low_us, min(frontier_us, self._agent.clock.time_us(now_us) + FUTURE_US // 2))
 
     def _handle(self, row: StreamRow) -> None:
         """Run the handlers of a row; what one changes is taken whole, or not at all."""

@@ -9,8 +9,7 @@
 import json
 from typing import Any
 
-from device_agent.changes import ReadingRow
-from device_agent.intake.batch import Retraction
+from device_agent.changes import ReadingRow, Retraction
 
 _RETRACTED = "retracted"
 

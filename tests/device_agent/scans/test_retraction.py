@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from crdts import ORSet
-from device_agent.intake.batch import Retraction
+from device_agent.changes import Retraction
 from device_agent.scans import engine
 from device_agent.sources.mapping import FieldMapping
 from device_agent.timing.waiting import _as_json, _from_json

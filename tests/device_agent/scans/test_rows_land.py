@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from device_agent.intake.batch import Retraction
+from device_agent.changes import Retraction
 from lasp_edge import Program, scans
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.said import SaidRow
@@ -71,6 +71,18 @@ def test_a_promise_waits_for_the_rows_that_time_alone_brings(begin):
     device.now_us += 60 * SECOND_US
     low_us = device.core.beats.lows(device.now_us)[0].low_us
     assert low_us <= NOW_US + 40 * SECOND_US
+
+
+def test_who_has_read_everything_promises_all_rows(begin):
+    """The last run is said thirty seconds after the last reading, by time alone."""
+    device = begin()
+    device.meter([(0, 100, "a"), (10, 130, "a")])
+    device.take([None], [None], [{}], name="litres", done=True)
+    device.settle()
+    places = [place for name in ("used", "runs") for place in device.said(name)]
+    assert max(places)[0] == NOW_US + 40 * SECOND_US
+    device.land(20)
+    assert device.low_us > NOW_US + 40 * SECOND_US
 
 
 def test_a_text_that_is_too_long_is_no_part_of_a_row(begin):
