@@ -147,7 +147,7 @@ class Core:
             self.beats,
             self.results,
             self.voice,
-            *_home_assistant(agent, self.voice),
+            *_home_assistant(agent, self.voice, self.streams),
             self.agreements,
             Absences(agent, self.samples, lambda: self.connected),
             self.members,
@@ -306,10 +306,10 @@ def _streams(
     return Streams(agent, intake, panes.memory, panes.cache, variables)
 
 
-def _home_assistant(agent: Agent, voice: FleetVoice) -> list[Part]:
+def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:
     """Return the part for Home Assistant; without one a device does without the module."""
     if not agent.settings.home_assistant:
         return []
     from device_agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
 
-    return [HomeAssistant(agent, voice)]
+    return [HomeAssistant(agent, voice, streams.said if streams else tuple)]

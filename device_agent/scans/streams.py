@@ -209,6 +209,11 @@ class Streams(Part):
                 topic = self._agent.topics.result(name, device, key or None)
                 yield Content(topic, _mark(newest), partial(_as_json, newest))
 
+    def said(self) -> Iterator[tuple[str, str]]:
+        """Yield result and key of each row that people are shown."""
+        for name, book in self.books.items():
+            yield from ((name, key) for key in sorted(book.newest))
+
     def report(self) -> dict[str, Any]:
         frontier_us = self.engine.frontier_us
         return {
