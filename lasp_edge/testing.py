@@ -20,8 +20,9 @@ from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.program import Program
 from lasp_edge.ordered.calling import Failures
-from lasp_edge.ordered.log import BEFORE_ALL_US, Named, ScanLog
+from lasp_edge.ordered.log import BEFORE_ALL_US, ScanLog
 from lasp_edge.ordered.places import child_place
+from lasp_edge.ordered.sayings import Named
 from lasp_edge.ordered.scan import Scan
 
 _NEVER_US = -BEFORE_ALL_US

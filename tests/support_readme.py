@@ -38,6 +38,7 @@ MARKS = {
     "secure broker": ("sh", "broker config"),
     "secure device": ("sh", "--ca-file"),
     "signed": ("sh", "keys new"),
+    "gateway": ("sh", "lasp-edge gateway"),
     "cloud": ("sh", "pip install '.[cloud]'"),
     "cluster": ("sh", "spark.executor.memory"),
     "submitted": ("sh", "command.submit job"),

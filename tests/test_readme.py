@@ -256,3 +256,10 @@ def test_dashboard_commands_parse():
     (tunnel,) = commands(block("tunnel"))
     assert f"{shown.port}:localhost:{shown.port}" in tunnel
     assert f"http://127.0.0.1:{shown.port}/" in (CHECKOUT / "docs" / "home.md").read_text()
+
+
+def test_the_gateway_parses():
+    (command,) = commands(block("gateway"))
+    shown = parsed(command)
+    assert (shown.broker, shown.name) == ("mqtt://192.168.1.10", "gateway")
+    assert shown.data_dir == Path("~/lasp/gateway")

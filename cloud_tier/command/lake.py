@@ -24,9 +24,9 @@ from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argum
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.status import status
 from cloud_tier.lake.tables import LakeTables
-from cloud_tier.lake.times import shown_time
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.screen import UNKNOWN, ago, aligned
+from lasp_edge.tool.times import shown_time
 
 _MOST_DEVICES = 20
 """Devices that are printed for people: as many as fit on a screen, those first that hold others."""

@@ -16,15 +16,19 @@ import argparse
 from cloud_tier.command import table
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import Exit
+from lasp_edge.tool.printing import add_choice, rows_wanted, show_rows
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("name", metavar="NAME", help="the stream's name")
-    table.add_choice(parser, "rows that were said")
+    table.add_lake_argument(parser)
+    add_choice(parser, "rows that were said")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    table.show_chosen(Lake(arguments.lake).results(arguments.name), arguments)
+    wanted = rows_wanted(arguments)
+    columns, rows = table.chosen(Lake(arguments.lake).results(wanted.name), wanted)
+    show_rows(columns, rows, as_csv=arguments.csv)
     return Exit.FINE

@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cloud_tier.job.step import Outcome
-from cloud_tier.lake.times import shown_time
 from lasp_edge.metrics.exposition import COUNTER, GAUGE, Labels, Metric, process_metrics
 from lasp_edge.release import RELEASE
+from lasp_edge.tool.times import shown_time
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 

@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 from cloud_tier.job.dynamic import touched
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, append_globals, append_windows
-from cloud_tier.job.windows import floor_us
 from lasp_edge.protocol.frontier import advance
-from lasp_edge.protocol.spans import EVERYTHING, above
+from lasp_edge.protocol.spans import EVERYTHING, above, floor_us
 
 
 def repair(spark: SparkSession, job: Job, known: MergedState) -> int:

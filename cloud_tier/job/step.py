@@ -34,6 +34,7 @@ from cloud_tier.lake.coverage import liveness_of, recorded_frontier
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts import Membership
+from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage, Liveness, advance
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
 
@@ -114,7 +115,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     summary = append_joined(batch, job)
     liveness = known.liveness.joined(summary.liveness)
     coverage = advance(known.frontier, liveness, job.roster, job.dead_after_us)
-    starts = windows.affected(
+    starts = spans.affected(
         job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
     )
     frontiers = Frontiers(known.rows_frontier, coverage.frontier)
@@ -125,14 +126,16 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
     news = append_globals(spark, job, liveness.membership, known, touched)
     return Outcome(
-        _state(coverage.frontier, liveness, known, news)._replace(rows_frontier=coverage.frontier),
+        _state(coverage.frontier, liveness, known, news)._replace(
+            rows_frontier=coverage.frontier if job.results else None
+        ),
         coverage,
         sum(summary.rows.values()),
         summary.rows.get(PANE, 0),
         summary.rows.get(VARIABLE, 0) + members,
         appended,
         len(news),
-        windows.too_late(job.windows, summary.panes_us, known.frontier, job.retain_us),
+        spans.too_late(job.windows, summary.panes_us, known.frontier, job.retain_us),
         rows,
     )
 
@@ -174,9 +177,7 @@ def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
     return _summary(counts, told)
 
 
-def append_windows(
-    spark: SparkSession, job: Job, starts: windows.Starts, coverage: Coverage
-) -> int:
+def append_windows(spark: SparkSession, job: Job, starts: spans.Starts, coverage: Coverage) -> int:
     """Recompute the windows with these starts, append what differs, and return how many did."""
     if not starts:
         return 0
@@ -267,7 +268,7 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
 
 
-def _read_windows(job: Job, starts: windows.Starts) -> tuple[pa.Table | None, pa.Table | None]:
+def _read_windows(job: Job, starts: spans.Starts) -> tuple[pa.Table | None, pa.Table | None]:
     """Return the panes of windows and the rows that they have, None where there are many."""
     columns = [*merge.PANE_IDENTITY, "seq", *REPLACED, *job.names]
     needed = windows.needed(job.windows, starts)

@@ -11,7 +11,7 @@ Differs means: the status, a column of the partial, or how many devices are in. 
 implied: a further device may leave a minimum as it was.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -36,11 +36,8 @@ from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage
-from lasp_edge.protocol.spans import Span
+from lasp_edge.protocol.spans import Starts
 from lasp_edge.protocol.status import STATUSES, TRANSITIONS, Transition
-
-Starts = Mapping[str, Sequence[Span]]
-"""Which starts of each window to look at, by the window's name."""
 
 _IDENTITY = ("window", "key", "start_us")
 _SPANS = pa.schema(
@@ -56,67 +53,6 @@ _SHAPES = pa.schema(
         "_excluded": pa.string(),
     }
 )
-
-
-def affected(
-    windows: Iterable[Window],
-    panes_us: Mapping[int, Iterable[int]],
-    before: int | None,
-    after: int | None,
-    retain_us: int,
-) -> Starts:
-    """Return the starts of the windows that were touched or that the frontier has passed.
-
-    The floor is that of the frontier before, so that whatever F passes becomes final, however far
-    it moves at once.
-
-    Args:
-        windows: the program's windows.
-        panes_us: the touched panes by stream.
-        before: the frontier so far; None is bottom.
-        after: the frontier now.
-        retain_us: for how long after its end a window still takes late readings.
-    """
-    starts = {}
-    for window in windows:
-        wanted = spans.touched(window, panes_us.get(window.stream, ()))
-        wanted += spans.passed(window, before, after)
-        starts[window.name] = spans.joined(spans.above(wanted, floor_us(window, before, retain_us)))
-    return {name: wanted for name, wanted in starts.items() if wanted}
-
-
-def floor_us(window: Window, frontier: int | None, retain_us: int) -> int | None:
-    """Return the least start of the windows that are still recomputed; None for no floor.
-
-    They end at most `retain_us` below the frontier. So a window that is not final yet is among
-    them, however long it is.
-    """
-    return None if frontier is None else frontier - retain_us - window.size_us
-
-
-def too_late(
-    windows: Iterable[Window],
-    rows: Mapping[int, Mapping[int, int]],
-    frontier: int | None,
-    retain_us: int,
-) -> int:
-    """Return how many rows of panes a window lacks because it is not recomputed any more.
-
-    Args:
-        windows: the program's windows.
-        rows: how many there are of each pane, by stream.
-        frontier: before them; None is bottom.
-        retain_us: as in `affected`.
-    """
-    late: dict[tuple[int, int], int] = {}
-    for window in windows:
-        least_us = floor_us(window, frontier, retain_us)
-        if least_us is None:
-            return 0
-        for pane_us, count in rows.get(window.stream, {}).items():
-            if window.start_of_first(pane_us) < least_us:
-                late[window.stream, pane_us] = count
-    return sum(late.values())
 
 
 def needed(windows: Iterable[Window], starts: Starts) -> str:

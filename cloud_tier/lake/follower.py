@@ -11,9 +11,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from cloud_tier.lake.definitions import WINDOW, definitions
+from cloud_tier.lake.definitions import definitions
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import CommandError
+from lasp_edge.language.described import WINDOW
 from lasp_edge.tool.screen import in_words
 
 LOOK_S = 5.0

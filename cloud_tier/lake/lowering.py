@@ -10,19 +10,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from cloud_tier.lake.definitions import ResultDefinition
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import TEXT
+from lasp_edge.language.described import ResultDefinition
 from lasp_edge.language.streaming import in_unit
 
 _PROBE: Final = range(64)
 """Samples whose partial tells which types the parts have: more than a `top(k)` has parts."""
-
-
-def value_columns(meaning: ResultDefinition) -> tuple[str, ...]:
-    """Return the parts, then the stored columns that are no part themselves."""
-    parts = set(meaning.parts)
-    return (*meaning.parts, *(column for column in meaning.columns if column not in parts))
 
 
 def lowered(stored: pa.Table, meaning: ResultDefinition) -> dict[str, pa.ChunkedArray]:

@@ -21,9 +21,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyarrow import compute
 
-from cloud_tier.lake.definitions import FOLD, RESULT, WINDOW, ResultDefinition
 from cloud_tier.lake.feed import COMMIT, AppendedRows, appended_since
-from cloud_tier.lake.lowering import lowered, value_columns
+from cloud_tier.lake.lowering import lowered
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import (
     identifier,
@@ -33,13 +32,14 @@ from cloud_tier.lake.sqltext import (
     standard_literal,
 )
 from cloud_tier.lake.tables import LakeTables
-from cloud_tier.lake.times import Time, microseconds
+from lasp_edge.language.described import FOLD, RESULT, WINDOW, ResultDefinition
 from lasp_edge.protocol.lake_columns import (
     ROW_IDENTITY,
     ROW_RECORD,
     WINDOW_IDENTITY,
     WINDOW_RECORD,
 )
+from lasp_edge.tool.times import Time, microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,7 +113,7 @@ class RevisedRows:
         self._tables, self._meaning = tables, meaning
         self._shape = _SHAPES[meaning.kind]
         self._path = f"{tables.root}/{self._shape.table}"
-        self.columns = (*self._shape.before, *value_columns(meaning), *self._shape.after)
+        self.columns = (*self._shape.before, *meaning.value_columns, *self._shape.after)
 
     def spark_frame(self, spark: "SparkSession") -> "DataFrame":
         """Return the current rows as a frame that Spark reads by itself, on all its machines.

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from cloud_tier.lake.results import Choice, RevisedRows, of_time
-from cloud_tier.lake.times import Time
+from lasp_edge.tool.times import Time
 
 
 class StreamRows(RevisedRows):

@@ -23,20 +23,16 @@ from cloud_tier.lander.segments import Log, Segment
 from crdts import Replica
 from lasp_edge.link import Connected, Disconnected, Event, Message
 from lasp_edge.protocol.acceptance import Acceptance, Record
-from lasp_edge.protocol.acks import Answer
-from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
+from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame
 from lasp_edge.protocol.frontier import Listening, Tick
-from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
+from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
 
 log = logging.getLogger(__name__)
 
 SECOND_US: Final = 1_000_000
-_DEVICES_AWAITING: Final = 100_000
-"""Devices whose acknowledgements wait for the broker at most: the greatest fleet ten times. Beyond
-that the oldest wait in vain and their devices resend."""
 
 
 class MessageLink(Protocol):
@@ -100,7 +96,6 @@ class Lander:
         self._landing = landing
         self._acceptance = acceptance
         self._columns = columns
-        self._sender = sender
         self._now_us = now_us
         self._pace = pace
         self._since_us: int | None = None
@@ -108,12 +103,8 @@ class Lander:
         self._first_us: int | None = None
         self._data_us: int | None = None
         self._bytes = 0
-        self._answers: dict[str, Answer] = {}
-        self._acks_sent = self._vouches_sent = 0
-        self._greetings = Greetings()
+        self._replies = Replies(acceptance, sender)
         self._remembered = Remembered(acceptance.witness, log_.folder)
-        self._hellos: dict[tuple[str, str], HelloFrame] = {}
-        self._overtaken: set[str] = set()
 
     def recover(self) -> None:
         """Land what an earlier process has logged and not landed."""
@@ -136,10 +127,8 @@ class Lander:
         due_us = self._due_us()
         if due_us is not None and self._now_us() >= due_us:
             self.close_segment()
-        self._send_acks()
-        self._vouch()
-        self._repeat_commands()
-        self._ask()
+        self._replies.answer(self._publish, self._now_us())
+        self._replies.remind(self._publish, self._now_us(), is_connected=self._since_us is not None)
 
     def close_segment(self) -> None:
         """Close the segment and land it."""
@@ -156,43 +145,12 @@ class Lander:
         """Land the open segment, send the last acknowledgements and release the log."""
         if self._log.is_open:
             self.close_segment()
-        self._send_acks()
-        self._vouch()
+        self._replies.answer(self._publish, self._now_us())
         self._log.release()
 
-    def _vouch(self) -> None:
-        """Tell who asked what was known of a device when everything before had landed.
-
-        Who is not heard any more is told to ask.
-        """
-        for at, hello in list(self._hellos.items()):
-            vouch = self._acceptance.witness.vouch(self._sender, self._vouches_sent + 1, hello)
-            if not self._sends(vouch):
-                return
-            del self._hellos[at]
-        for device in sorted(self._overtaken):
-            if not self._sends(VouchFrame.hint(self._sender, self._vouches_sent + 1, device)):
-                return
-            self._overtaken.discard(device)
-
-    def _sends(self, vouch: VouchFrame) -> bool:
-        topic = topic_of(vouch, self._acceptance.topics)
-        sent = self._link.publish(topic, vouch.encode())
-        self._vouches_sent += sent
-        return sent
-
-    def _ask(self) -> None:
-        """Ask devices for what is lacking of shared variables; an ask that is lost comes again."""
-        for frame in self._acceptance.overheard.asks(self._sender, self._now_us()):
-            self._link.publish(topic_of(frame, self._acceptance.topics), frame.encode())
-
-    def _repeat_commands(self) -> None:
-        """Let everybody hear what operators said, should the broker and the devices forget it."""
-        if self._since_us is None:
-            return  # a message that finds no broker would be lost
-        for frame in self._acceptance.repeated(self._sender, self._now_us()):
-            topic = topic_of(frame, self._acceptance.topics)
-            self._link.publish(topic, frame.encode(), retain=True)
+    def _publish(self, frame: Frame) -> bool:
+        topic, is_kept = topic_of(frame, self._acceptance.topics), FRAME_KINDS[frame.kind].retained
+        return self._link.publish(topic, frame.encode(), retain=is_kept)
 
     def _take(self, events: Sequence[Event]) -> None:
         messages: list[Message] = []
@@ -249,25 +207,4 @@ class Lander:
             rows = self._columns.table(accepted, self._log.lander, tick)
         self._landing.land(segment.number, rows, accepted.refused, accepted.shared)
         self._remembered.write()
-        self._hellos |= accepted.hellos
-        self._overtaken |= accepted.overtaken
-        for device, answer in accepted.answers.items():
-            self._answers.setdefault(device, Answer()).add(answer)
-        for device in accepted.known - accepted.heard.keys():
-            if self._greetings.is_first(device):  # it sends few beats on its own
-                self._answers.setdefault(device, Answer())
-        for device, is_ours in accepted.heard.items():
-            if self._greetings.is_due(device, is_ours, segment.clock.now_us):
-                self._answers.setdefault(device, Answer())
-        while len(self._answers) > _DEVICES_AWAITING:  # they send again, and are answered then
-            del self._answers[next(iter(self._answers))]
-
-    def _send_acks(self) -> None:
-        for device, answer in list(self._answers.items()):
-            said = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
-            for frame in answer.frames(*said, self._now_us() // SECOND_US):
-                topic = topic_of(frame, self._acceptance.topics)
-                if not self._link.publish(topic, frame.encode()):
-                    return
-                self._acks_sent += 1
-            del self._answers[device]
+        self._replies.owe(accepted, segment.clock.now_us)

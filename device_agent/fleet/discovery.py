@@ -26,7 +26,7 @@ from device_agent.fleet.values import AnyFold
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution, decimals
 from lasp_edge.folds.structs import Struct
-from lasp_edge.language.declarations import TEXT, DynamicFold, EventType, StreamResult
+from lasp_edge.language.declarations import TEXT, DynamicFold, EventType, StreamResult, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import HOME_SEPARATOR, Topics, home_node, level
 from lasp_edge.release import RELEASE
@@ -104,13 +104,15 @@ def _of_name(event: EventType, rows: Iterable[tuple[str, str, str]]) -> str:
 
 
 def unit_of(
-    plan: Plan, fold: AnyFold, class_of: Callable[[EventType], str] = device_class
+    plan: Plan, fold: AnyFold | Window, class_of: Callable[[EventType], str] = device_class
 ) -> tuple[str, str]:
     """Return the unit of a fold's samples and their device class; "" for what is not certain.
 
     A variable that collects events has theirs. What a handler adds is in the unit of the events
     that have the variable's resolution, if these have but one unit.
     """
+    if isinstance(fold, Window):
+        return fold.source.unit, class_of(fold.source)
     variable = fold.source.source if isinstance(fold, DynamicFold) else fold.source
     collected = [name for name, into in plan.collections.items() if variable in into]
     events = [plan.events[name] for name in collected] or [
@@ -139,7 +141,7 @@ def _is_yes_or_no(inner: Fold) -> bool:
     return inner.is_built_in and inner.name in _YES_OR_NO
 
 
-def _component(fold: AnyFold, part: str) -> str:
+def _component(fold: AnyFold | Window, part: str) -> str:
     return "binary_sensor" if _is_yes_or_no(_inner(fold.fold, part)) else "sensor"
 
 
@@ -174,7 +176,7 @@ class Discovery:
         return f"{self._prefix}/{component}/{node}/{entity}/config"
 
     def value(
-        self, fold: AnyFold, key: str | None, *, of_fleet: bool = False
+        self, fold: AnyFold | Window, key: str | None, *, of_fleet: bool = False
     ) -> list[tuple[str, Config]]:
         """Return topic and configuration of each part of a fold's value.
 
@@ -206,7 +208,7 @@ class Discovery:
             found.append((self.topic(_component(fold, part), node, entity), config))
         return found
 
-    def _reading(self, fold: AnyFold, part: str) -> Config:
+    def _reading(self, fold: AnyFold | Window, part: str) -> Config:
         """Return unit, classes and decimals of a part."""
         inner = _inner(fold.fold, part)
         if _is_yes_or_no(inner):
@@ -332,7 +334,7 @@ _OF_AGENT: Final[tuple[tuple[str, str, Mapping[str, Any]], ...]] = (
 """Component, entity, and what only it has, for each thing that an agent says of itself."""
 
 
-def _words(fold: AnyFold, part: str, key: str | None) -> str:
+def _words(fold: AnyFold | Window, part: str, key: str | None) -> str:
     """Return the name of an entity, which Home Assistant shows behind its device's."""
     return _named(fold.name, part if len(fold.fold.parts) > 1 else "", key)
 

@@ -34,6 +34,9 @@ class PaneReader(Protocol):
     def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
         """Return those of these entries that are here."""
 
+    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
+        """Return all replicas' entries of a stream that start within a span before its last one."""
+
 
 class StreamPanes:
     """Brings what streams say into pane entries.
@@ -52,9 +55,22 @@ class StreamPanes:
         self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
         self.now_us = 0
 
-    def fold(self, window: Window, delta: Delta, store: PaneReader) -> None:
-        """Fold what a stream says into a window's panes, and what it takes back out of them."""
+    def fold(
+        self,
+        window: Window,
+        delta: Delta,
+        store: PaneReader,
+        held_before: Iterable[tuple[PaneId, PaneRow]] = (),
+    ) -> None:
+        """Fold what a stream says into a window's panes, and what it takes back out of them.
+
+        And what they have held before, if the change is from nothing.
+        """
         fold, partials = window.fold, dict[PaneId, Partial]()
+        for at, row in held_before:
+            pane = self._panes.own(window.stream, at.key, at.pane_us)
+            held = partials.get(pane, fold.zero)
+            partials[pane] = fold.retract(held, row.partial)
         for place in sorted(delta):
             for event, into in zip(delta[place], (False, True), strict=True):
                 if event is None:

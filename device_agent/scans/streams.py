@@ -20,8 +20,9 @@ from device_agent.intake.intake import Intake
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part, Publication
-from device_agent.scans.engine import StreamChanges, StreamEngine
-from device_agent.scans.history import StreamHistory
+from device_agent.scans.engine import Anew, StreamChanges, StreamEngine
+from device_agent.scans.history import FOR_EVER_US, StreamHistory
+from device_agent.scans.items import CELL_US
 from device_agent.scans.rows import Newest, ResultBook
 from device_agent.scans.stream_panes import PaneReader, StreamPanes
 from device_agent.settings import SECOND_US
@@ -72,7 +73,7 @@ class Streams(Part):
         plan, device = self._agent.plan, self._agent.replica.device
         self._begun = False
         self._history = StreamHistory(plan)
-        self.engine = StreamEngine(plan, device, self._history)
+        self.engine = StreamEngine(plan, device, self._history, self._agent.settings.live_items)
         self.books = {
             name: ResultBook(result, self._history) for name, result in plan.stream_results.items()
         }
@@ -118,12 +119,33 @@ class Streams(Part):
 
     def _begin(self, store: PaneReader) -> None:
         self._begun = True
-        said = self.engine.begin()
+        pruned_us = self._intake.progress.pruned_us
+        anew = self.engine.begin(pruned_us)
         for book in self.books.values():
             book.begin(self.engine.since_us)
-        if said is not None:  # another program's items: windows that are new are made of them
-            new = [window for window in self._windows if window.stream not in self._known]
-            self._said(said, self.engine.since_us, store, new)
+        if anew is not None:
+            self._begin_anew(anew, pruned_us // CELL_US * CELL_US, store)
+
+    def _begin_anew(self, anew: Anew, least_us: int, store: PaneReader) -> None:
+        """Bring what streams say that were not the last program's to rows and new windows.
+
+        Rows of cells that have left the store are over. A window may have panes of a program before
+        the last one; a pane that began before there was anything stays as it is.
+        """
+        for window in [each for each in self._windows if each.stream not in self._known]:
+            first_us = -(-anew.since_us // window.span_us) * window.span_us
+            said = anew.deltas.get(window.source.name, {})
+            delta = {place: change for place, change in said.items() if place[0] >= first_us}
+            held = store.newest_panes(window.stream, FOR_EVER_US)
+            self._stream_panes.fold(
+                window, delta, store, [each for each in held if each[0].pane_us >= first_us]
+            )
+        since_us = max(anew.since_us, least_us)
+        changed = {
+            name: book.changed(anew.deltas.get(name, {}), since_us)
+            for name, book in self.books.items()
+        }
+        self._said(StreamChanges(changed, []), self.engine.since_us, store, [])
 
     def _said(
         self, outcome: StreamChanges, before_us: int, store: PaneReader, windows: list[Window]

@@ -10,12 +10,14 @@ which would be written with each commit, too.
 """
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from device_agent.state.damage import DamagedStoreError
 from device_agent.state.pane_table import SCHEMA as PANE_SCHEMA
-from device_agent.state.sealed import unsealed, unsealed_pane
+from device_agent.state.sealed import Row, unsealed, unsealed_pane
 from lasp_edge.errors import UsageError
 
 FORMAT = 4
@@ -66,12 +68,56 @@ size; of 4 KiB they cost three times as much flash, and are not read or written 
 CHECKPOINT_PAGES = 2_000
 """Pages of the log, 1 MB, after which they go to where they belong: each page that changed often
 is written there once."""
-_NOT_VERIFIED = {"reading"}
-"""Tables that no agent reads: their rows are verified by the command that prints them."""
 _PAGE_HEAD_BYTES, _LOG_HEAD_BYTES = 24, 32
 
 
-def opened(path: Path) -> tuple[sqlite3.Connection, bool]:
+class StoreForm(NamedTuple):
+    """What a file of this release holds.
+
+    Attributes:
+        schema: the statements that make its tables.
+        number: the number of its format.
+        application: with the number added, its application id.
+        unmarked: the newest format whose files have no application id; -1 for none.
+        unseals: the tables that are verified at the opening, and what verifies a row of each.
+        all_pages: whether all of the file is verified then; else as far as it is read.
+        cache_kib: memory for its pages.
+        advice: what to do with a file of another format.
+    """
+
+    schema: str
+    number: int
+    application: int
+    unmarked: int
+    unseals: Mapping[str, Callable[[Row], Row]]
+    all_pages: bool
+    cache_kib: int
+    advice: str
+
+
+AGENT: Final = StoreForm(
+    _SCHEMA,
+    FORMAT,
+    APPLICATION,
+    UNMARKED,
+    # Readings are read by no agent: their rows are verified by the command that prints them.
+    {
+        "pane": unsealed_pane,
+        **dict.fromkeys(
+            ("replica", "fact", "counter", "source", "identity", "meaning", "variable", "member"),
+            unsealed,
+        ),
+        "waiting": unsealed,
+    },
+    all_pages=True,
+    cache_kib=256,
+    advice="start the agent with the version that wrote it until all has landed, or with another "
+    "--data-dir",
+)
+"""The form of an agent's file."""
+
+
+def opened(path: Path, form: StoreForm = AGENT) -> tuple[sqlite3.Connection, bool]:
     """Return the sound file, made where it is missing, and whether its last commit was torn.
 
     Raises:
@@ -81,26 +127,27 @@ def opened(path: Path) -> tuple[sqlite3.Connection, bool]:
     logged = _logged_commits(path.with_name(f"{path.name}-wal"))
     db = sqlite3.connect(path, isolation_level=None, timeout=30, cached_statements=64)
     try:
-        db.execute("PRAGMA cache_size = -256")
+        db.execute(f"PRAGMA cache_size = -{form.cache_kib}")
         db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         db.execute("PRAGMA locking_mode = EXCLUSIVE")  # before the log's index is made
-        _check_pages(db)
+        if form.all_pages:
+            _check_pages(db)
         db.execute("PRAGMA journal_mode = WAL").fetchone()
         db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         db.execute("PRAGMA synchronous = FULL")
         torn = _check_log(db, logged)
-        check_format(db, path)
-        db.execute(f"PRAGMA application_id = {APPLICATION + FORMAT}")
-        db.execute(f"PRAGMA user_version = {FORMAT}")  # before there is a table that needs it
-        db.executescript(_SCHEMA)
-        _check_rows(db)
+        check_format(db, path, form)
+        db.execute(f"PRAGMA application_id = {form.application + form.number}")
+        db.execute(f"PRAGMA user_version = {form.number}")  # before a table needs it
+        db.executescript(form.schema)
+        _check_rows(db, form)
     except BaseException:
         db.close()
         raise
     return db, torn
 
 
-def check_format(db: sqlite3.Connection, path: Path) -> None:
+def check_format(db: sqlite3.Connection, path: Path, form: StoreForm = AGENT) -> None:
     """Check that a file with tables has this format.
 
     Raises:
@@ -110,13 +157,13 @@ def check_format(db: sqlite3.Connection, path: Path) -> None:
     (found,) = db.execute("PRAGMA user_version").fetchone()
     (marked,) = db.execute("PRAGMA application_id").fetchone()
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if not tables or (found == FORMAT and marked == APPLICATION + FORMAT):
+    if not tables or (found == form.number and marked == form.application + form.number):
         return
-    if marked != APPLICATION + found and not (marked == 0 and 0 <= found <= UNMARKED):
+    if marked != form.application + found and not (marked == 0 and 0 <= found <= form.unmarked):
         raise DamagedStoreError("its head says two formats")
     raise UsageError(
-        f"{path} has the store format {found}, and this lasp-edge reads {FORMAT}: start the "
-        "agent with the version that wrote it until all has landed, or with another --data-dir"
+        f"{path} has the store format {found}, and this lasp-edge reads {form.number}: "
+        f"{form.advice}"
     )
 
 
@@ -126,15 +173,13 @@ def _check_pages(db: sqlite3.Connection) -> None:
         raise DamagedStoreError(verdict)
 
 
-def _check_rows(db: sqlite3.Connection) -> None:
-    """Verify that the tables are ours, and the seals of all rows that an agent may read."""
-    if _tables(db) != _expected():
+def _check_rows(db: sqlite3.Connection, form: StoreForm) -> None:
+    """Verify that the tables are ours, and the seals of the rows that are verified now."""
+    if _tables(db) != _expected(form.schema):
         raise DamagedStoreError("its tables are not those that were made")
-    for kind, table, _ in _expected():
-        if kind == "table" and table not in _NOT_VERIFIED:
-            verify = unsealed_pane if table == "pane" else unsealed
-            for row in db.execute(f"SELECT * FROM {table}"):  # noqa: S608 - one of our tables
-                verify(row)
+    for table, verify in form.unseals.items():
+        for row in db.execute(f"SELECT * FROM {table}"):  # noqa: S608 - one of our tables
+            verify(row)
 
 
 def _tables(db: sqlite3.Connection) -> tuple[tuple[str, str, str], ...]:
@@ -142,10 +187,10 @@ def _tables(db: sqlite3.Connection) -> tuple[tuple[str, str, str], ...]:
     return tuple(db.execute(query).fetchall())
 
 
-@lru_cache(maxsize=1)
-def _expected() -> tuple[tuple[str, str, str], ...]:
+@lru_cache(maxsize=2)
+def _expected(schema: str) -> tuple[tuple[str, str, str], ...]:
     db = sqlite3.connect(":memory:")
-    db.executescript(_SCHEMA)
+    db.executescript(schema)
     tables = _tables(db)
     db.close()
     return tables

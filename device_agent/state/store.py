@@ -8,13 +8,10 @@ any later read or commit: then the method raises `DamagedStoreError`, and the ag
 Who looks while an agent has the file open is given a copy (`look`).
 """
 
-import fcntl
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar, cast
+from typing import Any
 
 from crdts import Replica
 from device_agent.changes import (
@@ -31,12 +28,18 @@ from device_agent.changes import (
     WaitingTotals,
 )
 from device_agent.facts import Facts
-from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
 from device_agent.state.kept_readings import shown_reading, stored_reading
-from device_agent.state.opening import check_format, opened
+from device_agent.state.opening import AGENT, check_format
 from device_agent.state.pane_table import PaneTable
-from device_agent.state.sealed import all_sealed, all_unsealed, unsealed
-from lasp_edge.errors import NotFound, UsageError
+from device_agent.state.sealed import unsealed
+from device_agent.state.sealed_file import (
+    SealedFile,
+    StoreNames,
+    finding_damage,
+    put,
+    transaction,
+)
+from lasp_edge.errors import NotFound
 
 KEPT_LIVES = 1_000
 """Lives of the device that an agent remembers, the last ones: 0.1 MB. Who speaks of an earlier one
@@ -49,38 +52,13 @@ reading makes a stream a reading, and a start must not fill its memory with them
 NEVER_US = -(2**62)
 """Before every time."""
 
-Result = TypeVar("Result")
-Arguments = ParamSpec("Arguments")
 
-
-def _finding_damage(
-    method: Callable[Concatenate["Store", Arguments], Result],
-) -> Callable[Concatenate["Store", Arguments], Result]:
-    """Let a method of a store raise `DamagedStoreError` for whatever says that it is damaged."""
-
-    @wraps(method)
-    def checked(store: "Store", /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-        try:
-            return method(store, *arguments, **named)
-        except Exception as error:
-            if store.read_only or not is_damage(error, store.path):
-                raise
-            raise DamagedStoreError(f"{type(error).__name__}: {error}") from error
-
-    return checked
-
-
-class Store:
+class Store(SealedFile):
     """An agent's SQLite file, held by one process; see `existing_store` for others that look.
 
     Args:
         directory: the agent's data directory; made where it is missing.
         read_only: only look; another process may write.
-
-    Attributes:
-        read_only: only looked at.
-        quarantined: where a damaged file was put, if there was one.
-        news: what the opening found, for people; "" where all was well.
 
     Raises:
         BlockingIOError: another agent runs on this directory.
@@ -88,52 +66,14 @@ class Store:
         sqlite3.Error: the file cannot be read or written.
     """
 
-    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
-        self.path = directory / FILE_NAME
-        self.read_only = read_only
-        self.quarantined: Path | None = None
-        self.news = ""
-        self._lock: TextIO | None = None
-        if read_only:
-            from device_agent.state.look import Look  # noqa: PLC0415 - no agent copies files
+    form = AGENT
+    names = StoreNames(FILE_NAME, LOCK_NAME)
 
-            self._db = cast("sqlite3.Connection", Look(self.path))  # nothing but reading is asked
-            self._panes = PaneTable(self._db)
-            return
-        directory.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(directory / LOCK_NAME)
-        try:
-            self._open()
-        except BaseException:
-            self._lock.close()
-            raise
+    def _use(self, db: sqlite3.Connection) -> None:
+        super()._use(db)
+        self._panes = PaneTable(db)
 
-    def _open(self) -> None:
-        try:
-            self._db, torn = opened(self.path)
-        except Exception as error:
-            if not is_damage(error, self.path, opening=True):
-                raise
-            self.quarantined = put_aside(self.path)
-            self.news = f"damaged, kept as {self.quarantined.name}: {error}"
-            self._db, torn = opened(self.path)
-        self._panes = PaneTable(self._db)
-        if torn:
-            self.news = "its last commit was torn, as by a power cut"
-
-    def put_aside(self) -> None:
-        """Put the file aside, after it was found to be damaged, and close it."""
-        self._db.close()
-        put_aside(self.path)
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-        if self._lock is not None:
-            self._lock.close()
-
-    @_finding_damage
+    @finding_damage
     def restored(self) -> Restored:
         """Return what an agent starts with."""
         restored = Restored()
@@ -158,23 +98,19 @@ class Store:
         ).fetchall()
         return restored
 
-    def _rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query for all columns of a table, verified, without their seals."""
-        return all_unsealed(self._db.execute(query, arguments))
-
-    @_finding_damage
+    @finding_damage
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
-        with _transaction(self._db):
+        with transaction(self._db):
             self._write(changes)
 
     def _write(self, changes: Changes) -> None:
         if changes.replica:
-            _put(self._db, "replica", [tuple(changes.replica)])
-        _put(self._db, "fact", changes.facts.rows())
-        _put(self._db, "member", changes.facts.member_rows())
-        _put(self._db, "counter", changes.counters.items())
-        _put(
+            put(self._db, "replica", [tuple(changes.replica)])
+        put(self._db, "fact", changes.facts.rows())
+        put(self._db, "member", changes.facts.member_rows())
+        put(self._db, "counter", changes.counters.items())
+        put(
             self._db,
             "source",
             [
@@ -182,13 +118,13 @@ class Store:
                 for name, row in changes.sources.items()
             ],
         )
-        _put(
+        put(
             self._db, "identity", [(*block, packed) for block, packed in changes.identities.items()]
         )
         self._panes.write(changes)
         _write_variables(self._db, changes)
         self._write_readings(changes)
-        _put(self._db, "waiting", changes.waiting)
+        put(self._db, "waiting", changes.waiting)
         if changes.placed:
             self._db.executemany("DELETE FROM waiting WHERE n = ?", [(n,) for n in changes.placed])
 
@@ -196,13 +132,13 @@ class Store:
         if not changes.readings:
             return
         (last,) = self._db.execute("SELECT coalesce(max(n), 0) FROM reading").fetchone()
-        _put(
+        put(
             self._db,
             "reading",
             [(n, *stored_reading(row)) for n, row in enumerate(changes.readings, last + 1)],
         )
 
-    @_finding_damage
+    @finding_damage
     def identities(self, block: BlockId) -> bytes | None:
         """Return a block's packed identities."""
         row = self._db.execute(
@@ -210,36 +146,36 @@ class Store:
         ).fetchone()
         return unsealed(row)[3] if row else None
 
-    @_finding_damage
+    @finding_damage
     def own_panes(
         self, replica: Replica, stream: int, least_us: int, end_us: int
     ) -> list[tuple[PaneId, PaneRow]]:
         """Return a replica's entries of a stream with least_us <= pane start < end_us."""
         return self._panes.own(replica, stream, least_us, end_us)
 
-    @_finding_damage
+    @finding_damage
     def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
         """Return those of these entries that are here."""
         return self._panes.named(panes)
 
-    @_finding_damage
+    @finding_damage
     def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
         """Return all replicas' newest entries of a stream; see `PaneTable.newest`."""
         return self._panes.newest(stream, span_us)
 
-    @_finding_damage
+    @finding_damage
     def dirty_panes(
         self, after: EntryKey, limit: int, *, refused_too: bool
     ) -> list[tuple[PaneId, PaneRow]]:
         """Return the next dirty entries after a place; see `PaneTable.dirty`."""
         return self._panes.dirty(after, limit, refused_too=refused_too)
 
-    @_finding_damage
+    @finding_damage
     def undelivered(self) -> list[Undelivered]:
         """Return how many entries are dirty, by stream, and for whom."""
         return self._panes.undelivered()
 
-    @_finding_damage
+    @finding_damage
     def waiting(self, packed_bytes: int) -> list[WaitingRow]:
         """Return the first batches that wait for the clock: one, or more of these bytes."""
         rows: list[WaitingRow] = []
@@ -250,7 +186,7 @@ class Store:
                 break
         return rows
 
-    @_finding_damage
+    @finding_damage
     def prune(self, floor_us: int, pruned_us: int = NEVER_US) -> int:
         """Delete what lies wholly below the floor; panes only once acknowledged.
 
@@ -267,14 +203,14 @@ class Store:
             (f"SELECT max(end_us) FROM pane WHERE {panes}", floors),  # noqa: S608 - ours
             (f"SELECT (max(block) + 1) * {BLOCK_US} FROM identity WHERE {blocks}", block),  # noqa: S608
         )
-        with _transaction(self._db) as db:
+        with transaction(self._db) as db:
             ends_us = [db.execute(*query).fetchone()[0] for query in most]
             known_us = [end_us for end_us in ends_us if end_us is not None]
             pruned_us = max([pruned_us, *known_us])
             if known_us:
                 db.execute(f"DELETE FROM pane WHERE {panes}", floors)  # noqa: S608 - ours
                 db.execute(f"DELETE FROM identity WHERE {blocks}", block)  # noqa: S608 - ours
-                _put(self._db, "fact", Facts(pruned_us=pruned_us).rows())
+                put(self._db, "fact", Facts(pruned_us=pruned_us).rows())
         return pruned_us
 
     def check(self) -> None:
@@ -284,7 +220,7 @@ class Store:
             UsageError: it has another format.
             sqlite3.Error: it cannot be read.
         """
-        check_format(self._db, self.path)
+        check_format(self._db, self.path, self.form)
         self._db.execute("SELECT key FROM variable, replica LIMIT 1").fetchone()
 
     def replica(self) -> tuple[int, int, str] | None:
@@ -301,19 +237,6 @@ class Store:
             yield shown_reading(*row)
 
 
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Make all that is written within durable, or nothing of it."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # SQLite itself rolls back on a full disk
-            db.execute("ROLLBACK")
-        raise
-
-
 def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
     """Return how much waits for the clock."""
     found = db.execute(
@@ -324,21 +247,12 @@ def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:
 
 
 def _write_variables(db: sqlite3.Connection, changes: Changes) -> None:
-    _put(db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
+    put(db, "meaning", [(number, *known) for number, known in changes.meanings.items()])
     if changes.states:
         db.executemany("DELETE FROM variable WHERE meaning = ? AND key = ?", changes.states.keys())
     wholes = [(*at, 0, state) for at, state in changes.states.items() if state is not None]
     deltas = [(*at, *part) for at, parts in changes.deltas.items() for part in parts]
-    _put(db, "variable", [*wholes, *deltas])
-
-
-def _put(db: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Write rows with their seals, each in place of the one with its key."""
-    written = all_sealed(rows)
-    if written:
-        marks = ", ".join("?" * len(written[0]))
-        statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - ours
-        db.executemany(statement, written)
+    put(db, "variable", [*wholes, *deltas])
 
 
 def existing_store(directory: Path) -> Store:
@@ -351,23 +265,5 @@ def existing_store(directory: Path) -> Store:
     if not (directory / FILE_NAME).is_file():
         raise NotFound(f"{directory} holds no agent data ({FILE_NAME} is not there)")
     store = Store(directory, read_only=True)
-    try:
-        store.check()
-    except UsageError:
-        store.close()
-        raise
-    except (sqlite3.Error, DamagedStoreError) as error:
-        store.close()
-        raise NotFound(f"{directory / FILE_NAME} cannot be read: {error}") from None
+    store.look(store.check)
     return store
-
-
-def _locked(path: Path) -> TextIO:
-    """Return an open file that one process at a time can have."""
-    file = path.open("w", encoding="ascii")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise
-    return file

@@ -12,6 +12,7 @@
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
@@ -64,9 +65,22 @@ def items_stream(plan: Plan, event: str) -> int:
     return stream_id(plan.name, "items", event, found.resolution.canonical, found.text)
 
 
-def states_stream(plan: Plan) -> int:
-    """Return the id under which the states of all scans are stored: others mean others."""
-    return stream_id(plan.name, "states", *[each.fingerprint for each in plan.streams.values()])
+def standing_stream(plan: Plan) -> int:
+    """Return the id under which it is stored how far streams have come, those of any release."""
+    return stream_id(plan.name, "standing")
+
+
+def states_stream(plan: Plan, era: int) -> int:
+    """Return the id under which the states of all scans are stored; an era has one program."""
+    return stream_id(plan.name, "states", era)
+
+
+def meanings_of(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Return the name of each stream, and what tells its meaning from others."""
+    return tuple(
+        (each.name, sha256(each.fingerprint.encode()).hexdigest()[:16])
+        for each in plan.streams.values()
+    )
 
 
 def parts_of(result: StreamResult, value: Any) -> dict[str, int | str]:

@@ -15,7 +15,7 @@ greatest value only.)
     [Span(first=51, last=80)]
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
@@ -37,12 +37,30 @@ class WindowShape(Protocol):
         """Length of a pane."""
 
 
+class SlidingShape(WindowShape, Protocol):
+    """What of a window decides which of its starts a batch may have changed."""
+
+    @property
+    def name(self) -> str:
+        """The window's."""
+
+    @property
+    def stream(self) -> int:
+        """The id of its panes."""
+
+    def start_of_first(self, time_us: int) -> int:
+        """Return the start of the first window that holds a time."""
+
+
 class Span(NamedTuple):
     """Integers from `first` to `last`, both included."""
 
     first: int
     last: int
 
+
+Starts = Mapping[str, Sequence[Span]]
+"""Which starts of each window to look at, by the window's name."""
 
 EVERYTHING: Final = Span(EARLIEST_PANE_US, LATEST_PANE_US)
 
@@ -66,6 +84,67 @@ def above(spans: Iterable[Span], floor_us: int | None) -> list[Span]:
     if floor_us is None:
         return list(spans)
     return [Span(max(span.first, floor_us), span.last) for span in spans if span.last >= floor_us]
+
+
+def affected(
+    windows: Iterable[SlidingShape],
+    panes_us: Mapping[int, Iterable[int]],
+    before: int | None,
+    after: int | None,
+    retain_us: int,
+) -> Starts:
+    """Return the starts of the windows that were touched or that the frontier has passed.
+
+    The floor is that of the frontier before, so that whatever F passes becomes final, however far
+    it moves at once.
+
+    Args:
+        windows: the program's windows.
+        panes_us: the touched panes by stream.
+        before: the frontier so far; None is bottom.
+        after: the frontier now.
+        retain_us: for how long after its end a window still takes late readings.
+    """
+    starts = {}
+    for window in windows:
+        wanted = touched(window, panes_us.get(window.stream, ()))
+        wanted += passed(window, before, after)
+        starts[window.name] = joined(above(wanted, floor_us(window, before, retain_us)))
+    return {name: wanted for name, wanted in starts.items() if wanted}
+
+
+def floor_us(window: SlidingShape, frontier: int | None, retain_us: int) -> int | None:
+    """Return the least start of the windows that are still recomputed; None for no floor.
+
+    They end at most `retain_us` below the frontier. So a window that is not final yet is among
+    them, however long it is.
+    """
+    return None if frontier is None else frontier - retain_us - window.size_us
+
+
+def too_late(
+    windows: Iterable[SlidingShape],
+    rows: Mapping[int, Mapping[int, int]],
+    frontier: int | None,
+    retain_us: int,
+) -> int:
+    """Return how many rows of panes a window lacks because it is not recomputed any more.
+
+    Args:
+        windows: the program's windows.
+        rows: how many there are of each pane, by stream.
+        frontier: before them; None is bottom.
+        retain_us: as in `affected`.
+    """
+    late: dict[tuple[int, int], int] = {}
+    for window in windows:
+        least_us = floor_us(window, frontier, retain_us)
+        if least_us is None:
+            return 0
+        for pane_us, count in rows.get(window.stream, {}).items():
+            if window.start_of_first(pane_us) < least_us:
+                late[window.stream, pane_us] = count
+    return sum(late.values())
 
 
 def panes_of(window: WindowShape, starts: Iterable[Span]) -> list[Span]:

@@ -27,6 +27,8 @@ OF_AGENT = "agent"
 """Stands in place of a value's name where an agent tells how it does."""
 OF_ALERT = "alert"
 """Stands in place of a value's name where a device tells of an alert."""
+OF_GATEWAY = "gateway"
+"""Stands in place of a value's name where a gateway tells how far its windows are."""
 PREFIX = "lasp/v1"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
 HOME_SEPARATOR = "__"
@@ -40,7 +42,7 @@ _UNREADABLE = re.compile(
 )
 RESERVED = frozenset(
     {
-        *(OF_AGENT, OF_ALERT),
+        *(OF_AGENT, OF_ALERT, OF_GATEWAY),
         *("pane", "var", "beat", "presence", "ack", "inbox", "member"),
         *("hello", "vouch", "shared", "summary", "repair", "voice"),
     }
@@ -194,6 +196,15 @@ class Topics:
         """Return the topic on which an agent retains how it does, as JSON."""
         return f"{self.root}/out/{OF_AGENT}/{readable(device)}"
 
+    def gateway(self, name: str) -> str:
+        """Return the topic on which a gateway retains how far its windows are, as JSON."""
+        return f"{self.root}/out/{OF_GATEWAY}/{readable(name)}"
+
+    def gateway_of(self, topic: str) -> str | None:
+        """Return the gateway that tells how far it is on this topic; None on another topic."""
+        start = f"{self.root}/out/{OF_GATEWAY}/"
+        return text_of(topic.removeprefix(start)) if topic.startswith(start) else None
+
     def result_address(self, topic: str) -> ResultAddress:
         """Return what a topic of results says.
 
@@ -206,7 +217,7 @@ class Topics:
         if kind == "fleet" and len(levels) in {1, 2}:
             name, *keys = map(text_of, levels)
             return ResultAddress(name, None, keys[0] if keys else None)
-        if kind == "out" and len(levels) in {2, 3} and levels[0] != OF_ALERT:
+        if kind == "out" and len(levels) in {2, 3} and levels[0] not in {OF_ALERT, OF_GATEWAY}:
             name, device, *keys = map(text_of, levels)
             of_agent = levels[0] == OF_AGENT
             return ResultAddress(None if of_agent else name, device, keys[0] if keys else None)

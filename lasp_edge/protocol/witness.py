@@ -170,9 +170,16 @@ class Witness:
 
     def lines(self) -> Iterator[str]:
         """Yield a line of JSON for each device: what `read` takes."""
-        for device, known in self._known.items():
-            told = [each.plain() for each in known.told]
-            yield json.dumps([device, *known.replica[:2], told, self._lines_of(known)])
+        return (self._line(known) for known in self._known.values())
+
+    def line(self, device: str) -> str | None:
+        """Return the line of a device; None if nothing was heard of it."""
+        known = self._known.get(device)
+        return None if known is None else self._line(known)
+
+    def _line(self, known: Testimony) -> str:
+        told = [each.plain() for each in known.told]
+        return json.dumps([known.replica.device, *known.replica[:2], told, self._lines_of(known)])
 
     def read(self, lines: Iterable[str]) -> None:
         """Take over what `lines` gave; a line that is damaged is left out."""

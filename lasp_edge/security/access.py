@@ -2,7 +2,8 @@
 
 A device writes only what is about itself, and what devices say to each other; results that it
 publishes for people carry its name, too. Landers acknowledge, operators command, viewers read
-results. A new kind of frame is in these rules by its row of the table.
+results. A gateway logs in as a lander, and tells its windows under its name. A new kind of frame is
+in these rules by its row of the table.
 
     >>> topics = Topics("greenhouse")
     >>> for rule in rules(Role.VIEWER, "screen", topics):
@@ -71,6 +72,8 @@ def rules(role: Role, name: str, topics: Topics, home: str = "") -> list[Rule]:
         me = readable(name)
         found.append(Rule("write", f"{topics.root}/out/+/{me}/#"))
         found.append(Rule("write", f"{topics.root}/out/{OF_ALERT}/+/{me}/#"))
+    elif role is Role.LANDER:  # a gateway tells its windows, and how far they are
+        found.append(Rule("write", f"{topics.root}/out/+/{readable(name)}/#"))
     found += [Rule("read", each) for each in _filters("read", role, name, topics)]
     found.append(Rule("read", f"{topics.root}/out/#"))
     return found + (list(_home(role, name, topics, home)) if home else [])
@@ -83,6 +86,9 @@ def _home(role: Role, name: str, topics: Topics, home: str) -> Iterator[Rule]:
         yield Rule("write", fleet)
         for node in (home_node(topics), home_node(topics, name)):
             yield Rule("write", f"{home}/+/{node}/#")
+        yield Rule("read", f"{home}/status")
+    elif role is Role.LANDER:
+        yield Rule("write", f"{home}/+/{home_node(topics, name)}/#")
         yield Rule("read", f"{home}/status")
     elif role is Role.VIEWER:
         yield Rule("read", fleet)

@@ -162,6 +162,8 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
 
 
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
+    if evidence.globals is None:
+        return Finding(None, f"{fold.name}: a gateway keeps windows, and the devices the value")
     told = _told(evidence, fold).values()
     held = [values[fold.name] for values in told if fold.name in values]
     rows = evidence.globals.get(fold.name, ())
@@ -205,7 +207,7 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
         f"{len(places):,} {kind}{_examples(places)}" for kind, places in kinds.items() if places
     ]
     parts += [f"{len(rows) - len(stored):,} doubled"] if len(rows) > len(stored) else []
-    return differs(f"{told} in the lake: {', '.join(parts)}")
+    return differs(f"{told} in the table: {', '.join(parts)}")
 
 
 def _examples(places: Iterable[tuple[str, int]]) -> str:

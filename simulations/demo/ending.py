@@ -12,7 +12,7 @@ from lasp_edge.tool.screen import aligned, in_words, number
 from simulations.demo.checks import Verdict, lowered, verdicts
 from simulations.demo.devices import Value
 from simulations.demo.evidence import Evidence
-from simulations.demo.lake import Row, current_globals, current_rows, current_windows
+from simulations.demo.lake import Row
 from simulations.demo.stage import Stage
 from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
 from simulations.demo.what_next import next_lines
@@ -49,7 +49,8 @@ async def finish(stage: Stage, pace: Pace) -> int:
     wires = [device.relay for device in stage.devices.values()]
     carried = sum(w.sent_bytes for w in wires), sum(w.received_bytes for w in wires)
     stage.freeze_table()
-    stage.say("Spark merges what is left (a pane: what one device adds to a window) ...")
+    who = stage.cast.merging.name.capitalize()
+    stage.say(f"{who} merges what is left (a pane: what one device adds to a window) ...")
     await stage.wait_for_cloud(CLOUD_S)
     values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
     silent_us = stage.silent_us()
@@ -76,13 +77,11 @@ async def _evidence(
     readings = {
         name: await commands.readings(device.data_dir) for name, device in stage.devices.items()
     }
-    folds, windows = plan.dynamic_folds.items(), plan.windows.items()
-    in_globals = {name: current_globals(stage.lake, fold) for name, fold in folds}
-    in_windows = {name: current_windows(stage.lake, window) for name, window in windows}
+    merging, windows = stage.cast.merging, plan.windows.items()
+    in_globals = merging.globals(stage.lake, plan.dynamic_folds)
+    in_windows = {name: merging.windows(stage.lake, window) for name, window in windows}
     found = (plan, values, readings, in_globals, in_windows)
-    in_results = {
-        name: current_rows(stage.lake, result) for name, result in plan.stream_results.items()
-    }
+    in_results = merging.results(stage.lake, plan.stream_results)
     return Evidence(*found, stage.lasted_s(), silent_us, in_results)
 
 
@@ -96,7 +95,7 @@ def _windows_lines(evidence: Evidence) -> list[str]:
 def rows_lines(evidence: Evidence) -> list[str]:
     """Return how many rows each result has in the lake."""
     lines = []
-    for name, rows in evidence.results.items():
+    for name, rows in (evidence.results or {}).items():
         there = [row for row in rows if row["present"]]
         corrected = sum(row["status"] == "revised" for row in there)
         taken_back = len(rows) - len(there)
@@ -169,7 +168,9 @@ def _result(stage: Stage, found: Sequence[Verdict], readings: int) -> int:
         stage.say(differs("no reading was accepted, so there is nothing that could agree"))
         return Exit.DIFFERS
     window = next(iter(stage.cast.plan.windows), "")
-    stage.say(*next_lines(window, stage.cast.lake), "RESULT ok")
+    stage.say(
+        *next_lines(window, stage.cast.lake, is_spark=stage.cast.merging.is_spark), "RESULT ok"
+    )
     return Exit.FINE
 
 

@@ -16,23 +16,25 @@ class Evidence(NamedTuple):
     Attributes:
         values: what each device holds at the end, by device and name.
         readings: each device's accepted readings in the order of acceptance.
-        globals: current rows of the lake's table of fleet-wide values, by name.
+        globals: current rows of the lake's table of fleet-wide values, by name; None where a
+            gateway kept the windows: it keeps no values.
         windows: current rows of the lake's table of windows, by name.
         lasted_s: how long the demo ran: no sample is older.
         silent_us: for how long each device had no connection when it was asked; those that had one
             need not be here.
-        results: current rows of the lake's table of streams' results, by name.
+        results: current rows of the lake's table of streams' results, by name; None where a gateway
+            kept the windows.
         device_rows: by device and result, the last rows as each device has them.
     """
 
     plan: Plan
     values: Mapping[str, Mapping[str, Value]]
     readings: Mapping[str, Sequence[Reading]]
-    globals: Mapping[str, Sequence[Row]]
+    globals: Mapping[str, Sequence[Row]] | None
     windows: Mapping[str, Sequence[Row]]
     lasted_s: float
     silent_us: Mapping[str, int] = MappingProxyType({})
-    results: Mapping[str, Sequence[Row]] = MappingProxyType({})
+    results: Mapping[str, Sequence[Row]] | None = None
     device_rows: Mapping[str, Mapping[str, Sequence[Row]]] = MappingProxyType({})
 
     def all_readings(self) -> list[Reading]:

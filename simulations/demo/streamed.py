@@ -17,14 +17,17 @@ _EXAMPLES = 2
 def rows_finding(evidence: Evidence, result: StreamResult) -> Finding:
     """Return whether a result's rows are those that follow from the readings, one after another."""
     right = rows(evidence.plan, result.name, evidence.all_readings())
-    wrong = _in_the_lake(result, evidence.results[result.name], right)
+    wrong, where = list[str](), "the last on the devices"
+    if evidence.results is not None:
+        wrong = _in_the_lake(result, evidence.results[result.name], right)
+        where = f"in the lake and {where}"
     for device, told in evidence.device_rows.items():
         wrong += _on_a_device(result, device, told.get(result.name, ()), right)
     if wrong:
         more = f" and {len(wrong) - _EXAMPLES:,} more" if len(wrong) > _EXAMPLES else ""
         return differs(f"{result.name}: {'; '.join(wrong[:_EXAMPLES])}{more}")
     count = count_of(evidence, result.name)
-    said = f"{result.name}: {len(right):,} rows, in the lake and the last on the devices,"
+    said = f"{result.name}: {len(right):,} rows, {where},"
     return holds(f"{said} equal the recomputation from {count:,} readings")
 
 

@@ -5,16 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from device_agent.changes import PaneId
+from device_agent.gateway.kept import KeptEntry, WriterOfPanes
+from device_agent.gateway.panes import FleetPanes, PaneCell
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.panes import Panes
 from device_agent.panes.sender import PaneSender
 from device_agent.panes.sinks import Sinks
 from device_agent.panes.unlanded import Unlanded
+from lasp_edge.aggregates.sliding import RetractedKeys
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows
 from lasp_edge.protocol.acks import Seqs
 from lasp_edge.protocol.sinks import MAX_SINKS
 from simulations.planted.bug import planted, replaced
-from simulations.world.lander import SimulatedLander
 from simulations.world.landing import VirtualLander
 
 
@@ -29,7 +31,7 @@ def the_lander_acknowledges_before_its_commit() -> Iterator[None]:
         yield from right_commit(self, step, now_us)
 
     def crash(self: VirtualLander, until: int) -> int:
-        self.lander.panes = before.get(id(self), {})
+        self.lander._keeper.panes = before.get(id(self), {})  # noqa: SLF001
         return right_crash(self, until)
 
     with replaced(VirtualLander, "commit", commit), replaced(VirtualLander, "crash", crash):
@@ -39,57 +41,49 @@ def the_lander_acknowledges_before_its_commit() -> Iterator[None]:
 @planted
 def the_lander_keeps_the_frame_that_came_last() -> Iterator[None]:
     """Frames overtake each other: an older version of a pane replaces the newer one."""
+    right = PaneCell.join
 
-    def join(self: SimulatedLander, rows: PaneRows) -> None:
-        block = rows.block
-        for key, pane_us, seq, partial in zip(
-            block.keys,
-            block.panes_us,
-            block.seqs,
-            zip(*block.columns, strict=True),
-            strict=True,
-        ):
-            at = (block.stream, key, pane_us, rows.device, block.incarnation, block.nonce)
-            self.panes[at] = (seq, partial)
+    def join(self: PaneCell, writer: WriterOfPanes, seq: int, partial: Any) -> bool:
+        self._seqs[writer] = seq - 1
+        return right(self, writer, seq, partial)
 
-    with replaced(SimulatedLander, "_join", join):
+    with replaced(PaneCell, "join", join):
         yield
 
 
 @planted
 def the_lander_keeps_one_entry_a_device() -> Iterator[None]:
     """An agent restarts: its new entry of a pane takes the place of the former life's."""
-    right = SimulatedLander._join  # noqa: SLF001
+    right = FleetPanes.join
 
-    def join(self: SimulatedLander, rows: PaneRows) -> None:
-        right(self, rows._replace(block=rows.block._replace(incarnation=0, nonce=0)))
+    def join(self: FleetPanes, rows: PaneRows) -> Iterator[KeptEntry]:
+        return right(self, rows._replace(block=rows.block._replace(incarnation=0, nonce=0)))
 
-    with replaced(SimulatedLander, "_join", join):
+    with replaced(FleetPanes, "join", join):
         yield
 
 
 @planted
 def the_lander_adds_what_comes_twice() -> Iterator[None]:
     """A message arrives twice: its readings count twice."""
-    right = SimulatedLander._join  # noqa: SLF001
+    right = PaneCell.join
+    known: dict[tuple[int, WriterOfPanes, int], Any] = {}
 
-    def join(self: SimulatedLander, rows: PaneRows) -> None:
-        block = rows.block
-        for key, pane_us, seq, partial in zip(
-            block.keys,
-            block.panes_us,
-            block.seqs,
-            zip(*block.columns, strict=True),
-            strict=True,
-        ):
-            at = (block.stream, key, pane_us, rows.device, block.incarnation, block.nonce)
-            known = self.panes.get(at)
-            if known is not None and known[0] == seq:
-                twice = tuple(2 * part if isinstance(part, int) else part for part in partial)
-                self.panes[at] = (seq, twice)
-        right(self, rows)
+    def join(self: PaneCell, writer: WriterOfPanes, seq: int, partial: Any) -> bool:
+        at = (id(self), writer, seq)
+        if at in known:
+            self._seqs[writer] = seq - 1
+        known[at] = partial
+        return right(self, writer, seq, partial)
 
-    with replaced(SimulatedLander, "_join", join):
+    def put(self: RetractedKeys, key: Any, partial: Any) -> None:
+        before = self._partials.get(key)
+        if before is not None and before == partial:
+            partial = tuple(2 * part for part in partial)
+        right_put(self, key, partial)
+
+    right_put = RetractedKeys.put
+    with replaced(PaneCell, "join", join), replaced(RetractedKeys, "put", put):
         yield
 
 

@@ -1,8 +1,14 @@
-"""The lander: joins what lands, by the acceptance rules of the real one."""
+"""The lander: a gateway's core over plain tables, and what has landed of shared variables.
+
+What is accepted is joined when somebody looks, or when the lander commits: so the windows of one
+commit are made once.
+"""
 
 from collections.abc import Collection, Iterator
 
 from crdts import Frontier, Lattice, Membership, Replica
+from device_agent.gateway.core import GatewayCore, WaitingTerms
+from device_agent.gateway.kept import FleetRow, WindowStart
 from device_agent.settings import SECOND_US
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
@@ -12,18 +18,20 @@ from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record
 from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import MemberFrame
+from lasp_edge.protocol.frontier import Coverage, Listening
 from lasp_edge.protocol.greetings import Greetings
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import SummaryFrame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from simulations.world.decoding import decoded
+from simulations.world.keeper import PaneKey, SimulatedKeeper
 
 LANDER = Replica(1, 1, "lander")
 """Who acknowledges, unless a test says otherwise."""
 
-PaneKey = tuple[int, str, int, str, int, int]
-"""(stream, key, pane start, device, incarnation, nonce)."""
+TERMS = WaitingTerms(dead_after_us=20 * SECOND_US)
+"""Twenty steps of silence, less than many faults last: then windows do not wait for the device."""
 
 
 class _Acceptance(Acceptance):
@@ -33,7 +41,7 @@ class _Acceptance(Acceptance):
 
 
 class SimulatedLander:
-    """What has landed: the greatest version of each pane entry.
+    """What has landed: the greatest version of each pane entry, and the windows made from them.
 
     Args:
         lake: the lake's id; devices send everything to another one anew.
@@ -42,12 +50,11 @@ class SimulatedLander:
         process: who acknowledges; a device tries a new process with what it has refused before.
         topics: of the fleet; None: it is called as its program.
         shared: what has landed of shared variables, by name.
+        keeper: what an earlier process has kept.
 
     Attributes:
         process: see there; another one after a restart.
-        panes: pane -> its greatest seq, and the partial at that.
         shared: the join of what has landed of each shared variable.
-        promises: the newest low watermark of each device.
         refused: what was not taken, by topic and reason.
     """
 
@@ -60,12 +67,12 @@ class SimulatedLander:
         process: Replica = LANDER,
         topics: Topics | None = None,
         shared: dict[str, Lattice] | None = None,
+        keeper: SimulatedKeeper | None = None,
     ) -> None:
         self.process = process
         self._sink = sink
-        self.panes: dict[PaneKey, tuple[int, Partial]] = {}
+        self._keeper = keeper or SimulatedKeeper()
         self.shared: dict[str, Lattice] = {} if shared is None else shared
-        self.promises = Frontier()
         self.refused: dict[tuple[str, str], Refusal] = {}
         self._acceptance = _Acceptance(
             plan.pane_streams,
@@ -75,14 +82,19 @@ class SimulatedLander:
             membership=membership,
             overheard=_overheard(plan, self.shared),
         )
+        self._results = {result.stream for result in plan.stream_results.values()}
+        self._core = GatewayCore(plan, self._acceptance, self._keeper, process, TERMS)
+        self._pending = Accepted()
+        self._since_us: int | None = None
         self._greetings = Greetings()
         self._acks_sent = 0
 
     def restarted(self, plan: Plan, process: Replica) -> "SimulatedLander":
         """Return the same lake under another process, with the same program or another one."""
         of_lake = (self.lake, plan, self.membership, self._sink)
-        after = SimulatedLander(*of_lake, process, shared=self.shared)
-        after.panes, after.promises, after.refused = self.panes, self.promises, self.refused
+        self.commit(None)
+        after = SimulatedLander(*of_lake, process, shared=self.shared, keeper=self._keeper)
+        after.refused = self.refused
         after._acceptance.witness = self._acceptance.witness
         return after
 
@@ -96,8 +108,50 @@ class SimulatedLander:
         """All member commands that were taken."""
         return self._acceptance.membership
 
+    @property
+    def panes(self) -> dict[PaneKey, tuple[int, Partial]]:
+        """Pane -> its greatest seq, and the partial at that."""
+        self.commit(None)
+        return self._keeper.panes
+
+    @property
+    def revisions(self) -> dict[WindowStart, list[FleetRow]]:
+        """Window -> all its rows."""
+        self.commit(None)
+        return self._keeper.revisions
+
+    @property
+    def promises(self) -> Frontier:
+        """The newest low watermark of each device."""
+        self.commit(None)
+        return self._keeper.promises
+
+    @property
+    def coverage(self) -> Coverage:
+        """How far results are final, and over whom."""
+        return self._core.coverage
+
+    def commit(self, now_us: int | None) -> None:
+        """Join what was accepted, and keep what comes of it.
+
+        Args:
+            now_us: the lander's clock; None: no time has passed.
+        """
+        if now_us is None and not (self._pending.rows or self._pending.promises.entries):
+            return
+        listening = None
+        if now_us is not None and self._since_us is not None:
+            listening = Listening(now_us, self._since_us)
+        pending, self._pending = self._pending, Accepted()
+        self._keeper.commit(self._core.join(pending, listening).changes)
+
+    def disconnected(self) -> None:
+        """Note that nothing is heard: nobody's silence counts."""
+        self._since_us = None
+
     def connected(self, now_us: int) -> None:
         """Note a new connection to the broker."""
+        self._since_us = now_us
         self._acceptance.connected(now_us)
 
     def repeated(self, now_us: int) -> Iterator[MemberFrame]:
@@ -129,29 +183,26 @@ class SimulatedLander:
         return None
 
     def _land(self, accepted: Accepted) -> None:
-        self.promises |= accepted.promises
         self.refused |= accepted.refused
-        for rows in accepted.rows:
-            if isinstance(rows, PaneRows):
-                self._join(rows)
         for name, _, news, _ in accepted.shared:
             self.shared[name] = self.shared.get(name, news.bottom()) | news
+        for rows in accepted.rows:
+            if isinstance(rows, PaneRows) and rows.block.stream in self._results:
+                self._keeper.keep(rows)
+            else:
+                self._pending.rows.append(rows)
+        self._pending.promises |= accepted.promises
+        for device in accepted.answers:
+            self._pending.answers.setdefault(device, Answer())
+        self._pending.known |= accepted.known
+        self._pending.heard |= accepted.heard
+        self._pending.hellos |= accepted.hellos
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
         said = (self.process, self._acks_sent, device, self._acceptance.sink)
         (frame,) = answer.frames(*said, now_us // SECOND_US)
         return frame
-
-    def _join(self, rows: PaneRows) -> None:
-        device, block = rows.device, rows.block
-        partials = zip(*block.columns, strict=True)
-        for key, pane_us, seq, partial in zip(
-            block.keys, block.panes_us, block.seqs, partials, strict=True
-        ):
-            pane = (block.stream, key, pane_us, device, block.incarnation, block.nonce)
-            if pane not in self.panes or self.panes[pane][0] < seq:
-                self.panes[pane] = (seq, partial)
 
     def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SaidRow]:
         """Return (device, place) -> the row of a result that is there."""

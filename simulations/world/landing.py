@@ -62,19 +62,19 @@ class VirtualLander:
             return
         self.due_step = step + (self._slow_steps if step < self.slow_until else 1)
         inbox, self._inbox = self._inbox, []
-        for topic, payload in inbox:
-            answer = self.lander.hear(topic, payload, now_us)
-            if answer is not None:
-                yield answer
+        answers = [self.lander.hear(topic, payload, now_us) for topic, payload in inbox]
         if not self._is_connected:
             self._is_connected = True
             self.lander.connected(now_us)
+        self.lander.commit(now_us)
+        yield from (answer for answer in answers if answer is not None)
         yield from self.lander.repeated(now_us)
         yield from self.lander.asks(now_us)
 
     def disconnect(self) -> None:
         """Lose the connection until the next commit."""
         self._is_connected = False
+        self.lander.disconnected()
 
     def crash(self, until: int) -> int:
         """End the process; return how many messages are lost with it."""

@@ -7,7 +7,7 @@ import pytest
 
 from crdts import ORSet
 from device_agent.changes import Retraction
-from device_agent.scans import engine
+from device_agent.settings import Settings
 from device_agent.sources.mapping import FieldMapping
 from device_agent.timing.waiting import _as_json, _from_json
 from lasp_edge import Program, folds, scans
@@ -55,10 +55,9 @@ def test_a_retraction_that_comes_first_takes_back_what_comes_later(begin):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_taken_back_readings_leave_nothing(begin, seed, monkeypatch):
-    monkeypatch.setattr(engine, "LIVE_MOST", 24)
-    monkeypatch.setattr(engine, "TRY_AGAIN", 4)
-    rng, device, at_s, read = Random(seed), begin(), 0, []
+def test_taken_back_readings_leave_nothing(begin, seed):
+    rng, device = Random(seed), begin(settings=Settings(live_items=24))
+    at_s, read = 0, []
     for _ in range(30):
         readings = []
         for _ in range(rng.randrange(1, 6)):

@@ -1,0 +1,11 @@
+"""The gateway: windows over a whole fleet on any Pi, without Spark.
+
+- `kept`: what a gateway keeps, and what a turn changes of it
+- `panes`: the fleet's pane entries, as far as memory holds them
+- `windows`: which windows a turn may have changed, and what their rows are now
+- `core`: messages in; rows, replies and results out: no clock, no file, no broker
+- `store`: all of it in one SQLite file, one transaction a turn
+- `results`: the newest rows as JSON for people, and as entities of Home Assistant
+- `process`: the core between a broker, a clock and its file
+- `table`: the rows as a lake's table shows them
+"""

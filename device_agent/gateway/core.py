@@ -1,0 +1,197 @@
+"""A gateway's core: messages in; rows, and what is to be told to devices, out.
+
+No clock, no file and no broker is in it. A turn takes what came in and says what changes: pane
+entries that came or grew, promises, commands, the frontier, and the rows of windows that differ
+for it. Whoever runs the core makes that durable, and only then sends anything. Where that fails the
+core is thrown away, and a new one starts with what is kept.
+
+It accepts what a lander accepts (`lasp_edge.protocol.acceptance`), and its frontier, its statuses
+and its combinations are those of the job in Spark. What concerns variables is taken and not kept:
+every device holds the fleet's values itself.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from crdts import Membership, Replica
+from crdts.frontier import Promise
+from device_agent.gateway.kept import FleetChanges, FleetKeeper
+from device_agent.gateway.panes import FleetPanes
+from device_agent.gateway.windows import FleetWindows
+from device_agent.settings import SECOND_US
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, MemberRow, PaneRows, Record
+from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
+from lasp_edge.protocol.replies import Replies
+from lasp_edge.protocol.spans import floor_us
+
+PRUNE_EVERY_US: Final = 3_600 * SECOND_US
+"""How far the frontier moves between two times that what is of no use any more is forgotten."""
+
+
+class WaitingTerms(NamedTuple):
+    """For whom windows wait, and for how long anything is kept.
+
+    Attributes:
+        roster: the devices that are expected; None for whichever were heard.
+        dead_after_us: a device that is silent for longer is not waited for.
+        retain_us: for how long after its end a window takes late readings.
+        history_us: for how long after its end a window's rows are kept; at least `retain_us`.
+    """
+
+    roster: Collection[str] | None = None
+    dead_after_us: int = 600 * SECOND_US
+    retain_us: int = 7 * 86_400 * SECOND_US
+    history_us: int = 31 * 86_400 * SECOND_US
+
+
+class GatewayTurn(NamedTuple):
+    """What came of some messages.
+
+    Attributes:
+        changes: are to be made durable before anything is sent.
+        accepted: for whom an answer is owed then.
+        coverage: how far results are final, and over whom.
+        too_late: how many pane entries came too late for a window of theirs.
+    """
+
+    changes: FleetChanges
+    accepted: Accepted
+    coverage: Coverage
+    too_late: int
+
+
+class GatewayCore:
+    """One gateway's state machine.
+
+    Args:
+        plan: the program whose windows it keeps.
+        acceptance: what is taken from messages; it knows the member commands that are kept.
+        keeper: keeps the state; the core only reads from it.
+        sender: this process, as the devices see it.
+        terms: for whom windows wait.
+
+    Attributes:
+        replies: what is owed to devices.
+        coverage: how far results are final, and over whom.
+        windows: the rows that are open.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        acceptance: Acceptance,
+        keeper: FleetKeeper,
+        sender: Replica,
+        terms: WaitingTerms,
+    ) -> None:
+        kept = keeper.restored()
+        self._acceptance, self._terms = acceptance, terms
+        self.replies = Replies(acceptance, sender)
+        acceptance.membership |= kept.membership
+        acceptance.witness.read(kept.heard)
+        self._liveness = Liveness(kept.promises, {}, acceptance.membership)
+        self.coverage = Coverage(kept.frontier_us, tuple(sorted(kept.promises.entries)), ())
+        self._streams = {window.stream: window for window in plan.windows.values()}
+        self._panes = FleetPanes(self._streams, keeper)
+        self.windows = FleetWindows(
+            plan.windows.values(), self._panes, keeper, kept.frontier_us, terms.retain_us
+        )
+        self._heard: dict[str, str] = {}
+        self._ticks = 0
+
+    @property
+    def membership(self) -> Membership:
+        """All member commands that were taken."""
+        return self._acceptance.membership
+
+    @property
+    def promises(self) -> dict[str, Promise]:
+        """The newest low watermark of each device."""
+        return self._liveness.promises.entries
+
+    def take(self, records: Iterable[Record], listening: Listening | None) -> GatewayTurn:
+        """Take messages in, and return what comes of them.
+
+        Args:
+            records: in the order in which they came.
+            listening: the clock, and since when it listens; None while there is no broker: then
+                nobody's silence is counted.
+        """
+        return self.join(self._acceptance.take(records), listening)
+
+    def join(self, accepted: Accepted, listening: Listening | None) -> GatewayTurn:
+        """Join what was accepted, and return what comes of it; see `take`."""
+        changes, before_us = FleetChanges(), self.coverage.frontier
+        too_late = self._join_panes(accepted, changes, before_us)
+        self._join_liveness(accepted, changes, listening)
+        self.coverage = advance(
+            before_us, self._liveness, self._terms.roster, self._terms.dead_after_us
+        )
+        frontier_us = self.coverage.frontier
+        touched = self.windows.touched(changes.entries, before_us)
+        for at, starts in self.windows.passed(frontier_us).items():
+            touched.setdefault(at, set()).update(starts)
+        changes.rows += self.windows.revisions(touched, self.coverage)
+        if frontier_us != before_us:
+            changes.frontier_us = frontier_us
+            self._prune(changes, before_us)
+        self._panes.forget()
+        return GatewayTurn(changes, accepted, self.coverage, too_late)
+
+    def _join_panes(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> int:
+        """Join the accepted entries, and return how many came too late for a window of theirs."""
+        late = 0
+        for rows in accepted.rows:
+            if not isinstance(rows, PaneRows):
+                continue
+            window = self._streams[rows.block.stream]
+            least_us = floor_us(window, before_us, self._terms.retain_us)
+            for entry in self._panes.join(rows):
+                first_us, last_us = window.start_of_first(entry.pane_us), entry.pane_us
+                late += least_us is not None and first_us < least_us
+                if least_us is None or last_us // window.slide_us * window.slide_us >= least_us:
+                    changes.entries.append(entry)
+        return late
+
+    def _join_liveness(
+        self, accepted: Accepted, changes: FleetChanges, listening: Listening | None
+    ) -> None:
+        known = self._liveness.promises.entries
+        promises = self._liveness.promises | accepted.promises
+        changes.promises = {
+            device: promise
+            for device, promise in promises.entries.items()
+            if known.get(device) != promise
+        }
+        changes.members = {
+            row.device: row.member for row in accepted.rows if isinstance(row, MemberRow)
+        }
+        ticks = self._liveness.ticks
+        if listening is not None:
+            self._ticks += 1
+            ticks = {"": Tick(self._ticks, listening)}
+        self._liveness = Liveness(promises, ticks, self._acceptance.membership)
+        heard = {*accepted.heard, *accepted.answers, *accepted.known}
+        heard.update(about for _, about in accepted.hellos)
+        for device in sorted(heard):
+            line = self._acceptance.witness.line(device)
+            if line is not None and self._heard.get(device) != line:
+                self._heard[device] = changes.heard[device] = line
+
+    def _prune(self, changes: FleetChanges, before_us: int | None) -> None:
+        """Forget what is of no use any more, now and then."""
+        frontier_us = changes.frontier_us
+        if frontier_us is None or before_us is None:
+            return
+        if frontier_us // PRUNE_EVERY_US == before_us // PRUNE_EVERY_US:
+            return
+        floors = {
+            stream: least_us
+            for stream, window in self._streams.items()
+            if (least_us := floor_us(window, frontier_us, self._terms.retain_us)) is not None
+        }
+        changes.panes_below = floors
+        longest_us = max((window.size_us for window in self._streams.values()), default=0)
+        kept_us = max(self._terms.history_us, self._terms.retain_us) + longest_us
+        changes.rows_below = frontier_us - kept_us

@@ -1,0 +1,142 @@
+"""What a gateway keeps, what a turn changes of it, and what its core asks of whoever keeps it.
+
+    entry    one replica's partial of one pane of a device: of a replica the greatest seq counts
+    row      one revision of one window: the greatest revision of (window, key, start) is current
+    promise  how far a device has come; a member command, and what was heard of each device
+
+All changes of a turn become durable together, and the frontier with them. So a row is never final
+without the panes that it was made from.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from crdts import Frontier, Member, Membership
+from crdts.frontier import Promise
+from lasp_edge.folds.columns import Partial
+
+
+class WriterOfPanes(NamedTuple):
+    """A replica of a device: the only one that writes its entries."""
+
+    device: str
+    incarnation: int
+    nonce: int
+
+
+class KeptEntry(NamedTuple):
+    """One replica's partial of one pane.
+
+    Attributes:
+        stream: of the window.
+        pane_us: start of the pane.
+        key: what the window is kept by; "" without a key.
+    """
+
+    stream: int
+    pane_us: int
+    key: str
+    writer: WriterOfPanes
+    seq: int
+    partial: Partial
+
+
+class WindowStart(NamedTuple):
+    """What a row is about: the window's name, the key and the start."""
+
+    window: str
+    key: str
+    start_us: int
+
+
+class FleetRow(NamedTuple):
+    """One revision of one window over a fleet: what a lake's table of windows has, too.
+
+    Attributes:
+        at: what it is about.
+        devices_expected: those that counted when the row was made.
+        excluded: those of them that were not waited for.
+        frontier_us: how far results were final when it was made; None for nothing yet.
+        stream: of the definition that it was made by.
+    """
+
+    at: WindowStart
+    end_us: int
+    partial: Partial
+    devices_in: int
+    devices_expected: int
+    excluded: tuple[str, ...]
+    status: str
+    revision: int
+    frontier_us: int | None
+    stream: int
+
+    def result(self) -> tuple[object, ...]:
+        """Return what makes a later row differ: a new revision is made for nothing else."""
+        return self.end_us, self.devices_in, self.stream, self.partial
+
+
+@dataclass
+class FleetChanges:
+    """What a turn changes, all of it or nothing.
+
+    Attributes:
+        entries: that came or grew.
+        rows: that are new; each is the current one of its window now.
+        promises: by device.
+        members: the commands that were not known.
+        heard: device -> what was heard of it, as a line (`lasp_edge.protocol.witness`).
+        frontier_us: if it has moved.
+        panes_below: stream -> entries of panes that start below are of no use any more.
+        rows_below: rows of windows that end below are forgotten.
+    """
+
+    entries: list[KeptEntry] = field(default_factory=list)
+    rows: list[FleetRow] = field(default_factory=list)
+    promises: dict[str, Promise] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    heard: dict[str, str] = field(default_factory=dict)
+    frontier_us: int | None = None
+    panes_below: Mapping[int, int] = field(default_factory=dict)
+    rows_below: int | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to write."""
+        changed = (self.entries, self.rows, self.promises, self.members, self.heard)
+        return any(changed) or self.frontier_us is not None
+
+
+class RestoredFleet(NamedTuple):
+    """What a core starts with.
+
+    Attributes:
+        frontier_us: how far results are final; None for nothing yet.
+        promises: the newest of each device.
+        membership: all member commands.
+        heard: lines on what was heard of the devices.
+    """
+
+    frontier_us: int | None
+    promises: Frontier
+    membership: Membership
+    heard: tuple[str, ...]
+
+
+class FleetKeeper(Protocol):
+    """What keeps a gateway's state: `store.FleetStore`, or a simulated one."""
+
+    def restored(self) -> RestoredFleet:
+        """Return what a core starts with."""
+
+    def entries(self, stream: int, first_us: int, last_us: int) -> Iterable[KeptEntry]:
+        """Return the entries of the panes of a stream from one start to another, both included."""
+
+    def row(self, at: WindowStart) -> FleetRow | None:
+        """Return the current row of a window; None before it has one."""
+
+    def tentative(self, window: str, since_us: int | None) -> Iterable[FleetRow]:
+        """Return the current rows of a window that are tentative, of starts from a time on."""
+
+    def commit(self, changes: FleetChanges) -> None:
+        """Make all changes durable, or none."""

@@ -1,0 +1,182 @@
+"""A gateway's results for people: the newest row of each window and key, as retained JSON.
+
+What stands on a topic is the newest window that is final (or was revised); under `tentative` in it
+stands the newest one that is not, if it starts later. Before the first one is final the tentative
+one stands there itself. So who reads `parts` has a number that will hardly change, and who wants to
+know earlier has that, too.
+
+    {"parts": {"mean": 21.43}, "count": 60, "total_q": 128580, "start": "2026-11-22T15:02:00Z",
+     "end": "2026-11-22T15:03:00Z", "status": "final", "revision": 0, "devices": 10,
+     "expected": 10, "except": [], "tentative": {..}}
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+from device_agent.clock import Timer, is_time
+from device_agent.fleet.home_assistant import BIRTH, MOST_KEYS, SPREAD_US
+from device_agent.fleet.retained import Content, Retained
+from device_agent.gateway.discovery import GatewayDiscovery
+from device_agent.gateway.kept import FleetRow
+from device_agent.parts import Publication
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.release import RELEASE
+from lasp_edge.tool.times import shown_time
+
+MOST_NAMES: Final = 20
+"""Devices that are named as missing, at most; what is more is in the table."""
+MOST_TOPICS: Final = 20_000
+"""Keys of all windows that are told, at most: some 10 MB here, and as much at the broker."""
+
+
+class FleetResults:
+    """What a gateway tells people.
+
+    Args:
+        plan: the program.
+        topics: of the fleet.
+        gateway: this one's name.
+        every_us: how often a result is told at most; 0 for never.
+        home_assistant: its first topic level; "" for none.
+    """
+
+    def __init__(
+        self, plan: Plan, topics: Topics, gateway: str, every_us: int, home_assistant: str
+    ) -> None:
+        self._plan, self._topics, self._gateway = plan, topics, gateway
+        self._timer = Timer(every_us) if every_us else None
+        self._rows: dict[tuple[str, str], dict[bool, FleetRow]] = {}
+        self._retained = Retained()
+        self._coverage = Coverage(None, (), ())
+        self._birth_topic = f"{home_assistant}/status" if home_assistant else ""
+        self._discovery = (
+            GatewayDiscovery(plan, topics, gateway, home_assistant) if home_assistant else None
+        )
+        self._asked_us: int | None = None
+
+    @property
+    def will(self) -> Publication:
+        """What the broker tells for a gateway that vanishes."""
+        text = json.dumps({"online": False}).encode()
+        return Publication(self._topics.gateway(self._gateway), text, retain=True)
+
+    @property
+    def subscriptions(self) -> list[str]:
+        """The topics on which others tell it something."""
+        return [self._birth_topic] if self._birth_topic else []
+
+    def hear(self, topic: str, payload: bytes, now_us: int) -> bool:
+        """Take a message; return whether it was for the results."""
+        if topic != self._birth_topic:
+            return False
+        if payload == BIRTH:
+            self._asked_us = now_us
+        return True
+
+    def take(self, rows: Iterable[FleetRow], coverage: Coverage) -> None:
+        """Note rows that are durable, and how far results are final."""
+        self._coverage = coverage
+        for row in rows:
+            if row.at.window not in self._plan.windows:
+                continue
+            at = (row.at.window, row.at.key)
+            if at not in self._rows and len(self._rows) >= MOST_TOPICS:
+                continue
+            known = self._rows.setdefault(at, {})
+            is_open = row.status == TENTATIVE
+            if is_open not in known or known[is_open].at.start_us <= row.at.start_us:
+                known[is_open] = row
+
+    def connected(self) -> None:
+        """Tell everything again on a new connection."""
+        self._retained.again()
+        if self._timer is not None:
+            self._timer.restart()
+
+    def publications(self, now_us: int) -> Iterator[Publication]:
+        """Yield what is to be told now; what is not sent comes again."""
+        if self._asked_us is not None and is_time(now_us, self._asked_us + SPREAD_US, SPREAD_US):
+            self._asked_us = None
+            self.connected()
+        if self._timer is not None and self._timer.is_due(now_us):
+            yield from self._retained.publications(self._wanted())
+
+    def unsent(self) -> None:
+        """Let what was left over be told in the next round."""
+        if self._timer is not None:
+            self._timer.restart()
+
+    def _wanted(self) -> Iterator[Content]:
+        told = json.dumps(self._standing(), sort_keys=True)
+        yield Content(self._topics.gateway(self._gateway), told, told.encode)
+        for (name, key), rows in self._rows.items():
+            window = self._plan.windows[name]
+            topic = self._topics.result(name, self._gateway, key if window.keyed else None)
+            mark = [(each.at.start_us, each.revision) for each in rows.values()]
+            yield Content(topic, tuple(mark), partial(_as_json, window, rows))
+        yield from self._entities()
+
+    def _standing(self) -> dict[str, Any]:
+        frontier_us, expected, excluded = self._coverage
+        return {
+            "online": True,
+            "final_up_to": None if frontier_us is None else _moment(frontier_us),
+            "devices": len(expected),
+            "except": list(excluded[:MOST_NAMES]),
+            "program": self._plan.digest,
+            "release": RELEASE,
+        }
+
+    def _entities(self) -> Iterator[Content]:
+        """Yield the configurations of all entities."""
+        if self._discovery is None:
+            return
+        for name, window in self._plan.windows.items():
+            known = sorted(key for of, key in self._rows if of == name)
+            keys: Iterable[str | None] = islice(known, MOST_KEYS) if window.keyed else [None]
+            for key in keys:
+                for topic, config in self._discovery.window(window, key):
+                    text = json.dumps(config, sort_keys=True, ensure_ascii=False)
+                    yield Content(topic, text, text.encode)
+
+
+def _as_json(window: Window, rows: dict[bool, FleetRow]) -> bytes:
+    final, tentative = rows.get(False), rows.get(True)
+    if final is None:
+        assert tentative is not None
+        plain = _plain(window, tentative)
+    else:
+        plain = _plain(window, final)
+        if tentative is not None and tentative.at.start_us > final.at.start_us:
+            plain["tentative"] = _plain(window, tentative)
+    return json.dumps(plain, sort_keys=True).encode()
+
+
+def _plain(window: Window, row: FleetRow) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    with suppress(Exception):  # what a fold of the user's own raises is no value
+        parts = window.fold.lower(row.partial, window.resolution)
+    columns = zip(window.fold.columns_named, row.partial, strict=True)
+    return {
+        "parts": parts,
+        **{name: part.hex() if isinstance(part, bytes) else part for name, part in columns},
+        "start": _moment(row.at.start_us),
+        "end": _moment(row.end_us),
+        "status": row.status,
+        "revision": row.revision,
+        "devices": row.devices_in,
+        "expected": row.devices_expected,
+        "except": list(row.excluded[:MOST_NAMES]),
+    }
+
+
+def _moment(time_us: int) -> str:
+    return shown_time(time_us).replace(" ", "T") + "Z"

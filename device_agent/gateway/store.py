@@ -1,0 +1,308 @@
+"""The durable side of a gateway: one SQLite file, one transaction a turn.
+
+It is kept with the care of an agent's file (`device_agent.state`): a write-ahead log with
+`synchronous=FULL`, a seal on each row, and a damaged file is put aside and never deleted. It can be
+large, so at a start only what tells of the devices is verified; entries and rows are, when they are
+read. A new file has a new id, so devices send it all that they keep.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgpack
+
+from crdts import Frontier, Member, Membership, Version
+from crdts.frontier import Promise
+from device_agent.gateway.kept import (
+    FleetChanges,
+    FleetRow,
+    KeptEntry,
+    RestoredFleet,
+    WindowStart,
+    WriterOfPanes,
+)
+from device_agent.state.damage import DamagedStoreError
+from device_agent.state.opening import StoreForm, check_format
+from device_agent.state.sealed import unsealed
+from device_agent.state.sealed_file import (
+    SealedFile,
+    StoreNames,
+    finding_damage,
+    put,
+    transaction,
+)
+from lasp_edge.errors import NotFound
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
+from lasp_edge.protocol.status import TENTATIVE
+
+FILE_NAME: Final = "gateway.sqlite"
+LOCK_NAME: Final = "gateway.lock"
+STORE_ID, PROGRAM, FRONTIER = "store", "program", "frontier"
+"""Facts: the id of the file, what its windows mean, and how far results are final."""
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS entry (
+    stream INTEGER, pane_us INTEGER, key TEXT, device TEXT, incarnation INTEGER, nonce INTEGER,
+    seq INTEGER NOT NULL, partial BLOB NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (stream, pane_us, key, device, incarnation, nonce)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS revision (
+    window TEXT, start_us INTEGER, key TEXT, revision INTEGER, end_us INTEGER NOT NULL,
+    partial BLOB NOT NULL, devices_in INTEGER NOT NULL, devices_expected INTEGER NOT NULL,
+    excluded TEXT NOT NULL, status TEXT NOT NULL, frontier_us INTEGER, stream INTEGER NOT NULL,
+    seal INTEGER NOT NULL, PRIMARY KEY (window, start_us, key, revision)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS promise (
+    device TEXT PRIMARY KEY, incarnation INTEGER NOT NULL, nonce INTEGER NOT NULL,
+    seq INTEGER NOT NULL, low_us INTEGER, done INTEGER NOT NULL, heard_us INTEGER NOT NULL,
+    seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS member (
+    device TEXT PRIMARY KEY, control INTEGER NOT NULL, retired INTEGER NOT NULL,
+    incarnation INTEGER NOT NULL, nonce INTEGER NOT NULL, seq INTEGER NOT NULL,
+    seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS heard (
+    device TEXT PRIMARY KEY, line TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fact (
+    name TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
+"""
+GATEWAY: Final = StoreForm(
+    _SCHEMA,
+    number=1,
+    application=0x6C617100,
+    unmarked=-1,
+    unseals=dict.fromkeys(("promise", "member", "heard", "fact"), unsealed),
+    all_pages=False,
+    cache_kib=2_048,
+    advice="start the gateway with another --data-dir; devices send it what they still keep",
+)
+"""The form of a gateway's file."""
+
+
+class FleetStore(SealedFile):
+    """A gateway's SQLite file, held by one process; see `existing_fleet` for others that look.
+
+    Args and errors are those of `SealedFile`.
+    """
+
+    form = GATEWAY
+    names = StoreNames(FILE_NAME, LOCK_NAME)
+
+    @finding_damage
+    def facts(self) -> dict[str, str]:
+        """Return what is said of the whole file, by name."""
+        return dict(self._rows("SELECT * FROM fact"))
+
+    @finding_damage
+    def say(self, facts: dict[str, str]) -> None:
+        """Make facts durable."""
+        with transaction(self._db):
+            put(self._db, "fact", facts.items())
+
+    @finding_damage
+    def restored(self) -> RestoredFleet:
+        """Return what a core starts with."""
+        promises = Frontier(
+            {
+                device: Promise(Version(*version), low_us, bool(done), heard_us)
+                for device, *version, low_us, done, heard_us in self._rows("SELECT * FROM promise")
+            }
+        )
+        membership = Membership(
+            {
+                device: Member(control, bool(retired), Version(*version))
+                for device, control, retired, *version in self._rows("SELECT * FROM member")
+            }
+        )
+        frontier = self.facts().get(FRONTIER)
+        return RestoredFleet(
+            None if frontier is None else int(frontier),
+            promises,
+            membership,
+            tuple([line for _, line in self._rows("SELECT * FROM heard")]),
+        )
+
+    @finding_damage
+    def tentative(self, window: str, since_us: int | None) -> list[FleetRow]:
+        """Return the current rows of a window that are tentative, of starts from a time on."""
+        from_us = EARLIEST_PANE_US if since_us is None else since_us
+        query = (
+            "SELECT * FROM revision WHERE window = ? AND start_us >= ?"
+            " ORDER BY start_us, key, revision"
+        )
+        newest = {row.at: row for row in map(_row, self._rows(query, (window, from_us)))}
+        return [row for row in newest.values() if row.status == TENTATIVE]
+
+    @finding_damage
+    def entries(self, stream: int, first_us: int, last_us: int) -> list[KeptEntry]:
+        """Return the entries of the panes of a stream from one start to another, both included."""
+        return [
+            KeptEntry(stream, pane_us, key, WriterOfPanes(*writer), seq, _partial(packed))
+            for _, pane_us, key, *writer, seq, packed in self._rows(
+                "SELECT * FROM entry WHERE stream = ? AND pane_us BETWEEN ? AND ?",
+                (stream, first_us, last_us),
+            )
+        ]
+
+    @finding_damage
+    def row(self, at: WindowStart) -> FleetRow | None:
+        """Return the current row of a window; None before it has one."""
+        window, key, start_us = at
+        found = self._rows(
+            "SELECT * FROM revision WHERE window = ? AND start_us = ? AND key = ?"
+            " ORDER BY revision DESC LIMIT 1",
+            (window, start_us, key),
+        )
+        return next(map(_row, found), None)
+
+    @finding_damage
+    def rows(
+        self,
+        window: str,
+        stream: int,
+        *,
+        key: str | None = None,
+        since_us: int | None = None,
+        until_us: int | None = None,
+        as_of_us: int | None = None,
+        all_revisions: bool = False,
+    ) -> Iterator[FleetRow]:
+        """Yield a window's rows, by key, start and revision; the current ones, or all revisions.
+
+        Args:
+            window: its name.
+            stream: of its definition; rows of a former one are left out.
+            key: only rows of this key.
+            since_us: only windows that start then or later.
+            until_us: only windows that start before.
+            as_of_us: only what was known when the frontier was there.
+            all_revisions: not only the current ones.
+        """
+        conditions, arguments = ["window = ?", "stream = ?"], [window, stream]
+        for condition, argument in (
+            ("key = ?", key),
+            ("start_us >= ?", since_us),
+            ("start_us < ?", until_us),
+            ("(frontier_us IS NULL OR frontier_us <= ?)", as_of_us),
+        ):
+            if argument is not None:
+                conditions.append(condition)
+                arguments.append(argument)
+        query = (
+            f"SELECT * FROM revision WHERE {' AND '.join(conditions)}"  # noqa: S608 - ours
+            " ORDER BY key, start_us, revision"
+        )
+        before: FleetRow | None = None
+        for row in map(_row, self._rows(query, arguments)):
+            if before is not None and (all_revisions or before.at != row.at):
+                yield before
+            before = row
+        if before is not None:
+            yield before
+
+    @finding_damage
+    def newest(self, window: str, stream: int, starts: int) -> list[FleetRow]:
+        """Return the current rows of a window's last starts, of all keys."""
+        query = (
+            "SELECT min(start_us) FROM (SELECT DISTINCT start_us FROM revision WHERE window = ?"
+            " AND stream = ? ORDER BY start_us DESC LIMIT ?)"
+        )
+        (since_us,) = self._db.execute(query, (window, stream, starts)).fetchone()
+        return [] if since_us is None else list(self.rows(window, stream, since_us=since_us))
+
+    @finding_damage
+    def commit(self, changes: FleetChanges) -> None:
+        """Make all changes durable, or none."""
+        with transaction(self._db) as db:
+            put(db, "entry", map(_of_entry, changes.entries))
+            put(db, "revision", map(_of_row, changes.rows))
+            put(
+                db,
+                "promise",
+                [
+                    (device, *each.version, each.low_us, int(each.done), each.heard_us)
+                    for device, each in changes.promises.items()
+                ],
+            )
+            put(
+                db,
+                "member",
+                [
+                    (device, each.control, int(each.retired), *each.version)
+                    for device, each in changes.members.items()
+                ],
+            )
+            put(db, "heard", changes.heard.items())
+            if changes.frontier_us is not None:
+                put(db, "fact", [(FRONTIER, str(changes.frontier_us))])
+            _forget(db, changes)
+
+
+def existing_fleet(directory: Path) -> FleetStore:
+    """Return the store of a data directory, to look at while a gateway may write.
+
+    Raises:
+        NotFound: the directory has no store, or it cannot be read.
+        UsageError: it has another format.
+    """
+    if not (directory / FILE_NAME).is_file():
+        raise NotFound(f"{directory} holds no gateway's data ({FILE_NAME} is not there)")
+    store = FleetStore(directory, read_only=True)
+    store.look(lambda: check_format(store._db, store.path, store.form))  # noqa: SLF001
+    return store
+
+
+def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
+    """Delete what is of no use any more."""
+    for stream, below_us in changes.panes_below.items():
+        db.execute("DELETE FROM entry WHERE stream = ? AND pane_us < ?", (stream, below_us))
+    if changes.rows_below is not None:
+        db.execute("DELETE FROM revision WHERE end_us <= ?", (changes.rows_below,))
+
+
+def _of_entry(entry: KeptEntry) -> tuple[Any, ...]:
+    packed = msgpack.packb(entry.partial)
+    return (entry.stream, entry.pane_us, entry.key, *entry.writer, entry.seq, packed)
+
+
+def _of_row(row: FleetRow) -> tuple[Any, ...]:
+    window, key, start_us = row.at
+    return (
+        *(window, start_us, key, row.revision, row.end_us, _packed(row.partial)),
+        *(row.devices_in, row.devices_expected, ",".join(row.excluded), row.status),
+        *(row.frontier_us, row.stream),
+    )
+
+
+def _row(stored: tuple[Any, ...]) -> FleetRow:
+    window, start_us, key, revision, end_us, packed, devices_in, expected, excluded = stored[:9]
+    status, frontier_us, stream = stored[9:]
+    return FleetRow(
+        WindowStart(window, key, start_us),
+        end_us,
+        _partial(packed),
+        devices_in,
+        expected,
+        tuple(excluded.split(",")) if excluded else (),
+        status,
+        revision,
+        frontier_us,
+        stream,
+    )
+
+
+def _packed(partial: tuple[Any, ...]) -> bytes:
+    """Return a total as bytes: over many devices it may need more than 64 bits."""
+    try:
+        return bytes(msgpack.packb(partial))
+    except OverflowError:
+        texts = [["", str(part)] if type(part) is int else part for part in partial]
+        return bytes(msgpack.packb(texts))
+
+
+def _partial(packed: bytes) -> tuple[Any, ...]:
+    """Return what `_packed` was given."""
+    try:
+        parts = msgpack.unpackb(packed)
+        return tuple([int(part[1]) if type(part) is list else part for part in parts])
+    except Exception as error:
+        raise DamagedStoreError("a partial cannot be read") from error

@@ -1,0 +1,104 @@
+"""A gateway's rows as a lake's table shows them: parts that people read, and exact integers.
+
+The file says by itself what its windows mean, so whoever reads it needs no program.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from device_agent.gateway.kept import FleetRow
+from device_agent.gateway.store import PROGRAM, FleetStore, existing_fleet
+from lasp_edge.errors import NotFound
+from lasp_edge.language.described import WINDOW, ResultDefinition, definition_of, descriptions
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
+from lasp_edge.tool.printing import FoundRows, RowsWanted
+
+_BEFORE: Final = tuple(name for name in WINDOW_IDENTITY if name != "window")
+_AFTER: Final = tuple(name for name in WINDOW_RECORD if name != "stream")
+
+
+def meaning_of(plan: Plan) -> str:
+    """Return what a program's windows mean, as text that a gateway's file keeps."""
+    windows = {name: plain for kind, name, plain in descriptions(plan) if kind == WINDOW}
+    return json.dumps({"name": plan.name, "windows": windows}, sort_keys=True)
+
+
+def definitions(store: FleetStore) -> dict[str, ResultDefinition]:
+    """Return what the windows of a gateway's file mean, by name.
+
+    Raises:
+        NotFound: no gateway has begun to write the file yet.
+    """
+    text = store.facts().get(PROGRAM)
+    if text is None:
+        raise NotFound(f"{store.path.parent}: no gateway has kept anything here yet")
+    windows: dict[str, Any] = json.loads(text)["windows"]
+    return {name: definition_of(WINDOW, name, plain) for name, plain in windows.items()}
+
+
+def found(directory: str, wanted: RowsWanted) -> FoundRows:
+    """Return rows of a window of a gateway's directory, with a lake's columns but for bytes.
+
+    Raises:
+        NotFound: there is no such directory or window.
+    """
+    store = existing_fleet(Path(directory))
+    try:
+        known = definitions(store)
+        if wanted.name not in known:
+            names = ", ".join(sorted(known)) or "none at all"
+            raise NotFound(f"no window {wanted.name!r} in {directory}; there are: {names}")
+        meaning = known[wanted.name]
+        rows = store.rows(
+            meaning.name,
+            meaning.stream,
+            key=wanted.key,
+            since_us=wanted.since_us,
+            until_us=wanted.until_us,
+            as_of_us=wanted.as_of_us,
+            all_revisions=wanted.all_revisions,
+        )
+        columns = columns_of(meaning)
+        return columns, [_shown(meaning, row, columns) for row in rows]
+    finally:
+        store.close()
+
+
+def columns_of(meaning: ResultDefinition) -> list[str]:
+    """Return the columns of a window's rows, but for those of bytes."""
+    values = [name for name in meaning.value_columns if name not in meaning.binary]
+    return [*_BEFORE, *values, *_AFTER]
+
+
+def plain_row(meaning: ResultDefinition, row: FleetRow) -> dict[str, Any]:
+    """Return a row by column."""
+    parts = {} if meaning.fold is None else meaning.fold.lower(row.partial, meaning.resolution)
+    return {
+        "key": row.at.key,
+        "start_us": row.at.start_us,
+        "end_us": row.end_us,
+        **dict.fromkeys(meaning.parts),
+        **parts,
+        **dict(zip(meaning.columns, row.partial, strict=True)),
+        "devices_in": row.devices_in,
+        "devices_expected": row.devices_expected,
+        "excluded": ",".join(row.excluded),
+        "status": row.status,
+        "revision": row.revision,
+        "frontier": row.frontier_us,
+    }
+
+
+def _shown(meaning: ResultDefinition, row: FleetRow, columns: list[str]) -> list[Any]:
+    plain = plain_row(meaning, row)
+    return [plain[name] for name in columns]
+
+
+def newest_rows(store: FleetStore, starts: int) -> Iterator[tuple[ResultDefinition, FleetRow]]:
+    """Yield the current rows of the last starts of each window."""
+    for meaning in definitions(store).values():
+        for row in store.newest(meaning.name, meaning.stream, starts):
+            yield meaning, row

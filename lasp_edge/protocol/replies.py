@@ -1,0 +1,103 @@
+"""Replies: what a sink owes the devices once their entries are safe, kept until it could be sent.
+
+A sink (`lasp_edge.protocol.sinks`) commits first, and only then owes anybody a word: devices the
+acknowledgement of their pane entries, whoever said hello what was known of it, and a life that is
+over that it is to ask. It greets devices that send no panes (`greetings`), and repeats what
+operators commanded, should the broker forget it. What finds no broker is said later.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from crdts import Replica
+from lasp_edge.protocol.acceptance import Acceptance, Accepted
+from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
+from lasp_edge.protocol.greetings import Greetings
+
+DEVICES_AWAITING: Final = 100_000
+"""Devices whose acknowledgements wait for the broker at most: the greatest fleet ten times. Beyond
+that the oldest wait in vain and their devices resend."""
+_SECOND_US: Final = 1_000_000
+
+Publish = Callable[[Frame], bool]
+"""Sends a frame on its topic, or returns False: then it is offered again."""
+
+
+class Replies:
+    """What a sink has to say.
+
+    Args:
+        acceptance: of the sink's messages.
+        sender: the sink's process, as the devices see it.
+    """
+
+    def __init__(self, acceptance: Acceptance, sender: Replica) -> None:
+        self._acceptance, self._sender = acceptance, sender
+        self._answers: dict[str, Answer] = {}
+        self._hellos: dict[tuple[str, str], HelloFrame] = {}
+        self._overtaken: set[str] = set()
+        self._greetings = Greetings()
+        self._acks_sent = self._vouches_sent = 0
+
+    def owe(self, accepted: Accepted, now_us: int) -> None:
+        """Note what is to be said of messages whose rows are durable now."""
+        self._hellos |= accepted.hellos
+        self._overtaken |= accepted.overtaken
+        for device, answer in accepted.answers.items():
+            self._answers.setdefault(device, Answer()).add(answer)
+        for device in accepted.known - accepted.heard.keys():
+            if self._greetings.is_first(device):  # it sends few beats on its own
+                self._answers.setdefault(device, Answer())
+        for device, is_ours in accepted.heard.items():
+            if self._greetings.is_due(device, is_ours, now_us):
+                self._answers.setdefault(device, Answer())
+        while len(self._answers) > DEVICES_AWAITING:  # they send again, and are answered then
+            del self._answers[next(iter(self._answers))]
+
+    def answer(self, publish: Publish, now_us: int) -> None:
+        """Send what is owed, as far as it can be sent."""
+        self._acknowledge(publish, now_us)
+        self._vouch(publish)
+
+    def remind(self, publish: Publish, now_us: int, *, is_connected: bool) -> None:
+        """Repeat commands that were not heard for long, and ask for what is lacking.
+
+        Args:
+            publish: sends a frame.
+            now_us: the sink's clock.
+            is_connected: else a command would be lost, and count as said.
+        """
+        if is_connected:
+            for command in self._acceptance.repeated(self._sender, now_us):
+                publish(command)
+        for ask in self._acceptance.overheard.asks(self._sender, now_us):
+            publish(ask)  # one that is lost comes again
+
+    def _acknowledge(self, publish: Publish, now_us: int) -> None:
+        for device, answer in list(self._answers.items()):
+            said = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
+            for frame in answer.frames(*said, now_us // _SECOND_US):
+                if not publish(frame):
+                    return
+                self._acks_sent += 1
+            del self._answers[device]
+
+    def _vouch(self, publish: Publish) -> None:
+        """Tell who asked what was known of a device; who is not heard any more is told to ask."""
+        for at, hello in list(self._hellos.items()):
+            number = self._vouches_sent + 1
+            if not self._say(publish, self._acceptance.witness.vouch(self._sender, number, hello)):
+                return
+            del self._hellos[at]
+        for device in sorted(self._overtaken):
+            number = self._vouches_sent + 1
+            if not self._say(publish, VouchFrame.hint(self._sender, number, device)):
+                return
+            self._overtaken.discard(device)
+
+    def _say(self, publish: Publish, vouch: VouchFrame) -> bool:
+        sent = publish(vouch)
+        self._vouches_sent += sent
+        return sent

@@ -1,0 +1,87 @@
+"""What a simulated gateway keeps: the state of its core as plain tables, without a file."""
+
+from collections.abc import Iterator
+
+from crdts import Frontier, Membership
+from device_agent.gateway.kept import (
+    FleetChanges,
+    FleetRow,
+    KeptEntry,
+    RestoredFleet,
+    WindowStart,
+    WriterOfPanes,
+)
+from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.acceptance import PaneRows
+from lasp_edge.protocol.status import TENTATIVE
+
+PaneKey = tuple[int, str, int, str, int, int]
+"""(stream, key, pane start, device, incarnation, nonce)."""
+
+
+class SimulatedKeeper:
+    """The durable side of a simulated gateway; it never fails.
+
+    Attributes:
+        panes: pane -> its greatest seq, and the partial at that.
+        revisions: window -> all its rows.
+        promises: the newest low watermark of each device.
+    """
+
+    def __init__(self) -> None:
+        self.panes: dict[PaneKey, tuple[int, Partial]] = {}
+        self.revisions: dict[WindowStart, list[FleetRow]] = {}
+        self.promises = Frontier()
+        self._places: dict[tuple[int, int], set[PaneKey]] = {}
+        self._membership = Membership()
+        self._heard: dict[str, str] = {}
+        self._frontier_us: int | None = None
+
+    def keep(self, rows: PaneRows) -> None:
+        """Take rows of results, which no window is made of: of each the greatest version."""
+        block = rows.block
+        partials = zip(*block.columns, strict=True)
+        for key, pane_us, seq, partial in zip(
+            block.keys, block.panes_us, block.seqs, partials, strict=True
+        ):
+            at = (block.stream, key, pane_us, rows.device, block.incarnation, block.nonce)
+            if at not in self.panes or self.panes[at][0] < seq:
+                self.panes[at] = (seq, partial)
+
+    def restored(self) -> RestoredFleet:
+        """Return what a core starts with."""
+        heard = tuple(self._heard.values())
+        return RestoredFleet(self._frontier_us, self.promises, self._membership, heard)
+
+    def entries(self, stream: int, first_us: int, last_us: int) -> Iterator[KeptEntry]:
+        """Yield the entries of the panes of a stream from one start to another."""
+        for of, pane_us in sorted(self._places):
+            if of == stream and first_us <= pane_us <= last_us:
+                for at in sorted(self._places[of, pane_us]):
+                    if at in self.panes:
+                        yield KeptEntry(of, pane_us, at[1], WriterOfPanes(*at[3:]), *self.panes[at])
+
+    def row(self, at: WindowStart) -> FleetRow | None:
+        """Return the current row of a window; None before it has one."""
+        return self.revisions[at][-1] if at in self.revisions else None
+
+    def tentative(self, window: str, since_us: int | None) -> Iterator[FleetRow]:
+        """Yield the current rows of a window that are tentative, of starts from a time on."""
+        for at, rows in self.revisions.items():
+            is_after = since_us is None or at.start_us >= since_us
+            if at.window == window and is_after and rows[-1].status == TENTATIVE:
+                yield rows[-1]
+
+    def commit(self, changes: FleetChanges) -> None:
+        """Take all changes."""
+        for stream, pane_us, key, writer, seq, partial in changes.entries:
+            at = (stream, key, pane_us, *writer)
+            self.panes[at] = (seq, partial)
+            self._places.setdefault((stream, pane_us), set()).add(at)
+        for row in changes.rows:
+            self.revisions.setdefault(row.at, []).append(row)
+        self.promises |= Frontier(changes.promises)
+        self._membership |= Membership(changes.members)
+        self._heard |= changes.heard
+        if changes.frontier_us is not None:
+            self._frontier_us = changes.frontier_us

@@ -1,0 +1,74 @@
+"""What must hold of a sink's windows at the end of every world, whatever befell it.
+
+- a current row is the combination of the pane entries that landed, by plain recomputation
+- each window that has entries has a row, and no other has
+- revisions count from 0, each differs from the one before, and a status never goes back
+- a window is final at most once, and not before the frontier has passed its end; when it has, no
+  row of it is tentative any more
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+
+from device_agent.gateway.kept import FleetRow, WindowStart
+from lasp_edge.folds.columns import Partial
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
+from simulations.oracle import combined
+from simulations.world.lander import SimulatedLander
+
+
+def wrong_windows(plan: Plan, lander: SimulatedLander) -> Iterator[str]:
+    """Yield what is wrong with the windows that a lander keeps."""
+    right = {at: truth for window in plan.windows.values() for at, truth in _true(window, lander)}
+    of_plan = {
+        at: rows for at, rows in lander.revisions.items() if rows[-1].stream in _streams(plan)
+    }
+    for at in sorted(right.keys() ^ of_plan.keys()):
+        yield f"{at} has {'no row' if at in right else 'a row and no pane'}"
+    for at in sorted(right.keys() & of_plan.keys()):
+        rows = of_plan[at]
+        found = (rows[-1].partial, rows[-1].devices_in)
+        if found != right[at]:
+            yield f"{at} is {found}, and its panes give {right[at]}"
+        yield from _wrong_history(rows, lander.coverage.frontier)
+
+
+def _streams(plan: Plan) -> set[int]:
+    return {window.stream for window in plan.windows.values()}
+
+
+def _true(
+    window: Window, lander: SimulatedLander
+) -> Iterator[tuple[WindowStart, tuple[Partial, int]]]:
+    """Yield what each window holds, from the entries that landed."""
+    held: dict[WindowStart, list[tuple[str, Partial]]] = defaultdict(list)
+    for (stream, key, pane_us, device, *_), (_, partial) in lander.panes.items():
+        if stream != window.stream:
+            continue
+        start_us = pane_us // window.slide_us * window.slide_us
+        while start_us + window.size_us > pane_us:
+            held[WindowStart(window.name, key, start_us)].append((device, partial))
+            start_us -= window.slide_us
+    for at, entries in held.items():
+        partial = combined(window.fold, [each for _, each in entries])
+        yield at, (partial, len({device for device, _ in entries}))
+
+
+def _wrong_history(rows: list[FleetRow], frontier_us: int | None) -> Iterator[str]:
+    at, statuses = rows[0].at, [row.status for row in rows]
+    if [row.revision for row in rows] != list(range(len(rows))):
+        yield f"{at} has the revisions {[row.revision for row in rows]}"
+    if sorted(statuses, key=STATUSES.index) != statuses or statuses.count(FINAL) > 1:
+        yield f"{at} was {', '.join(statuses)}"
+    for before, after in itertools.pairwise(rows):
+        if (before.result(), before.status) == (after.result(), after.status):
+            yield f"{at} was written twice: {after}"
+    for row in rows:
+        passed = row.frontier_us is not None and row.end_us <= row.frontier_us
+        if passed == (row.status == TENTATIVE):
+            yield f"{at} was {row.status} at the frontier {row.frontier_us}"
+    if frontier_us is not None and rows[-1].end_us <= frontier_us and statuses[-1] == TENTATIVE:
+        yield f"{at} is tentative, and the frontier is {frontier_us}"

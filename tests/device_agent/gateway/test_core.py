@@ -1,0 +1,193 @@
+"""A gateway's windows: the truth, each final once, over restarts, and whatever memory holds."""
+
+import pytest
+
+from device_agent.gateway import core as core_module
+from device_agent.gateway import panes as panes_module
+from device_agent.gateway.core import WaitingTerms
+from device_agent.gateway.store import FleetStore
+from lasp_edge import Program, folds
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
+from simulations.oracle import Reading
+from simulations.world.keeper import SimulatedKeeper
+from tests.cloud_tier.lakes import batches
+from tests.cloud_tier.support_devices import (
+    BEGIN_US,
+    SECOND_US,
+    Device,
+    history,
+    readings_of,
+    rooms,
+    tick,
+    true_windows,
+)
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest
+
+PLAN = rooms()
+START_US = BEGIN_US + 20 * SECOND_US  # a multiple of every slide
+MINUTE_US = 60 * SECOND_US
+DAY_US = 86_400 * SECOND_US
+ALL = WaitingTerms(None, 600 * SECOND_US)
+
+
+@pytest.fixture
+def gateway():
+    return GatewayUnderTest(PLAN)
+
+
+def read(device, value, at_s, room="attic"):
+    """Return the rows that one reading makes."""
+    reading = Reading(
+        device.name, "temperature", value, START_US + at_s * SECOND_US, {"room": room}
+    )
+    return device.accept([reading])
+
+
+def keepers(tmp_path):
+    return {"tables": SimulatedKeeper, "file": lambda: FleetStore(tmp_path / "gateway")}
+
+
+@pytest.mark.parametrize("kept_in", ["tables", "file"])
+@pytest.mark.parametrize("memory", ["enough", "none"])
+def test_shuffled_repeated_and_rebatched_entries_give_the_true_windows(
+    tmp_path, monkeypatch, kept_in, memory
+):
+    if memory == "none":
+        monkeypatch.setattr(panes_module, "MOST_ENTRIES", 0)
+        monkeypatch.setattr(panes_module, "MOST_TOTALS", 0)
+    for seed in range(3):
+        readings = readings_of(seed)
+        ticks = [tick(n, BEGIN_US + (100 + n) * SECOND_US) for n in (1, 2)]
+        rows = history(PLAN, readings, seed) + ticks
+        gateway = GatewayUnderTest(PLAN, keepers(tmp_path / str(seed))[kept_in](), ALL)
+        for number, batch in enumerate(batches(rows, seed, count=7)):
+            if number % 2:
+                gateway.restart()
+            gateway.step(batch)
+        assert gateway.current() == true_windows(PLAN, readings), f"replay with seed={seed}"
+        assert max(each.count("final") for each in gateway.statuses().values()) <= 1
+
+
+def test_what_was_there_changes_nothing_after_a_restart(gateway):
+    rows = history(PLAN, readings_of(7))
+    gateway.step(rows)
+    before = list(gateway.rows)
+    gateway.restart()
+    assert not gateway.step(rows).changes
+    assert gateway.rows == before
+
+
+def test_a_window_goes_from_tentative_to_final_to_revised(gateway):
+    device = Device(PLAN, "pi-0")
+    gateway.step(read(device, 20.0, 1))
+    gateway.step([device.promise(START_US + MINUTE_US - 1, BEGIN_US), tick(1, BEGIN_US)])
+    gateway.restart()
+    gateway.step([device.promise(START_US + MINUTE_US, BEGIN_US), tick(2, BEGIN_US)])
+    gateway.restart()
+    gateway.step(read(device, 30.0, 2))
+    rows = gateway.revisions("by_room", START_US, "attic")
+    assert [row.status for row in rows] == ["tentative", "final", "revised"]
+    assert [row.partial for row in rows] == [(1, 2000), (1, 2000), (2, 5000)]
+    assert [row.frontier_us for row in rows] == [None, *[START_US + MINUTE_US] * 2]
+
+
+def test_a_promise_to_another_sink_moves_nothing_and_silence_excludes(tmp_path):
+    terms = WaitingTerms(["pi-0", "pi-1"], MINUTE_US)
+    gateway = GatewayUnderTest(PLAN, terms=terms)
+    device = Device(PLAN, "pi-0")
+    gateway.step([*read(device, 20.0, 1), tick(1, BEGIN_US + MINUTE_US)])
+    gateway.step([device.promise(START_US + MINUTE_US, BEGIN_US + MINUTE_US)])
+    assert gateway.core.coverage.frontier is None  # pi-1 was never heard
+    gateway.step([tick(2, BEGIN_US + MINUTE_US + 1)])
+    assert gateway.core.coverage == (START_US + MINUTE_US, ("pi-0", "pi-1"), ("pi-1",))
+    (row,) = gateway.revisions("by_room", START_US, "attic")[-1:]
+    assert (row.status, row.devices_in, row.devices_expected) == ("final", 1, 2)
+    assert row.excluded == ("pi-1",)
+
+
+def test_windows_below_the_floor_stay_as_they_are_and_what_is_too_late_is_counted(monkeypatch):
+    monkeypatch.setattr(core_module, "PRUNE_EVERY_US", MINUTE_US)
+    terms = WaitingTerms(["pi-0"], retain_us=MINUTE_US, history_us=2 * MINUTE_US)
+    gateway = GatewayUnderTest(PLAN, terms=terms)
+    device = Device(PLAN, "pi-0")
+    gateway.step([*read(device, 20.0, 1), tick(1, BEGIN_US)])
+    gateway.step([device.promise(START_US + DAY_US, BEGIN_US)])
+    before = len(gateway.rows)
+    turn = gateway.step(read(device, 30.0, 2))
+    assert len(gateway.rows) == before
+    assert (turn.too_late, turn.changes.entries) == (3, [])
+    turn = gateway.step([device.promise(START_US + 2 * DAY_US, BEGIN_US)])
+    assert min(turn.changes.panes_below.values()) > START_US
+    assert turn.changes.rows_below == START_US + 2 * DAY_US - 3 * MINUTE_US
+
+
+class Moody(Fold):
+    """A fold of a user's that raises for one value."""
+
+    name, parts, combines_itself = "moody", ("n",), True
+    columns = (Column("n", Op.SUM),)
+
+    def lift(self, value, time_us=0):
+        return (value,)
+
+    def combine(self, a, b):
+        if 13 in (*a, *b):
+            raise SystemExit
+        return (a[0] + b[0],)
+
+    def lower(self, partial, resolution):
+        return {"n": partial[0]}
+
+
+def test_a_fold_that_raises_ends_nothing_and_is_counted():
+    program = Program("rooms")
+    temperature = program.event("temperature", resolution="0.01")
+    samples = folds.mean()
+    program.window("moody", source=temperature, fold=Moody(), size_s=60)
+    program.window("mean", source=temperature, fold=samples, size_s=60)
+    plan = program.plan()
+    gateway = GatewayUnderTest(plan)
+    moody = plan.windows["moody"]
+    rows = history_of(plan, moody.stream, 13) + history_of(plan, plan.windows["mean"].stream, 7)
+    gateway.step(rows)
+    gateway.step(rows[:0])
+    assert {row.at.window for row in gateway.rows} == {"mean"}
+    assert next(iter(gateway.core.windows.failed)).startswith("moody: SystemExit")
+
+
+def history_of(plan, stream, value):
+    """Return the rows of two devices' panes of one window."""
+    window = next(each for each in plan.windows.values() if each.stream == stream)
+    pane_us = START_US // window.span_us * window.span_us
+    parts = dict.fromkeys(window.fold.columns_named, value)
+    blank = {"kind": "pane", "key": "", "stream": stream, "pane_us": pane_us, "received_us": 1}
+    return [
+        {**blank, "device": name, "incarnation": 1, "nonce": 5, "seq": 1, **parts}
+        for name in ("pi-0", "pi-1")
+    ]
+
+
+def test_long_windows_that_overlap_are_made_together():
+    program = Program("rooms")
+    temperature = program.event("temperature", resolution="0.01")
+    program.window("hour", source=temperature, fold=folds.max(), size_s=3_600, slide_s=10)
+    plan = program.plan()
+    window = plan.windows["hour"]
+    gateway = GatewayUnderTest(plan)
+    reach = range(0, 2 * window.size_us, window.span_us)
+    rows = [
+        {
+            "kind": "pane", "stream": window.stream, "key": "", "pane_us": START_US + at,
+            "device": "pi-0", "incarnation": 1, "nonce": 5, "seq": 1 + at, "received_us": 1,
+            "max_q": at % 977,
+        }
+        for at in reach
+    ]  # fmt: skip
+    gateway.step(rows)
+    truth = {}
+    for at in reach:
+        for start_us in range(START_US + at - window.size_us + 10 * SECOND_US, START_US + at + 1,
+                              10 * SECOND_US):  # fmt: skip
+            truth[start_us] = max(truth.get(start_us, -1), at % 977)
+    assert {row.at.start_us: row.partial[0] for row in gateway.rows} == truth

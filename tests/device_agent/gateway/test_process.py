@@ -1,0 +1,125 @@
+"""A real gateway at a real broker: killed twice, it keeps the true windows and tells them."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from random import Random
+
+import pytest
+
+from lasp_edge.link import BrokerUrl, Link, Message
+from simulations.oracle import windows
+from tests.brokers import PATIENCE_S
+from tests.device_agent.support_stage import MAIN, NAME, Stage, lasp_edge
+
+pytestmark = [pytest.mark.slow, pytest.mark.broker]
+READINGS = 400
+
+
+@pytest.fixture
+def stage(tmp_path, monkeypatch):
+    stage = Stage(tmp_path, monkeypatch)
+    yield stage
+    stage.close()
+
+
+class Gateway:
+    """A `lasp-edge gateway` process that may be killed and started again over its data."""
+
+    def __init__(self, stage):
+        self.stage, self.data = stage, stage.directory / "gateway"
+        self.start()
+
+    def start(self):
+        words = ["gateway", f"{NAME}:program", "--broker", self.stage.broker.url]
+        words += ["--data-dir", str(self.data), "--commit-every", "0.2", "--dead-after", "3"]
+        words += ["--results", "0.2", "--home-assistant"]
+        line = [sys.executable, "-c", MAIN, *words]
+        self.process = subprocess.Popen(line, cwd=self.stage.directory, stdout=subprocess.PIPE)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def rows(self):
+        """Return what `lasp-edge windows` prints while the gateway runs."""
+        printed = lasp_edge("windows", "warm", "--gateway", self.data, "--csv")
+        assert printed.returncode == 0, printed.stderr
+        return list(csv.DictReader(io.StringIO(printed.stdout)))
+
+
+def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stage):
+    stage.lander.link.stop(0.0)
+    recorded = [stage.record(name, READINGS, 0.7) for name in ("a", "b")]
+    gateway = Gateway(stage)
+    heard = {}
+    try:
+        for name in ("a", "b"):
+            stage.replay(name)
+        for least in (1, 2):
+            wait_until(lambda least=least: least_rows(gateway, 10 * least))
+            gateway.kill()
+            gateway.start()
+        watch = link_of(stage)
+        wait_until(lambda: is_final(gateway, recorded, stage) and told(watch, heard, stage))
+        watch.stop(0.0)
+        assert gateway.process.stdout.readline().startswith(b"gateway: ")
+        gateway.process.terminate()
+        assert gateway.process.wait(timeout=PATIENCE_S) == 0
+    finally:
+        gateway.kill()
+    topic = stage.lander.topics.result("warm", "gateway")
+    said = json.loads(heard[topic])
+    last = max(gateway.rows(), key=lambda row: int(row["start_us"]))
+    assert (said["count"], said["status"]) == (int(last["count"]), last["status"])
+    node = "lasp__process_5ffleet__gateway"
+    entity = json.loads(heard[f"homeassistant/sensor/{node}/warm__mean/config"])
+    assert entity["state_topic"] == topic
+
+
+def wait_until(holds):
+    ends_s = time.perf_counter() + 2 * PATIENCE_S
+    while not holds():
+        assert time.perf_counter() < ends_s, "waited in vain"
+        time.sleep(0.1)
+
+
+def least_rows(gateway, count):
+    return lasp_edge("windows", "warm", "--gateway", gateway.data).stdout.count("\n") > count
+
+
+def is_final(gateway, recorded, stage):
+    """Return whether each window is final, and as the readings give it."""
+    truth = windows(stage.program, "warm", [each for of in recorded for each in of])
+    rows = gateway.rows()
+    found = {
+        (row["key"], int(row["start_us"])): ((int(row["count"]), int(row["total_q"])),
+                                             int(row["devices_in"]))
+        for row in rows
+    }  # fmt: skip
+    is_all = found == {at: tuple(each) for at, each in truth.items()}
+    return is_all and all(row["status"] != "tentative" for row in rows)
+
+
+def link_of(stage):
+    link = Link(
+        BrokerUrl.parse(stage.broker.url),
+        client_id="watcher",
+        subscriptions=[f"{stage.lander.topics.root}/out/#", "homeassistant/#"],
+        jitter=Random(1),
+    )
+    link.start()
+    return link
+
+
+def told(link, heard, stage):
+    """Return whether the gateway has told its newest window and its entities."""
+    for event in link.poll(0.1):
+        if isinstance(event, Message):
+            heard[event.topic] = event.payload
+    topic = stage.lander.topics.result("warm", "gateway")
+    return topic in heard and any(name.startswith("homeassistant/") for name in heard)
