@@ -214,7 +214,8 @@ class Onlooker:
     def _most_held(self, name: str, key: str | None) -> Plain | None:
         """Return what most devices hold for the fleet's value, where nobody speaks for all."""
         told = self._results.all_of(name)
-        views = [v for address, v in told if address.key == key and v.get("inputs")]
+        of_key = [v for address, v in told if address.key == key and v.get("inputs")]
+        views = [value for value in of_key if "parts" in value]  # what has keys has none itself
         counts = Counter(value["inputs"] for value in views)
         return max(views, key=lambda value: counts[value["inputs"]], default=None)
 
