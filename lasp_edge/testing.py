@@ -14,6 +14,7 @@ from typing import Any
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.scans import flaws
+from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import tried
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
@@ -61,6 +62,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     complaints = uncallable(plan)
     if not complaints:
         complaints = [found.text for found in tried(plan).findings if found.always]
+        complaints += tried_streams(plan).wrong if plan.streams else []
     for named in folds_of(plan):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
     _complain(complaints)

@@ -44,7 +44,7 @@ class Merging(NamedTuple):
         return read(place, window)
 
     def globals(self, place: Path, folds: Mapping[str, DynamicFold]) -> dict[str, list[Row]] | None:
-        """Return the newest revision of each key of the fleet-wide values; None: it keeps none."""
+        """Return the newest revision of each key of the fleet-wide values; None without any."""
         if not self.is_spark:
             return None
         return {name: current_globals(place, fold) for name, fold in folds.items()}
@@ -52,7 +52,7 @@ class Merging(NamedTuple):
     def results(
         self, place: Path, results: Mapping[str, StreamResult]
     ) -> dict[str, list[Row]] | None:
-        """Return the newest revision of each row of streams' results; None: it keeps none."""
+        """Return the newest revision of each row of streams' results; None without any."""
         if not self.is_spark:
             return None
         return {name: current_rows(place, result) for name, result in results.items()}

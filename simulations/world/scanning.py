@@ -180,9 +180,9 @@ class ScanChecks:
         frontier_us: int | None,
     ) -> None:
         """Compare an as-of join with its definition."""
-        right = sorted((p[0], p[1:], e.value) for p, e in content[METERED].items())
+        right = sorted((p[0], p[1:], e.value) for p, e in content["timed"].items())
         expected = []
-        for place, event in sorted(content["timed"].items()):
+        for place, event in sorted(content[METERED].items()):
             before = [(at_us, value) for at_us, _, value in right if at_us <= place[0]]
             is_said = frontier_us is not None and place[0] + 1 < frontier_us
             if is_said and before and place[0] - before[-1][0] <= BOTH_WITHIN_S * 1_000_000:

@@ -40,9 +40,10 @@ def declare_streams(
     runs = scans.sessions(gap_s=4, fold=folds.sum())
     program.result(program.scan("runs", source=flowing, scan=runs, key=key_of, per_device=True))
     _silence(program, metered)
-    join = scans.as_of(timed, metered, within_s=BOTH_WITHIN_S)
-    both = program.scan(BOTH, source=[timed, metered], scan=join, per_device=True)
-    program.result(both, parts={"timed": "1", "metered": "1"})
+    # The one that is said has the lesser name: at one time, it stands before what it is to meet.
+    join = scans.as_of(metered, timed, within_s=BOTH_WITHIN_S)
+    both = program.scan(BOTH, source=[metered, timed], scan=join, per_device=True)
+    program.result(both, parts={"metered": "1", "timed": "1"})
     # Equal numbers of two kinds, 1 and 1.0: what was said of one is not said of the other.
     mixed = program.map(
         metered, lambda e: int(e.value % 2) if tap_of(e) == "a" else e.value % 2, "mixed"
