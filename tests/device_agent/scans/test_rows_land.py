@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from device_agent.changes import Retraction
+from device_agent.scans.rows import stored_rows
 from lasp_edge import Program, scans
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.said import SaidRow
@@ -40,6 +41,9 @@ def test_rows_land_and_what_is_taken_back_goes(begin):
     assert is_landed(device)
     values = [row.parts for _, row in sorted(device.landed.rows(device.program, "used").items())]
     assert values == [(60,), (60,), (40,), (40,)]
+    result = device.program.stream_results["used"]
+    rows = stored_rows(device.store.newest_panes, result, 3)
+    assert [row.parts.get("difference") for row in rows] == [None, 20.0, 20.0]
 
 
 @pytest.mark.parametrize("seed", range(3))
