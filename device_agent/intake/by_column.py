@@ -174,7 +174,7 @@ class ByColumn:
             fit = [type(value) is int for value in values]
             for reason in compress(values, map(not_, fit)):
                 counted["refused"] += 1
-                counted[f"refused: {reason}"] += 1
+                counted[f"refused: {route.event.name}: {reason}"] += 1
             times_us, values, tags, read = _kept(fit, times_us, values, tags, read)
         return times_us, values, tags, read
 

@@ -158,7 +158,7 @@ class OneByOne:
                 return self._take_back(pending, name, own_us, tags, value.value)
         except BaseException as found:  # noqa: BLE001 - a source may give anything
             error = found
-        _refuse(pending, error)
+        _refuse(pending, name, error)
         return None
 
     def _take_back(
@@ -255,7 +255,7 @@ class OneByOne:
         return builder
 
 
-def _refuse(pending: PendingBatch, error: BaseException) -> None:
+def _refuse(pending: PendingBatch, event: str, error: BaseException) -> None:
     pass_interrupt(error)
     known = isinstance(error, Refused)
-    pending.refuse(str(error) if known else f"broken: {reason_of(error)}")
+    pending.refuse(f"{event}: {error}" if known else f"broken: {reason_of(error)}")

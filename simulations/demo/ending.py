@@ -127,7 +127,7 @@ def counts_line(statuses: Iterable[Mapping[str, Any]]) -> str:
     for status in statuses:
         counts.update({name: status.get(name, 0) for name in ("accepted", *_COUNTED)})
         for reason, count in status.get("refused_by_reason", {}).items():
-            of_the_file = reason in _OF_THE_FILE
+            of_the_file = reason.partition(":")[0] in _OF_THE_FILE
             reasons[reason] = (
                 max(reasons[reason], count) if of_the_file else reasons[reason] + count
             )
