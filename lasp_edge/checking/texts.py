@@ -87,8 +87,9 @@ def _of_streams(plan: Plan) -> Iterator[Carrier]:
     for name, stream in plan.streams.items():
         title, version = f"{stream.operator} {name}", str(json.loads(stream.fingerprint)[2])
         made, key = plan.functions.streams.get(name), plan.functions.keys.get(name)
-        for what, function in (("function", made), ("key", key)):
-            if inspect.isfunction(inspect.unwrap(function)):
+        functions: dict[str, Any] = {"function": made, "key": key}
+        for what, function in functions.items():
+            if function is not None and inspect.isfunction(inspect.unwrap(function)):
                 yield f"{title}, {what}", version, function, f"version= of {name}"
 
 
