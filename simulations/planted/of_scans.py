@@ -13,7 +13,7 @@ from device_agent.scans.engine import StreamEngine
 from device_agent.scans.history import NOBODY, Cut, StreamHistory
 from device_agent.scans.items import CELL_US, PRESENT, Item
 from device_agent.scans.rows import ResultBook
-from device_agent.scans.streams import Streams
+from device_agent.scans.stream_panes import StreamPanes
 from device_agent.state.store import Store
 from lasp_edge.event import Event
 from lasp_edge.ordered import log as ordered_log
@@ -244,8 +244,8 @@ for _name, _history, _owner, _method, _says in (
     (
         "a_window_keeps_a_reading_that_was_taken_back",
         "A wrong reading is taken back, and the window over its event counts it on.",
-        Streams,
-        "_take_back",
+        StreamPanes,
+        "take_back",
         None,
     ),
 ):
