@@ -12,9 +12,6 @@ COPY cloud_tier cloud_tier
 COPY simulations simulations
 RUN /opt/lasp/bin/pip install --no-cache-dir .
 
-FROM build AS build-cloud
-RUN /opt/lasp/bin/pip install --no-cache-dir '.[cloud]'
-
 FROM python:3.11-slim-bookworm AS device
 # Whoever runs in a container is not root, and owns nothing but the data.
 RUN useradd --uid 10001 --no-create-home lasp && install -d -o lasp -g lasp /data
@@ -25,6 +22,9 @@ VOLUME /data
 WORKDIR /data
 ENTRYPOINT ["lasp-edge"]
 CMD ["help"]
+
+FROM build AS build-cloud
+RUN /opt/lasp/bin/pip install --no-cache-dir '.[cloud]'
 
 FROM device AS cloud
 USER 0

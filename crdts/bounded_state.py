@@ -183,7 +183,9 @@ def need_limits(control_version: int, bound: int | None, max_age_s: float | None
     """
     max_age_us = 0 if max_age_s is None else round(max_age_s * 1_000_000)
     if (bound is not None and bound < 1) or (max_age_s is not None and max_age_us < 1):
-        raise ValueError(f"a bounded set needs positive limits, got {bound} and {max_age_s} s")
+        raise ValueError(
+            f"a bounded set needs limits above 0, not bound={bound!r} and max_age_s={max_age_s!r}"
+        )
     return _need_limits_us(control_version, bound or 0, max_age_us)
 
 

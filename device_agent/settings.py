@@ -38,6 +38,7 @@ class Settings:
         drop_set_aside: what a former program stored of variables, and this one does not use, is
             deleted.
         keep_readings: accepted readings are stored as read.
+        live_items: items of streams in memory from which on the older ones are packed away: 1.5 MB.
     """
 
     commit_every_us: int = 0
@@ -54,6 +55,7 @@ class Settings:
     trust_clock: bool = False
     drop_set_aside: bool = False
     keep_readings: bool = False
+    live_items: int = 2_048
 
     @classmethod
     def paced(

@@ -14,14 +14,16 @@ from typing import Any
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
 from lasp_edge.checking.scans import flaws
+from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.trial import tried
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold, as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.program import Program
 from lasp_edge.ordered.calling import Failures
-from lasp_edge.ordered.log import BEFORE_ALL_US, Named, ScanLog
+from lasp_edge.ordered.log import BEFORE_ALL_US, ScanLog
 from lasp_edge.ordered.places import child_place
+from lasp_edge.ordered.sayings import Named
 from lasp_edge.ordered.scan import Scan
 
 _NEVER_US = -BEFORE_ALL_US
@@ -60,6 +62,7 @@ def check_program(program: Program, *, examples: int = EXAMPLES, seed: int = 0) 
     complaints = uncallable(plan)
     if not complaints:
         complaints = [found.text for found in tried(plan).findings if found.always]
+        complaints += tried_streams(plan).wrong if plan.streams else []
     for named in folds_of(plan):
         complaints += _complaints(", ".join(named.where), named.fold, examples, seed)
     _complain(complaints)

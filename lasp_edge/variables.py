@@ -29,6 +29,9 @@ class Variable:
     keyed: bool = False
     version: int = 1
 
+    def __repr__(self) -> str:
+        return f"the variable {self.name!r}"
+
 
 def named(name: Any, what: str) -> str:
     """Return `name` if it can name something; `what` says in an error what it was to name.

@@ -12,11 +12,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from simulations.world.faults import KINDS
 from simulations.world.run import RunOutcome, run
-from simulations.world.scenario import scenario_of
-from simulations.world.shrink import fails_alike, lines, shrunk
+from simulations.world.scenario import Scenario, scenario_of
+from simulations.world.shrink import EXTRAS, fails_alike, lines, shrunk
 
 SEEDS = 400
 """Seeds of a run, unless told: each kind of fault is on in two of five, and surely seen."""
@@ -41,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="replay one seed and show its schedule")
     parser.add_argument("--only", default="", help="kinds of faults, by comma; else all")
     parser.add_argument("--without", default="", help="kinds of faults to leave out")
+    parser.add_argument(
+        "--having", default="", help=f"what each run is to have, by comma: {', '.join(EXTRAS)}"
+    )
     arguments = parser.parse_args(argv)
     wanted = _names(arguments.only) or list(KINDS)
     unwanted = _names(arguments.without)
@@ -48,17 +53,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no fault {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
     kinds = tuple(kind for kind in KINDS if kind in wanted and kind not in unwanted)
+    extras = _names(arguments.having)
+    if not set(extras) <= set(EXTRAS):
+        parser.error(f"no run can have {arguments.having}; there are {', '.join(EXTRAS)}")
+
+    has: dict[str, Any] = dict.fromkeys(extras, True)
+
+    def drawn(seed: int) -> Scenario:
+        return replace(scenario_of(seed, kinds), **has)
+
     if arguments.seed is not None:
-        return _replay(arguments.seed, kinds)
-    return _explore(range(arguments.first, arguments.first + arguments.seeds), arguments, kinds)
+        return _replay(drawn(arguments.seed))
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    return _explore(list(map(drawn, seeds)), arguments, kinds)
 
 
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def _replay(seed: int, kinds: tuple[str, ...]) -> int:
-    outcome = run(scenario_of(seed, kinds))
+def _replay(scenario: Scenario) -> int:
+    outcome = run(scenario)
     _say("\n".join(lines(outcome.scenario)))
     _say(f"settled after {outcome.settled_steps} steps; trace {outcome.trace[:16]}")
     if outcome.trouble:
@@ -66,12 +81,14 @@ def _replay(seed: int, kinds: tuple[str, ...]) -> int:
     return bool(outcome.trouble)
 
 
-def _explore(seeds: range, arguments: argparse.Namespace, kinds: tuple[str, ...]) -> int:
+def _explore(
+    scenarios: Sequence[Scenario], arguments: argparse.Namespace, kinds: tuple[str, ...]
+) -> int:
     began_s, run_s, seen = time.process_time(), 0.0, Counter[str]()
     failed = done = 0
-    for seed in seeds:
+    for scenario in scenarios:
         before_s = time.process_time()
-        outcome = run(scenario_of(seed, kinds))
+        outcome = run(scenario)
         run_s += time.process_time() - before_s  # shrinking is not counted
         done += 1
         seen.update(outcome.seen)
@@ -90,7 +107,8 @@ def _explore(seeds: range, arguments: argparse.Namespace, kinds: tuple[str, ...]
 
 def _options(arguments: argparse.Namespace) -> str:
     only = f" --only {arguments.only}" if arguments.only else ""
-    return only + (f" --without {arguments.without}" if arguments.without else "")
+    only += f" --without {arguments.without}" if arguments.without else ""
+    return only + (f" --having {arguments.having}" if arguments.having else "")
 
 
 def _show(outcome: RunOutcome, options: str) -> None:

@@ -66,6 +66,8 @@ MARKS = {
     "meter readings": ("json", '"wrong": true'),
     "correcting": ("sh", "--retract wrong"),
     "corrected": ("text", "result used"),
+    "rows in the lake": ("sh", "lasp-edge results"),
+    "rows as they stand": ("text", "difference_q"),
     "laundry": ("python", 'Program("laundry")'),
     "cold room": ("python", 'Program("cold-room")'),
     "climate": ("python", 'Program("climate")'),

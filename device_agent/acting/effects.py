@@ -53,7 +53,7 @@ class Command:
         try:
             ended = subprocess.run(  # noqa: S603 - the command that the operator gave
                 self._words,
-                input=text,
+                input=text + b"\n",  # a line for whoever reads lines
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 timeout=self._timeout_s,

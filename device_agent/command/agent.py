@@ -14,6 +14,7 @@ All of it may stand in a file: lasp-edge agent --config fleet.toml
 import argparse
 import logging
 import os
+import re
 import signal
 import sqlite3
 from collections.abc import Mapping
@@ -51,6 +52,8 @@ from lasp_edge.tool.log_options import add_log_arguments, is_json, set_up_logs, 
 log = logging.getLogger(__name__)
 
 PLAIN_EVERY_S = 10.0
+DASHES = r"(?<!\S)--(?=[a-z])"
+"""What an option begins with on the command line, and a key of a file does not."""
 DEFAULTS: Mapping[str, Any] = {
     "fleet": "",
     "interval": INTERVAL_S,
@@ -146,7 +149,7 @@ def run(given: argparse.Namespace) -> int:
     """Run the command."""
     wanted = requested(given)
     arguments = wanted.arguments
-    if not arguments.broker.startswith("mqtts"):
+    if not arguments.broker.lower().startswith("mqtts"):
         become_lean()
     set_up_logs(arguments, device=arguments.device)
     try:
@@ -328,7 +331,7 @@ def _sources(
         except ValueError as error:
             in_file = wanted.arguments.config and not wanted.arguments.source
             text = str(error)
-            text = f"{spec.said_in}: {text.removeprefix('--')}" if in_file else text
+            text = f"{spec.said_in}: {re.sub(DASHES, '', text)}" if in_file else text
             raise ValueError(text) from None
     names = [source.name for source in sources]
     twins = sorted({name for name in names if names.count(name) > 1})

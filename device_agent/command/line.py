@@ -10,6 +10,7 @@ the names of devices that are away, is cut after the first few.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
 
 MOST_NAMES = 3
@@ -24,14 +25,15 @@ def write_plainly(report: Mapping[str, Any]) -> None:
 def write_until_done(report: Mapping[str, Any]) -> None:
     """Print the same of an agent that ends when all is landed: it may wait for a lander."""
     waits = report["dirty"] and not any(sink["store"] for sink in report["sinks"].values())
-    lander = f"; {report['dirty']} entries of windows wait for a lander, and none was heard yet"
-    lander += " (lasp-edge lander --help)"
+    lander = f"; {report['dirty']} entries of windows wait for a lander or gateway, and neither was"
+    lander += " heard yet (lasp-edge gateway --help)"
     print(line_of(report) + (lander if waits else ""), flush=True)  # noqa: T201
 
 
 def line_of(report: Mapping[str, Any]) -> str:
     """Return a report as one line."""
-    words = [f"{report['device']}: {report['accepted']} readings", *_refused(report)]
+    count = report["accepted"]
+    words = [f"{report['device']}: {count} reading{'' if count == 1 else 's'}", *_refused(report)]
     for name, value in report["values"].items():
         agreed = f" {_over(name, value, report)}" if "settled" in value else ""
         words.append(f"{name}: {_in_words(value)}{agreed}")
@@ -41,14 +43,19 @@ def line_of(report: Mapping[str, Any]) -> str:
         words.append(clock["says"])
     if clock["waiting"]:
         words.append(f"{clock['waiting']} readings wait for the clock")
-    trouble = report.get("trouble")
-    words.append("connected" if report["connected"] else "no connection")
-    words[-1] += f" ({trouble})" if trouble else ""
+    words.append(_connection(report["connected"], report.get("trouble") or ""))
     if report["other_programs"]:
         words.append(f"ANOTHER PROGRAM OR RELEASE: {named(sorted(report['other_programs']))}")
     words += [f"SET ASIDE: {line}" for line in report["set_aside"]]
     words += [f"ALARM: {line}" for line in report["alarms"]]
     return "; ".join(words)
+
+
+def _connection(connected: bool, trouble: str) -> str:  # noqa: FBT001 - as the report has it
+    if not connected and trouble in {"", CONNECTING}:
+        return "connecting"
+    words = "connected" if connected else "no connection"
+    return f"{words} ({trouble})" if trouble else words
 
 
 def nothing_accepted(report: Mapping[str, Any]) -> str:
@@ -92,7 +99,7 @@ def _over(name: str, value: Mapping[str, Any], report: Mapping[str, Any]) -> str
     over = f"over {devices} device{'' if devices == 1 else 's'}"
     without = f", without {named(absent)}" if absent else ""
     if not report["connected"]:
-        return f"{over} (as last heard)"
+        return f"{over} (as last heard)" if devices > 1 else over
     if not report["others"]:
         return f"{over} (alone{without})"
     if value["settled"]:

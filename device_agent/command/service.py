@@ -77,6 +77,8 @@ WantedBy=multi-user.target
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add = parser.add_argument
+    if isinstance(parser, CommandParser):
+        parser.advice = "the words of `lasp-edge agent` stand after --"
     add("action", choices=["install"], help="what to do: write the unit")
     add("agent", nargs="+", metavar="WORD", help="after `--`: the words of `lasp-edge agent`")
     add("--name", default="lasp-edge", help="of the unit; each agent of a machine has its own")

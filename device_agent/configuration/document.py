@@ -37,7 +37,7 @@ class Document:
     def __init__(self, path: Path, environment: Mapping[str, str]) -> None:
         self.path = path
         try:
-            self._text = path.read_text(encoding="utf-8")
+            self._text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise NotFound(f"--config {path}: {error.strerror}") from None
         except ValueError:
@@ -45,9 +45,13 @@ class Document:
         try:
             self._plain = tomllib.loads(self._text, parse_float=Decimal)
         except ValueError as error:
-            raise UsageError(f"{path}{_in_words(str(error))}") from None
+            raise UsageError(f"{path}{_in_words(str(error))}{self._curly()}") from None
         self._environment = environment
         self.table: dict[str, Any] = self._filled(self._plain, ())
+
+    def _curly(self) -> str:
+        curly = set("\u201c\u201d\u201e\u2018\u2019") & set(self._text)
+        return f"; this one is not straight: {min(curly)}" if curly else ""
 
     def where(self, place: Place) -> str:
         """Return the file and the line where something stands."""
@@ -103,6 +107,7 @@ class Document:
 _IN_WORDS = {
     "Cannot overwrite a value": "this key stands above already",
     "Invalid value": "a value is needed here, and a text needs quotation marks",
+    "Expected '=' after a key in a key/value pair": "KEY = VALUE is needed here",
     "Invalid statement": "KEY = VALUE or [TABLE] is needed here",
 }
 """Mistakes that many make, as the parser names them and as people do."""

@@ -68,8 +68,8 @@ def secrets_of(document: Document) -> dict[str, str]:
 
 
 def _value(document: Document, key: str, value: Any, action: argparse.Action) -> Any:
-    if value is True and action.nargs == "?" and action.const is not None:
-        return action.const  # as the option alone on the command line
+    if type(value) is bool and action.nargs == "?" and action.const is not None:
+        return action.const if value else ""  # as the option alone on the command line, or without
     needed = _needed(action, value)
     if needed:
         text = f"{key}: {needed} is needed, not {kind_in_words(value)}"

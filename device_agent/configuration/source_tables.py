@@ -94,6 +94,8 @@ class SourceTables:
         where = table.get(key) if key else None
         if key and (type(where) is not str or not where):
             text = f'{key} = "..." is needed for the kind {kind.name}'
+            if type(where) is list:
+                text = f"{key}: one text is needed, not a list; give each a table [[source]]"
             raise document.mistake((*place, key) if where is not None else place, text)
         given = {name: value for name, value in table.items() if name not in (*_OWN, key)}
         name = table.get("name", f"{kind.name}:{where}" if key else kind.name)

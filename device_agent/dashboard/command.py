@@ -28,7 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_looking_arguments(parser)
     add = parser.add_argument
-    add("--lake", default="", metavar="DIR", help="the lake whose windows are shown, too")
+    add(
+        "--lake",
+        default="",
+        metavar="DIR",
+        help="the lake whose windows are shown (default: what gateways tell)",
+    )
     add("--value", default="", metavar="NAME", help="which of the fleet's values the devices are"
         " compared by (default: first)")  # fmt: skip
     add("--port", type=int, default=PORT, help="of the page; 0 for any (default: %(default)s)")
@@ -61,7 +66,7 @@ def dashboard(arguments: argparse.Namespace) -> Iterator[Dashboard]:
             server.start()
             if lake is not None:
                 lake.start()
-            yield Dashboard(fleet, server, arguments.value)
+            yield Dashboard(fleet, server, arguments.value, has_lake=lake is not None)
     finally:
         server.stop()
         if lake is not None:

@@ -21,10 +21,13 @@ class Dashboard:
         fleet: what is heard of it.
         server: of the page.
         value: the name of the fleet's value by which devices are compared; "" for the first one.
+        has_lake: a lake's windows are shown; else those that gateways tell.
     """
 
-    def __init__(self, fleet: Looking, server: PageServer, value: str) -> None:
-        self.fleet, self.server = fleet, server
+    def __init__(
+        self, fleet: Looking, server: PageServer, value: str, *, has_lake: bool = False
+    ) -> None:
+        self.fleet, self.server, self._has_lake = fleet, server, has_lake
         self._value = value
         self._history, self._ledger = History(), Ledger(fleet.fleet)
         self._next_s = 0.0
@@ -49,3 +52,6 @@ class Dashboard:
             self._history.interrupt(round(at_s, 1))
         board.write("fleet", picture(fleet, view) | {"bytes": self._ledger.plain()})
         board.write("history", self._history.plain())
+        told = None if self._has_lake else fleet.onlooker.windows.plain()
+        if told is not None:
+            board.write("windows", told)

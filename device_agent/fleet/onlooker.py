@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from crdts import Entry, OwnedMap
 from device_agent.fleet.heard_alerts import HeardAlerts
+from device_agent.fleet.heard_windows import HeardWindows
 from device_agent.fleet.roster import Roster
 from device_agent.fleet.told import Plain, result_told
 from device_agent.fleet.told_results import ToldResults
@@ -69,11 +70,13 @@ class Onlooker:
     Attributes:
         roster: the devices.
         alerts: what their alerts say.
+        windows: what gateways tell of the fleet's windows.
     """
 
     def __init__(self, topics: Topics, nonce: int, plan: Plan | None = None) -> None:
         self.roster = Roster(topics, nonce)
         self.alerts = HeardAlerts(topics)
+        self.windows = HeardWindows()
         self._topics = topics
         self._plan = plan
         self._folds = {
@@ -104,6 +107,9 @@ class Onlooker:
             self._results.drop(address)
             return
         value = result_told(payload)
+        if self.windows.is_one(value):
+            self.windows.hear(address, payload)
+            return
         if not self._results.put(address, value):
             return
         if address.device is None:
@@ -208,7 +214,8 @@ class Onlooker:
     def _most_held(self, name: str, key: str | None) -> Plain | None:
         """Return what most devices hold for the fleet's value, where nobody speaks for all."""
         told = self._results.all_of(name)
-        views = [v for address, v in told if address.key == key and v.get("inputs")]
+        of_key = [v for address, v in told if address.key == key and v.get("inputs")]
+        views = [value for value in of_key if "parts" in value]  # what has keys has none itself
         counts = Counter(value["inputs"] for value in views)
         return max(views, key=lambda value: counts[value["inputs"]], default=None)
 

@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from lasp_edge.tool.times import read_time
+
 Plain = dict[str, Any]
 
 LONGEST_TEXT = 500
@@ -47,16 +49,34 @@ def alert_told(payload: bytes) -> Plain:
     return found
 
 
+def window_told(payload: bytes) -> Plain:
+    """Return what a gateway tells of a window.
+
+    Raises:
+        ValueError: it has not the shape of that.
+    """
+    found = _object(payload, _WINDOW)
+    for row in (found, found.get("tentative")):
+        if row is not None:
+            for name in ("start", "end"):
+                read_time(row[name])
+            if not {"parts", "status"} <= row.keys():
+                raise ValueError("a window has parts and a status")
+    return found
+
+
 def _object(payload: bytes, shape: "Mapping[str, Callable[[Any], bool]]") -> Plain:
     plain = json.loads(payload, parse_constant=_refuse)
     if type(plain) is not dict:
         raise ValueError("not a JSON object")
-    wrong = [
-        name for name, is_right in shape.items() if name in plain and not is_right(plain[name])
-    ]
+    wrong = _wrong(plain, shape)
     if wrong:
         raise ValueError(f"{wrong[0]} is of another kind")
     return plain
+
+
+def _wrong(plain: Plain, shape: "Mapping[str, Callable[[Any], bool]]") -> list[str]:
+    return [name for name, is_right in shape.items() if name in plain and not is_right(plain[name])]
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -121,4 +141,18 @@ _ALERT: Mapping[str, Callable[[Any], bool]] = {
     "part": _is_text,
     "value": _is_part,
     "since": lambda value: value is None or _is_text(value),
+}
+_ROW: Mapping[str, Callable[[Any], bool]] = {
+    "parts": _are_parts,
+    "start": _is_text,
+    "end": _is_text,
+    "status": _is_text,
+    "revision": _is_count,
+    "devices": _is_count,
+    "expected": _is_count,
+    "except": _are_texts,
+}
+_WINDOW: Mapping[str, Callable[[Any], bool]] = {
+    **_ROW,
+    "tentative": lambda value: type(value) is dict and not _wrong(value, _ROW),
 }

@@ -219,7 +219,7 @@ class _Running:
             overheard=Overheard({}),
             is_signed=seal is not None,
         )
-        sender = Replica(1, nonce, settings.name)
+        sender = Replica(1, nonce, f"gateway-{settings.name}")
         self._core = GatewayCore(plan, self._acceptance, store, sender, settings.terms)
         told = (settings.name, settings.results_us, settings.home_assistant)
         self._results = FleetResults(plan, topics, *told)
@@ -239,16 +239,18 @@ class _Running:
         self._bytes = 0
         self._due_us = _now_us() + self._idle_us
         self._since_us: int | None = None
-        self._new_us = _now_us()
+        self._new_us = _now_us() if restored else None
         self._told = Timer(SAY_EVERY_US)
         self._line = ""
         self._counts = {"entries": 0, "rows": 0, "late": 0}
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing new came for as long as it was told to wait."""
-        until_us = self._settings.until_idle_us
-        return until_us is not None and _now_us() - self._new_us >= until_us
+        """Whether something came, and then nothing new for as long as it was told to wait."""
+        until_us, new_us = self._settings.until_idle_us, self._new_us
+        if until_us is None or new_us is None:
+            return False
+        return _now_us() - new_us >= until_us
 
     @property
     def _idle_us(self) -> int:

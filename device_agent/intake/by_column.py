@@ -16,8 +16,8 @@ from operator import not_
 from typing import Any, NamedTuple
 
 from device_agent.agent import Agent
-from device_agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow
-from device_agent.intake.batch import Batch, Retraction, ascends
+from device_agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow, Retraction
+from device_agent.intake.batch import Batch, ascends
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress
@@ -174,7 +174,7 @@ class ByColumn:
             fit = [type(value) is int for value in values]
             for reason in compress(values, map(not_, fit)):
                 counted["refused"] += 1
-                counted[f"refused: {reason}"] += 1
+                counted[f"refused: {route.event.name}: {reason}"] += 1
             times_us, values, tags, read = _kept(fit, times_us, values, tags, read)
         return times_us, values, tags, read
 

@@ -1,7 +1,8 @@
 """The sinks that this device delivers to: their names, their stores, and what may be believed.
 
-A sink is known from its first acknowledgement on, and the default one from the start. Each has a
-bit, and a pane entry is dirty for the sinks of its bits.
+A sink is known from its first acknowledgement on. Each has a bit, and a pane entry is dirty for the
+sinks of its bits. One place is kept from the start, so that entries are dirty before anybody has
+answered: it has the default name, and belongs to the sink that answers first.
 
 - A store that was never heard of takes the place of the one before at once: a lost lake was made
   anew, and everything is dirty for it. After `MOVES_AT_ONCE` such moves another one is believed
@@ -173,7 +174,7 @@ class Sinks:
         """Return the sink that an acknowledgement is of; None where it does not count."""
         sink = next((sink for sink in self if sink.name == frame.sink), None)
         if sink is None:
-            sink = self._add(frame.sink)
+            sink = self._first(frame.sink) or self._add(frame.sink)
         if sink is None:
             self._counters.note("frame: acknowledgement of one sink too many")
             return None
@@ -181,6 +182,14 @@ class Sinks:
             return None
         sink.hear(frame.clock_s)
         return sink
+
+    def _first(self, name: str) -> Sink | None:
+        """Return the place that is kept for the sink that answers first, if nobody has it yet."""
+        for sink in self:
+            if not sink.store:
+                sink.name = name
+                return sink
+        return None
 
     def _add(self, name: str) -> Sink | None:
         """Deliver to one more sink, if there is room."""

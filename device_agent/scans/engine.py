@@ -14,17 +14,16 @@ from device_agent.intake.pending import StreamItem
 from device_agent.scans.history import BLOCK_US, FOR_EVER_US, Cut, Standing, StreamHistory
 from device_agent.scans.items import CELL_US, PRESENT, RETRACTED, Cell, Item, cell_of
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import graph_of
+from lasp_edge.language.streaming import graph_of, meanings_of
 from lasp_edge.ordered.deltas import Content, Delta, composed, minus
 from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.log import BEFORE_ALL_US
 
-LIVE_MOST = 2_048
-"""Items in memory from which on there is a cut: some 1.5 MB."""
-LIVE_KEPT = 256
-"""Items before the frontier that stay in memory at a cut: most of what is late comes among them."""
-TRY_AGAIN = 512
-"""Items after which a cut is tried again that the frontier did not allow."""
+KEPT_PARTS = 8
+"""Of the items that may be live, this part stays in memory at a cut, if it lies before the
+frontier: most of what is late comes among them."""
+AGAIN_PARTS = 4
+"""After this part of them a cut is tried again that the frontier did not allow."""
 
 
 class StreamChanges(NamedTuple):
@@ -39,6 +38,18 @@ class StreamChanges(NamedTuple):
     retracted: list[StreamItem]
 
 
+class Anew(NamedTuple):
+    """What streams say that are not those of the last program.
+
+    Attributes:
+        deltas: by stream, from nothing.
+        since_us: the time from which on that is.
+    """
+
+    deltas: dict[str, Delta]
+    since_us: int
+
+
 class StreamEngine:
     """The streams of a plan, on one device.
 
@@ -46,20 +57,18 @@ class StreamEngine:
         plan: the plan.
         device: the device.
         history: what the store holds of them.
-        live_most: see `LIVE_MOST`.
+        live_most: items in memory from which on there is a cut.
 
     Attributes:
         graph: the live end.
         since_us: the last cut; items before it are in the store alone.
     """
 
-    def __init__(
-        self, plan: Plan, device: str, history: StreamHistory, live_most: int | None = None
-    ) -> None:
+    def __init__(self, plan: Plan, device: str, history: StreamHistory, live_most: int) -> None:
         self._plan, self._device, self._history = plan, device, history
         self._events = sorted(plan.streamed_events)
-        self._live_most = live_most = live_most or LIVE_MOST
-        self._kept = min(LIVE_KEPT, live_most // 4)
+        self._live_most, self._kept = live_most, max(1, live_most // KEPT_PARTS)
+        self._again = max(1, live_most // AGAIN_PARTS)
         self.graph = graph_of(plan, device)
         self.since_us = BEFORE_ALL_US
         self._cells: dict[tuple[str, int], Cell] = {}
@@ -68,17 +77,29 @@ class StreamEngine:
         self._looked = 0
         self._count, self._next_cut = 0, live_most
         self._stood: Standing | None = None
+        self._era, self._meanings = 0, meanings_of(plan)
 
     @property
     def frontier_us(self) -> int | None:
         """Nothing older is expected."""
         return self.graph.frontier_us
 
-    def begin(self) -> StreamChanges | None:
-        """Go on where the store says; return what is said of items of a former program, if any."""
+    def begin(self, pruned_us: int = BEFORE_ALL_US) -> Anew | None:
+        """Go on where the store says.
+
+        Args:
+            pruned_us: what lies wholly before it may have left the store.
+
+        Returns:
+            What the streams say if the last program's were others.
+        """
         standing = self._history.standing()
         if standing is None:
-            return self._begin_anew()
+            return None
+        self._era = standing.era
+        self._history.enter(self._era)
+        if standing.meanings != self._meanings:
+            return self._begin_anew(standing, pruned_us)
         self._stood, self.since_us = standing, standing.since_us
         if self.since_us != BEFORE_ALL_US:
             cut = self._history.cut_at(self.since_us)
@@ -91,21 +112,32 @@ class StreamEngine:
         self.graph.update(_inserted(self._content(self._cells)), standing.frontier_us)
         return None
 
-    def _begin_anew(self) -> StreamChanges | None:
-        """Say what there is to say of items that another program's streams were made from."""
+    def _begin_anew(self, standing: Standing, pruned_us: int) -> Anew:
+        """Take the items that another program's streams were made from.
+
+        From the last cut on before which something may be gone. A stream that means what it did
+        goes on there; one that is new begins there.
+        """
+        history, former_us = self._history, standing.frontier_us
+        cut = history.cut_at(pruned_us)
         cells = [
             (cell_us, event, cell)
             for event in self._events
-            for cell_us, cell in self._history.cells(event, BEFORE_ALL_US, FOR_EVER_US)
+            for cell_us, cell in history.cells(event, cut.time_us, FOR_EVER_US)
         ]
-        if not cells:
-            return None
-        said = StreamChanges({}, [])
+        self._era += 1
+        history.enter(self._era)
+        if cut.states is not None:
+            known = [each[0] for each in self._meanings if each in standing.meanings]
+            self.graph.begin(cut.states, known)
+            self.since_us = cut.time_us
+            history.put_cut(Cut(cut.time_us, self.graph.cut(cut.time_us), FOR_EVER_US))
+        deltas: dict[str, Delta] = {}
         for cell_us, event, cell in sorted(cells, key=lambda each: each[:2]):
             taken = [StreamItem(event, *item, state == RETRACTED) for item, state in cell.items()]
-            outcome = self.take(taken, cell_us)
-            said = StreamChanges(_with(said.deltas, outcome.deltas), [])
-        return said
+            over_us = None if former_us is None else min(cell_us, former_us)
+            deltas = _with(deltas, self.take(taken, over_us).deltas)
+        return Anew(_with(deltas, self.take([], former_us).deltas), cut.time_us)
 
     def take(self, taken: Iterable[StreamItem], frontier_us: int | None) -> StreamChanges:
         """Take readings, and those that are taken back; return what that changes.
@@ -264,7 +296,7 @@ class StreamEngine:
         frontier_us = self.graph.frontier_us
         if self._count < self._next_cut or frontier_us is None:
             return
-        self._next_cut = self._count + TRY_AGAIN
+        self._next_cut = self._count + self._again
         over_us = sorted(
             item.time_us
             for cell in self._cells.values()
@@ -288,7 +320,8 @@ class StreamEngine:
 
     def _stand(self) -> None:
         """Store how far the streams have come, with what else is stored."""
-        standing = Standing(self.since_us, self.graph.frontier_us)
+        frontier_us = self.graph.frontier_us
+        standing = Standing(self.since_us, frontier_us, self._era, self._meanings)
         if standing != self._stood:
             self._history.stand(standing)
             self._stood = standing

@@ -1,8 +1,9 @@
 """Where streams stand in the store: among the pane entries, as entries that go to no sink.
 
 Three kinds, each under stream ids of its own: the cells of items, the cuts (at which the state of
-all scans is known, and everything before is packed away), and the cells of rows of results. So all
-of it is committed with the readings that it is made from, and is pruned as panes are.
+all scans is known, and everything before is packed away), and the cells of rows of results; and one
+entry says how far all of it has come. So all of it is committed with the readings that it is made
+from, and is pruned as panes are.
 
 An entry is pruned when it lies below the floor, and so does its end. The end of a cut is the next
 cut, and that of a cell is at least the end of its block: what a late reading may need stays.
@@ -16,7 +17,7 @@ from device_agent.changes import PaneId, PaneRow
 from device_agent.scans.items import CELL_US, Cell, packed, unpacked
 from device_agent.settings import SECOND_US
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import items_stream, states_stream
+from lasp_edge.language.streaming import items_stream, standing_stream, states_stream
 from lasp_edge.ordered.log import BEFORE_ALL_US
 from lasp_edge.ordered.plain import decoded, encoded
 
@@ -52,10 +53,15 @@ class Standing(NamedTuple):
     Attributes:
         since_us: the last cut; before all times without any.
         frontier_us: nothing older was expected; None before the first word of it.
+        era: how often the program's streams have changed. Its cuts are of no use to another one:
+            they do not know what came late meanwhile.
+        meanings: of each stream; see `lasp_edge.language.streaming.meanings_of`.
     """
 
-    since_us: int = BEFORE_ALL_US
-    frontier_us: int | None = None
+    since_us: int
+    frontier_us: int | None
+    era: int
+    meanings: tuple[tuple[str, str], ...]
 
 
 class StreamHistory:
@@ -71,7 +77,8 @@ class StreamHistory:
 
     def __init__(self, plan: Plan) -> None:
         self._items = {name: items_stream(plan, name) for name in sorted(plan.streamed_events)}
-        self._states = states_stream(plan)
+        self._plan, self._standing = plan, standing_stream(plan)
+        self._states = states_stream(plan, 0)
         self._rows = {name: each.stream for name, each in plan.stream_results.items()}
         self.changes: dict[PaneId, PaneRow] = {}
         self.read: Read | None = None
@@ -82,14 +89,18 @@ class StreamHistory:
         return taken
 
     def standing(self) -> Standing | None:
-        """Return how far the streams had come; None where they are new."""
-        for _, row in self._entries(self._states, 0, 1):
+        """Return how far the streams had come; None where there never were any."""
+        for _, row in self._entries(self._standing, 0, 1):
             return Standing(*decoded(row.partial[0]))
         return None
 
     def stand(self, standing: Standing) -> None:
         """Note how far they have come."""
-        self._put(self._states, 0, FOR_EVER_US, encoded(tuple(standing)))
+        self._put(self._standing, 0, FOR_EVER_US, encoded(tuple(standing)))
+
+    def enter(self, era: int) -> None:
+        """Turn to the cuts of an era."""
+        self._states = states_stream(self._plan, era)
 
     def cut_at(self, time_us: int) -> Cut:
         """Return the last cut at a time or before it."""

@@ -15,7 +15,7 @@ from device_agent.scans.items import CELL_US
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.streaming import StreamRow, parts_of, shown_parts
-from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.deltas import Delta, minus
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.results import ResultRow, ResultRows
@@ -53,6 +53,7 @@ class ResultBook:
         self._live = ResultRows()
         self.newest: dict[str, Newest] = {}
         self.unfit, self.why = 0, ""
+        self._overdue: set[int] = set()
 
     def begin(self, since_us: int) -> None:
         """Take the rows since the last cut from the store."""
@@ -79,7 +80,10 @@ class ResultBook:
             frontier_us: nothing older is expected.
         """
         past = {place: change for place, change in delta.items() if place[0] < before_us}
-        changed = self._past(past, frontier_us) if past else []
+        cells = {place[0] // CELL_US * CELL_US for place in past}
+        cells |= {cell_us for cell_us in self._overdue if cell_us < before_us}
+        self._overdue.clear()
+        changed = self._past(past, cells, frontier_us) if cells else []
         self._live.push({p: c for p, c in delta.items() if p not in past}, frontier_us)
         if frontier_us is not None:
             self._live.advance(frontier_us)
@@ -94,10 +98,11 @@ class ResultBook:
                 final.append(self.shown(place, row))
         return final
 
-    def _past(self, delta: Delta, frontier_us: int | None) -> list[tuple[Place, ResultRow | None]]:
-        """Change rows that are in the store alone."""
+    def _past(
+        self, delta: Delta, cells: set[int], frontier_us: int | None
+    ) -> list[tuple[Place, ResultRow | None]]:
+        """Change rows that are in the store alone, in some cells."""
         rows = ResultRows()
-        cells = {place[0] // CELL_US * CELL_US for place in delta}
         for cell_us in sorted(cells):
             for _, stored in self._history.rows(self.result.name, cell_us, cell_us + 1):
                 rows.restore(rows_in(self.result, stored))
@@ -119,6 +124,26 @@ class ResultBook:
             self._history.put_rows(
                 self.result.name, cell_us, packed_rows(sorted(found, key=_place))
             )
+
+    def changed(self, said: Delta, since_us: int) -> Delta:
+        """Return how the rows in the store differ from what is said anew, from a time on.
+
+        Some may be tentative that a program without this result had to leave so: they are looked at
+        once more when the change is taken.
+        """
+        first_us, before = since_us // CELL_US * CELL_US, dict[Place, Event]()
+        for cell_us, stored in self._history.rows(self.result.name, first_us, FOR_EVER_US):
+            for place, row in rows_in(self.result, stored).items():
+                if row.event is not None and place[0] >= since_us:
+                    before[place] = row.event
+                if row.status == TENTATIVE:
+                    self._overdue.add(cell_us)
+        after = {
+            place: new
+            for place, (_, new) in self.fitting(said).items()
+            if new is not None and place[0] >= since_us
+        }
+        return minus(after, before)
 
     def fitting(self, delta: Delta) -> Delta:
         """Return a change without the values that do not have the parts of the result."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from device_agent.nearest import hint
+from device_agent.nearest import nearest
 from device_agent.sources.mapping_options import (
     MAPPING_OPTIONS,
     REPLAY_OPTIONS,
@@ -132,7 +132,9 @@ def kind_of(name: str) -> SourceKind | None:
 def no_kind(name: str, told: str) -> str:
     """Return that there is no such kind, which there are, and the nearest."""
     names = kinds()
-    near = f"; {hint(name, names)}" if name and name not in names else ""
+    near = f"; did you mean mqtt:{told}?" if "/" in name else ""
+    meant = nearest(name, names) if name and name not in names and not near else ""
+    near = f'; did you mean "{meant}"?' if meant else near
     return f"--source is {forms()}, not {told!r}{near}"
 
 

@@ -37,8 +37,16 @@ class CsvRows(Rows):
         self._columns = next(csv.reader([_text(line) for line in first]), [])
         missing = [column for column in needed if column not in self._columns]
         if missing:
-            raise ValueError(f"{path} has no column {missing[0]!r}; it has {self._columns}")
+            raise ValueError(f"{path} has no column {missing[0]!r}; {self._what_it_has()}")
         super().__init__(path, offset or head.offset, line or head.line)
+
+    def _what_it_has(self) -> str:
+        """Return the columns, or which separator they have in place of a comma."""
+        alone = self._columns[0] if len(self._columns) == 1 else ""
+        other = next((each for each in (";", "\t", "|") if each in alone), "")
+        if other:
+            return f"its columns stand between {other!r}; commas are needed"
+        return f"it has {', '.join(self._columns)}" if self._columns else "it is empty"
 
     def records(self, limit: int, now_us: int) -> list[Record | str]:
         """Return up to `limit` rows."""

@@ -15,7 +15,8 @@ from device_agent.sources.replay import Replay, Row, Rows, replay_of
 from device_agent.sources.source import SourceContext
 
 NOT_JSON = "not JSON"
-NOT_AN_OBJECT = "not a JSON object"
+NOT_A_LINE = "not JSON: each line must be one whole object"
+NOT_AN_OBJECT = "not a JSON object: each line must be one"
 
 
 class JsonLines(Rows):
@@ -61,13 +62,15 @@ class JsonLines(Rows):
 def record_of(line: bytes) -> Record | str:
     """Return the object in a line, or the reason why it has none.
 
-    >>> record_of(b'{"a": 1}'), record_of(b"[1]"), record_of(b"{")
-    ({'a': 1}, 'not a JSON object', 'not JSON')
+    >>> record_of(b'{"a": 1}'), record_of(b"[1]")
+    ({'a': 1}, 'not a JSON object: each line must be one')
+    >>> record_of(b"{")
+    'not JSON: each line must be one whole object'
     """
     try:
         value: Any = json.loads(line)
     except (ValueError, RecursionError):
-        return NOT_JSON
+        return NOT_A_LINE
     return value if type(value) is dict else NOT_AN_OBJECT
 
 

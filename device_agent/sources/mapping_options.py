@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from device_agent.nearest import hint
+from device_agent.nearest import hint, nearest
 from device_agent.sources.mapping import FieldMapping
 from device_agent.sources.ready import READY
 from device_agent.sources.source import (
@@ -139,9 +139,11 @@ def mapping_of(context: SourceContext, *, passes_others: bool = False) -> FieldM
     rules, time, unit = context.get(EVENT), context.get(TIME), context.get(TIME_UNIT)
     unknown = [name for name in rules if name not in context.events]
     if unknown:
+        near = nearest(unknown[0], context.events)
+        meant = f'; did you mean "{near}"?' if near else ""
         raise ValueError(
             f"--event {unknown[0]}: the program has only the events "
-            f"{', '.join(context.events)}; {hint(unknown[0], context.events)}"
+            f"{', '.join(context.events)}{meant}"
         )
     if unit is not None and unit not in UNITS:
         raise ValueError(f"--time-unit is one of {', '.join(UNITS)}, not {unit!r}")

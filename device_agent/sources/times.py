@@ -31,6 +31,8 @@ _LONG_FRACTION = re.compile(r"[.,](\d{6})(\d+)", re.ASCII)
 _LONGEST = 64
 NO_ZONE = "time without a zone: add --time-zone, such as Europe/Berlin or UTC"
 """Why a local time is refused: nobody knows whose it is."""
+NOT_UNDERSTOOD = "time not understood: 2026-11-22T18:00:00+01:00 or 1795366800 is needed"
+"""Why a time is refused that is neither ISO 8601 nor a number."""
 
 
 def number(text: str) -> int | float | None:
@@ -61,26 +63,28 @@ def time_us(value: Any, unit: Unit | None = None, zone: Zone | None = None) -> i
     if type(value) is str:
         read = None if unit == "iso" else number(value)
         if read is None:
-            return _in_range(_iso_us(value, unit, zone))
+            return _in_range(_iso_us(value, unit, zone), None)
         value = read
     if unit == "iso" or (type(value) is not float and type(value) is not int):
-        raise Refused("no time" if value is None else "time not understood")
+        raise Refused("no time" if value is None else NOT_UNDERSTOOD)
+    told = unit
     if unit is None:
         unit = "s" if value < _LEAST_MS else "ms" if value < _LEAST_US else "us"
     # Above this bound `round` may raise, and NaN compares as False.
-    return _in_range(round(value * _PER_UNIT_US[unit]) if -END_US < value < END_US else -1)
+    found_us = round(value * _PER_UNIT_US[unit]) if -END_US < value < END_US else -1
+    return _in_range(found_us, told)
 
 
-def _in_range(microseconds: int) -> int:
+def _in_range(microseconds: int, told: Unit | None) -> int:
     if 0 <= microseconds < END_US:
         return microseconds
-    raise Refused("time out of range")
+    raise Refused(f"time out of range{f': is --time-unit {told} right?' if told else ''}")
 
 
 def _iso_us(text: str, unit: Unit | None, zone: Zone | None) -> int:
     text = text.strip()
     if unit not in (None, "iso") or len(text) > _LONGEST or _ISO.fullmatch(text) is None:
-        raise Refused("time not understood")
+        raise Refused(NOT_UNDERSTOOD)
     # `fromisoformat` cuts what is finer than a microsecond; here it is rounded, half to even.
     extra = 0
     fraction = _LONG_FRACTION.search(text)
@@ -90,7 +94,7 @@ def _iso_us(text: str, unit: Unit | None, zone: Zone | None) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Refused("time not understood") from None
+        raise Refused(NOT_UNDERSTOOD) from None
     if moment.tzinfo is None:
         if zone is None:
             raise Refused(NO_ZONE)

@@ -65,7 +65,10 @@ def _zone(name: str) -> tzinfo:
         raise ValueError("--time-zone: this machine has no list of time zones; apt install tzdata")
     from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
 
-    cities = {zone.rpartition("/")[2].lower(): zone for zone in sorted(known, reverse=True)}
-    near = get_close_matches(name.rpartition("/")[2].lower(), cities, n=1)
-    which = f'did you mean "{cities[near[0]]}"?' if near else "`timedatectl list-timezones` has all"
+    # EST and the like are hours, not places: none has a summer.
+    places = [zone for zone in sorted(known, reverse=True) if "/" in zone]
+    cities = {zone.rpartition("/")[2].lower(): zone for zone in places}
+    near = get_close_matches(name.rpartition("/")[2].lower(), cities, n=1, cutoff=0.8)
+    such = "a place is needed, such as Europe/Berlin (timedatectl list-timezones)"
+    which = f'did you mean "{cities[near[0]]}"?' if near else such
     raise ValueError(f"--time-zone: there is no zone {name!r}; {which}")

@@ -4,6 +4,7 @@
 - `search`: looks for a case that breaks a law, and makes it small
 - `programs`: the folds of a program, and their verdicts
 - `identities`: what identifies each window and fold (`--plan`)
+- `streams`, `scans`, `determinism`, `ties`: functions of streams, and what a late reading costs
 - `handlers`, `trial`: functions that cannot be called, or fail on made-up readings
 - `texts`, `record`: which function changed its text but not its version
 - `command`: the command

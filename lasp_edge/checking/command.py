@@ -14,6 +14,11 @@ switch something on do so here, too; --no-run leaves them alone.
 
   lasp-edge check greenhouse:program
 
+Streams are run on made-up readings, too: whether each function gives the same when it is called
+again, what a late reading costs each scan, and whether one names the time, chance, or functions of
+`math` that machines round differently. With --recording FILE it also warns where more than 1 % of
+the readings of an event have the time of another one: their order is that of tags and values.
+
 With --plan it tries nothing and prints one line for each window and fold: its stream id, pane,
 keys, columns and fingerprint. Where the lines are equal, a changed program goes on with the stores
 and the lake that it had.
@@ -29,7 +34,9 @@ from lasp_edge.checking import record
 from lasp_edge.checking.handlers import fleet_readers, uncallable
 from lasp_edge.checking.identities import identities
 from lasp_edge.checking.programs import EXAMPLES, folds_of, verdicts
+from lasp_edge.checking.streams import tried_streams
 from lasp_edge.checking.texts import texts_of
+from lasp_edge.checking.ties import ties
 from lasp_edge.checking.trial import TrialResult, tried
 from lasp_edge.errors import CommandError, Exit, UsageError
 from lasp_edge.language.plan import Plan
@@ -57,6 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="made-up readings have these tags alone (default: whatever functions ask for)",
     )
+    add("--recording", type=Path, metavar="FILE", help="JSON lines or CSV: are times fine enough?")
+    add("--time", default="ts", metavar="FIELD", help="of its records (default: ts)")
+    add(
+        "--device-field", default="device", metavar="FIELD", help="of its records (default: device)"
+    )
     add("--strict", action="store_true", help="exit with 1 where there is a warning, too")
 
 
@@ -75,7 +87,11 @@ def run(arguments: argparse.Namespace) -> int:
         ran = tried(plan, tags)
         wrong += [finding.text for finding in ran.findings if finding.always]
         doubts += [finding.text for finding in ran.findings if not finding.always]
+        if plan.streams:
+            _check_streams(plan, ran, tags, wrong, doubts)
         _say_of_readings(ran)
+    if arguments.recording is not None and plan.streams:
+        doubts += ties(plan, arguments.recording, arguments.time, arguments.device_field)
     print("".join(f"FAIL  {line}\n" for line in wrong), end="")  # noqa: T201
     print("".join(f"WARNING  {line}\n" for line in doubts), end="")  # noqa: T201
     warnings = len(doubts)
@@ -97,6 +113,20 @@ def _tags(told: list[str] | None) -> dict[str, str] | None:
             raise UsageError(f"--tag NAME=VALUE is needed, such as room=attic, not {text!r}")
     pairs = [text.partition("=") for text in told or ()]
     return None if told is None else {name: value for name, _, value in pairs}
+
+
+def _check_streams(
+    plan: Plan, ran: TrialResult, tags: dict[str, str] | None, wrong: list[str], doubts: list[str]
+) -> None:
+    """Add what is found of the streams, and print what late readings cost."""
+    found = tried_streams(plan, tags)
+    wrong += found.wrong
+    doubts += found.doubts
+    for event, asked in found.tags.items():
+        known = ran.tags.setdefault(event, {})
+        for tag, users in asked.items():
+            known[tag] = [*known.get(tag, ()), *users]
+    print("".join(f"COST  {line}\n" for line in found.costs), end="")  # noqa: T201
 
 
 def _say_of_readings(ran: TrialResult) -> None:

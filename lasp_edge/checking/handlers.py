@@ -43,8 +43,10 @@ def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...
     """Yield what each function is, the function, and the names of what it is given."""
     functions = plan.functions
     for name, key in functions.keys.items():
-        what = "window" if name in plan.windows else "variable"
+        kinds = {"window": plan.windows, "scan": plan.streams}
+        what = next((kind for kind, known in kinds.items() if name in known), "variable")
         yield f"key of {what} {name}", inspect.unwrap(key), ("event",)
+    yield from _stream_calls(plan)
     for event, handlers in functions.handlers.items():
         for handler in handlers:
             yield f"handler of event {event}", handler, ("event", "update")
@@ -54,3 +56,13 @@ def _calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...
         yield f"on_threshold of {awaited.variable}", handler, ("value", "update")
     for watched, handler in zip(plan.reactions, functions.reacting, strict=True):
         yield f"on_value of {watched.variable}", handler, ("value", "update")
+
+
+def _stream_calls(plan: Plan) -> Iterator[tuple[str, Callable[..., Any], tuple[str, ...]]]:
+    """Yield the same of the functions of streams, and of the handlers of results."""
+    for name, function in plan.functions.streams.items():
+        if plan.streams[name].operator != "scan":
+            yield f"function of {name}", function, ("event",)
+    for name, handlers in plan.functions.results.items():
+        for handler in handlers:
+            yield f"on_result of {name}", handler, ("row", "update")

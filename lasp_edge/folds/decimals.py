@@ -25,4 +25,5 @@ def exact(value: Any, what: str) -> Fraction:
                 return Fraction(decimal)
         except (ArithmeticError, ValueError):
             pass
-    raise ValueError(f'{what}: a number or decimal text such as "0.5" is needed, not {value!r}')
+    such = 'a number or decimal text such as "0.5" or "5/9"'
+    raise ValueError(f"{what}: {such} is needed, not {value!r}")

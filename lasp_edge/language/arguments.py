@@ -5,6 +5,7 @@
 """
 
 from functools import wraps
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any
 
 from lasp_edge.event import Event
@@ -17,6 +18,29 @@ WINDOWS_PER_INSTANT = 10_000
 """At most this many windows of one definition hold one instant: size / slide."""
 
 
+_NO_PLAIN_FUNCTION = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+
+
+def need_function(given: Any, what: str, takes: str) -> None:
+    """Check that something can be called, and is done when it returns.
+
+    Args:
+        given: what stands for a function.
+        what: whose it is.
+        takes: its arguments, for people.
+
+    Raises:
+        ValueError: it cannot be called, or calling it would run nothing of it.
+    """
+    if not callable(given):
+        raise ValueError(f"{what}: a function {takes} is needed, not {given!r}")
+    code = getattr(given, "__code__", None)
+    if code is not None and code.co_flags & _NO_PLAIN_FUNCTION:
+        raise ValueError(
+            f"{what}: {given.__name__} would never run: write it without async and yield"
+        )
+
+
 def need_key(key: Any, version: Any, what: str) -> None:
     """Check a `key=` and its `version=`.
 
@@ -25,6 +49,8 @@ def need_key(key: Any, version: Any, what: str) -> None:
     """
     if key is not None and not callable(key):
         raise ValueError(f"{what}: key must be a function of the event, not {key!r}")
+    if key is not None:
+        need_function(key, f"{what}: key", "(event)")
     if type(version) is not int or version < 1:
         raise ValueError(f"{what}: version must be a whole number from 1, not {version!r}")
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lasp_edge.folds.columns import Op
 from lasp_edge.folds.fold import Fold
+from lasp_edge.language.arguments import need_function
 from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler
 from lasp_edge.language.draft import Draft
 from lasp_edge.variables import Variable
@@ -145,8 +146,7 @@ class Declaring:
             raise ValueError(f"on_result: write program.result({name}) first")
 
         def register(handler: UserHandler) -> UserHandler:
-            if not callable(handler):
-                raise ValueError(f"on_result: a function (row, update) is needed, not {handler!r}")
+            need_function(handler, "on_result", "(row, update)")
             draft.result_handlers.setdefault(name, []).append(handler)
             return handler
 

@@ -76,7 +76,9 @@ class Draft:
             ValueError: the program declares no such event.
         """
         name = source.name if isinstance(source, EventType) else source
-        known = self.events.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            raise ValueError(f"program {self.name!r} declares no event {_shown(name)}")
+        known = self.events.get(name)
         if known is None or (isinstance(source, EventType) and known != source):
             raise ValueError(f"program {self.name!r} declares no event {name!r}")
         return known
@@ -93,7 +95,7 @@ class Draft:
             ValueError: the program did not declare it.
         """
         if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
-            raise ValueError(f"{variable!r} is not a variable of program {self.name!r}")
+            raise ValueError(f"{_shown(variable)} is not a variable of program {self.name!r}")
         return variable
 
     def declare(self, made: Variable, measures: Any, key: Key | None = None) -> Variable:
@@ -197,3 +199,11 @@ def _shape(bottom: Lattice) -> list[Op] | None:
         return None
     shapes = [_shape(part) for part in bottom.parts]
     return None if None in shapes else [op for ops in shapes for op in ops or ()]
+
+
+def _shown(given: Any) -> str:
+    """Return what somebody gave in place of an event or variable, for an error."""
+    if callable(given) and not isinstance(given, type):
+        name = getattr(given, "__name__", type(given).__name__)
+        return f"{name}; a decorator takes the name, as in @program.on_event(door)"
+    return repr(given)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.arguments import need_key, size_and_slide
+from lasp_edge.language.arguments import need_function, need_key, size_and_slide
 from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler, Window
 from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
@@ -168,8 +168,7 @@ class Program(Declaring):
         event, written = self._draft.event(source), [self._draft.variable(v) for v in writes]
 
         def register(handler: UserHandler) -> UserHandler:
-            if not callable(handler):
-                raise ValueError(f"on_event: a function (event, update) is needed, not {handler!r}")
+            need_function(handler, "on_event", "(event, update)")
             self._draft.handlers.setdefault(event.name, []).append(handler)
             self._draft.writes.setdefault(event.name, []).extend(written)
             return handler
@@ -291,10 +290,7 @@ class Program(Declaring):
         awaited = self._derived_sets().awaited(variable, threshold)
 
         def register(handler: UserHandler) -> UserHandler:
-            if not callable(handler):
-                raise ValueError(
-                    f"on_threshold: a function (value, update) is needed, not {handler!r}"
-                )
+            need_function(handler, "on_threshold", "(value, update)")
             self._draft.awaited.append(awaited)
             self._draft.reached.append(handler)
             return handler

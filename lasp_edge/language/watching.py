@@ -3,6 +3,7 @@
 from typing import Any
 
 from lasp_edge.language.acting import Watched
+from lasp_edge.language.arguments import need_function
 from lasp_edge.language.declarations import UserHandler
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.triggers import Trigger, microseconds
@@ -42,8 +43,7 @@ def react(draft: Draft, watched: Watched, handler: UserHandler) -> None:
     Raises:
         ValueError: it is no function.
     """
-    if not callable(handler):
-        raise ValueError(f"on_value: a function (value, update) is needed, not {handler!r}")
+    need_function(handler, "on_value", "(value, update)")
     made = watched._replace(name=getattr(handler, "__name__", type(handler).__name__))
     while made.identity in {known.identity for known in draft.reactions}:
         made = made._replace(name=made.name + "'")  # two handlers of one name

@@ -12,6 +12,7 @@ trouble       what keeps messages from passing, in one line: why, and what to ty
 seal          what closes and opens messages: signatures, where a fleet uses them
 events        settings of a link, the events that it reports, and what it counts
 broker_url    mqtt://[user:password@]host[:port], and the files for TLS
+tls_files     whether these files can be used, and what of them a connection needs
 """
 
 from lasp_edge.link.broker_url import BrokerUrl, TlsFiles

@@ -363,18 +363,13 @@ class Connection:
 
 
 def _tls_context(files: TlsFiles) -> "ssl.SSLContext":  # a lean agent has no such name
-    # Made for each connection: a certificate that was renewed on disk is the one that is shown.
+    from lasp_edge.link.tls_files import TlsFileError, tls_context  # noqa: PLC0415 - few do
+
     try:
-        context = ssl.create_default_context(cafile=files.authority)
-        if files.certificate is not None:
-            # For a key with a password OpenSSL would ask at the terminal: it gets an empty one.
-            context.load_cert_chain(files.certificate, files.key, password="")
-    except OSError as error:
-        why = error.strerror or error
-        raise ConnectionEnded(
-            f"the files for TLS cannot be used: {why}; see --ca-file, --certificate, --key"
-        ) from None
-    return context
+        # Made for each connection: a certificate that was renewed on disk is the one that is shown.
+        return tls_context(files)
+    except TlsFileError as error:
+        raise ConnectionEnded(f"the files for TLS cannot be used: {error}") from None
 
 
 def _filter_within(subscription: str) -> str:

@@ -43,7 +43,7 @@ from lasp_edge.link.inbox import Inbox
 from lasp_edge.link.mqtt_version import MqttVersionChoice
 from lasp_edge.link.seal import Seal
 from lasp_edge.link.taken_sizes import TakenSizes
-from lasp_edge.link.trouble import Closures, SaidOnce, unreachable
+from lasp_edge.link.trouble import CONNECTING, Closures, SaidOnce, unreachable
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class Link:
     def start(self) -> None:
         """Begin to connect; `poll` and `trouble` say what comes of it."""
         assert self._thread is None, "a link is started once"
-        self._past_trouble = "connecting"
+        self._past_trouble = CONNECTING
         self._start_thread()
 
     def stop(self, flush_s: float = 2.0) -> None:

@@ -26,6 +26,8 @@ MOST_REFUSED = 64
 SUSPICIOUS_CLOSURES = 3
 """Connections closed without a word, each within some seconds, until a twin is suspected."""
 
+CONNECTING: Final = "connecting"
+"""What is said before anything was tried."""
 CLOSED: Final = "the broker closed the connection"
 _NOT_AUTHORIZED: Final = "Not authorized"
 _LOGIN_REFUSED: Final = (_NOT_AUTHORIZED, "Bad user name or password", "Bad username or password")

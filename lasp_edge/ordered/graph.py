@@ -25,7 +25,7 @@ within one key (`lasp_edge.scans.loop`).
     [(None, 30), (70, 40)]
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from lasp_edge.ordered.deltas import Delta, composed
@@ -92,10 +92,17 @@ class StreamGraph:
         cuts = [(name, tuple(stage.cut(time_us).items())) for name, stage, _ in self.nodes]
         return encoded(tuple(each for each in cuts if each[1]))
 
-    def begin(self, cut: bytes) -> None:
-        """Go on where another graph was cut; nothing was taken yet."""
+    def begin(self, cut: bytes, names: Container[str] | None = None) -> None:
+        """Go on where another graph was cut; nothing was taken yet.
+
+        Args:
+            cut: where that was.
+            names: of the streams that go on, if the graph was another one; the others begin anew.
+        """
         stages = {name: stage for name, stage, _ in self.nodes}
         for name, keys in decoded(cut):
+            if names is not None and name not in names:
+                continue
             stage = stages[name]
             assert isinstance(stage, ScanStage)
             for key, base in keys:

@@ -17,15 +17,15 @@ Source: optimistic replay after FlameStream (see `places`); cut-off by equal sta
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures
-from lasp_edge.ordered.deltas import Delta, netted, same_event
+from lasp_edge.ordered.deltas import Change, Delta, netted, same_event
 from lasp_edge.ordered.places import Place, timer_place
 from lasp_edge.ordered.plain import check_plain, same
+from lasp_edge.ordered.sayings import FIRST, NO_TAGS, Named, Saying, made_event, sayings_at
 from lasp_edge.ordered.scan import Scan
 
 MOST_RINGS: Final = 10_000
@@ -33,25 +33,8 @@ MOST_RINGS: Final = 10_000
 Part of the meaning of a scan, as the limit of a state is."""
 BEFORE_ALL_US: Final = -(2**62)
 """Before every time."""
-NO_TAGS: Final = MappingProxyType[str, str]({})
-
-Saying = tuple[Place, Event]
 ItemChange = tuple[Place, Event | None]
 """An item at its place; None: there is no item any more."""
-
-
-class Named(NamedTuple):
-    """Whose log it is.
-
-    Attributes:
-        stream: the scan's name in the program.
-        key: which key.
-        device: the device that what timers say is of; "" where it is of no single one.
-    """
-
-    stream: str
-    key: str = ""
-    device: str = ""
 
 
 class Checkpoint(NamedTuple):
@@ -160,37 +143,66 @@ class ScanLog:
             return None
         return self._due(self._tail)
 
-    def append(self, items: Iterable[tuple[Place, Event]]) -> Delta:
+    def append(  # noqa: C901, PLR0912, PLR0915 - the path that every item takes
+        self, changes: Iterable[ItemChange], frontier_us: int | None = None
+    ) -> Delta:
         """Take items that are all behind those that are here: `apply`, by a shorter way.
 
-        The scan has no timer. `items` are in order.
+        No timer has rung that is due behind the first of them. `changes` are in order.
         """
-        before = len(self.places)
+        before, tail = len(self.places), self._tail
+        due = self._scan.due if self._timed else None
         places, events, states, said = self.places, self._items, self._states, self.said
-        state, come = (states[-1] if states else self.base.state), {}
+        state, rung, come = tail.state, tail.said, dict[Place, Change]()
         step, failing, (stream, key, _) = self._scan.step, self._failures.places, self._named
-        for place, event in items:
-            sayings: Sequence[Saying] = ()
+        sayings: Sequence[Saying]
+        for place, event in changes:
+            if event is None:
+                continue  # it is not here
+            if due is not None and _is_due(due, state, place[0]):
+                if len(places) > before:
+                    tail.restart(state, places[-1][0])
+                fresh = len(rung)
+                self._ring(tail, place[0], rung)
+                state = tail.state
+                for at, saying in rung[fresh:]:
+                    come[at] = (None, saying)
             try:
                 after, values = step(state, event)
-                check_plain(after)
-                if values:
-                    sayings = _sayings(stream, key, values, place, event)
+                if type(after) is not float or after - after != 0.0:
+                    check_plain(after)  # else it is a finite number, as many states are
+                if not values:
+                    sayings = ()
+                elif len(values) == 1:
+                    value, (time_us, device, tie, path) = values[0], place
+                    if type(value) is not float or value - value != 0.0:
+                        check_plain(value)
+                    at = (time_us, device, tie, (*path, 0) if path else FIRST)
+                    saying = made_event((stream, value, time_us, event[3], event[4], key))
+                    sayings, come[at] = ((at, saying),), (None, saying)
+                else:
+                    sayings = sayings_at(stream, key, values, place, event)
+                    for at, saying in sayings:
+                        come[at] = (None, saying)
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 self._failures.note(place, error)
+                sayings = ()
             else:
                 state = after
                 if failing:
                     failing.pop(place, None)
-            for at, saying in sayings:
-                come[at] = (None, saying)
+            if rung:
+                sayings, rung = [*rung, *sayings], []
+                tail.said = rung
             places.append(place)
             events.append(event)
             states.append(state)
             said.append(sayings)
-        if places:
+        if len(places) > before:
             self.steps += len(places) - before
-            self._tail = _Tail(state, places[-1][0])
+            tail.restart(state, places[-1][0])
+            if due is not None and frontier_us is not None:
+                come |= self.advance(frontier_us)
         return come
 
     def apply(self, changes: Sequence[ItemChange], frontier_us: int | None) -> Delta:
@@ -200,9 +212,11 @@ class ScanLog:
             changes: in order of their places; what repeats what is here changes nothing.
             frontier_us: nothing older is expected: timers that are due before have rung.
         """
-        if changes and not self._timed and (not self.places or changes[0][0] > self.places[-1]):
-            # `append` refuses nothing that could stand here: an absent item is left out.
-            return self.append([(place, new) for place, new in changes if new is not None])
+        if not changes:
+            return {}
+        first = changes[0][0]
+        if self._tail.last_us <= first[0] and (not self.places or first > self.places[-1]):
+            return self.append(changes, frontier_us)
         gone: dict[Place, Event] = {}
         come: dict[Place, Event] = {}
         dirty = self._put(changes, gone)
@@ -324,7 +338,7 @@ class ScanLog:
             if not values:
                 said: Sequence[Saying] = ()
             else:
-                said = _sayings(*self._named[:2], values, place, event)
+                said = sayings_at(*self._named[:2], values, place, event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             self._failures.note(place, error)
             return state, ()
@@ -352,13 +366,14 @@ class ScanLog:
             at_us = self._due(tail)
             if at_us is None or at_us > until_us:
                 return
-            place = timer_place(at_us, self._named.stream, self._named.key)
-            event = Event(self._named.stream, None, at_us, self._named.device, NO_TAGS)
+            stream, key, device = self._named
+            place = timer_place(at_us, stream, key)
             try:
                 _check_rings(tail.rings)
                 after, values = self._scan.ring(tail.state, at_us)
                 check_plain(after)
-                sayings = _sayings(*self._named[:2], values, place, event)
+                event = made_event((stream, None, at_us, device, NO_TAGS, ""))
+                sayings = sayings_at(stream, key, values, place, event)
             except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
                 self._failures.note(place, error)
                 tail.stuck = True
@@ -368,29 +383,15 @@ class ScanLog:
             said += sayings
 
 
-def _sayings(
-    stream: str, key: str, values: Sequence[Any], place: Place, event: Event
-) -> Sequence[Saying]:
-    """Return values as events at their places.
-
-    Raises:
-        ValueError: they are not plain.
-    """
-    time_us, device, tie, path = place
-    tags = event[4]
-    if len(values) == 1:
-        check_plain(values[0])
-        made = _event((stream, values[0], time_us, event[3], tags, key))
-        return (((time_us, device, tie, (*path, 0)), made),)
-    check_plain(tuple(values))
-    return [
-        ((time_us, device, tie, (*path, n)), _event((stream, value, time_us, event[3], tags, key)))
-        for n, value in enumerate(values)
-    ]
-
-
-_event: Callable[[Iterable[Any]], Event] = partial(tuple.__new__, Event)
-"""Makes an event without the Python function of a NamedTuple."""
+def _is_due(due: Callable[[Any], int | None], state: Any, until_us: int) -> bool:
+    """Return whether a timer may be due up to a time: where it rings, that is found out."""
+    try:
+        at_us = due(state)
+        found = at_us is not None and at_us <= until_us
+    except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
+        pass_interrupt(error)
+        return True
+    return found
 
 
 def _check_rings(rings: int) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 from lasp_edge.event import Event
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.graph import StreamNode
-from lasp_edge.ordered.log import MOST_RINGS, NO_TAGS
+from lasp_edge.ordered.log import MOST_RINGS
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import check_plain, plain_of
+from lasp_edge.ordered.sayings import NO_TAGS
 from lasp_edge.ordered.stages import (
     FilterStage,
     FlatMapStage,
@@ -99,6 +100,8 @@ def _rung(
     for _ in range(MOST_RINGS):
         try:
             due_us = stage.scan.due(state)
+            if due_us is not None and type(due_us) is not int:
+                break  # it raises
             if due_us is None or max(due_us, last_us + 1) > until_us:
                 break
             last_us = max(due_us, last_us + 1)

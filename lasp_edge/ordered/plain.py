@@ -81,7 +81,7 @@ def check_plain(value: Any) -> None:
             raise ValueError(f"at most {PLAIN_BYTES} bytes may be kept, not {size}")
 
 
-def _is_short(  # noqa: C901 - every state goes through it
+def _is_short(  # noqa: C901, PLR0911 - every state goes through it
     values: tuple[Any, ...], few: int = _FEW, short: int = 1_000
 ) -> bool:
     """Return whether a tuple surely is plain and small: a few numbers, short texts, and tuples.
@@ -92,7 +92,10 @@ def _is_short(  # noqa: C901 - every state goes through it
         return False
     for value in values:
         kind = type(value)
-        if kind is int:
+        if kind is float:
+            if value - value != 0.0:
+                return False
+        elif kind is int:
             if not _LEAST <= value < _LIMIT:
                 return False
         elif kind is str:
@@ -101,7 +104,7 @@ def _is_short(  # noqa: C901 - every state goes through it
         elif kind is tuple:
             if few < _FEW or not _is_short(value, 6, 100):
                 return False
-        elif value is not None and (kind is not float or value - value != 0.0):
+        elif value is not None:
             return False
     return True
 

@@ -19,16 +19,17 @@ Source: the four cases of a filter after Borealis (see `deltas`).
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
 from lasp_edge.ordered.calling import Failures, values_of
 from lasp_edge.ordered.deltas import Delta, join_into, netted
-from lasp_edge.ordered.log import Checkpoint, ItemChange, Named, Saying, ScanLog
+from lasp_edge.ordered.log import Checkpoint, ItemChange, ScanLog
 from lasp_edge.ordered.places import Place, child_place
 from lasp_edge.ordered.plain import plain_of
+from lasp_edge.ordered.sayings import Named, Saying
 from lasp_edge.ordered.scan import Scan
 
 KeyOf = Callable[[Event], str]
@@ -162,6 +163,7 @@ class ScanStage(StreamStage):
     ) -> None:
         super().__init__()
         self.scan, self.name, self.key, self.device = scan, name, key, device
+        self._timed = scan.timed
         self.logs: dict[str, ScanLog] = {}
         self._due_us: dict[str, int] = {}
         self._timers: list[tuple[int, str]] = []
@@ -173,13 +175,20 @@ class ScanStage(StreamStage):
 
     def push(self, deltas: Sequence[Delta], frontier_us: int | None = None) -> Delta:
         said: Delta = {}
-        for key, changes in self._by_key(deltas[0]).items():
-            delta = self.log(key).apply(changes, frontier_us)
-            if said:
+        by_key, moved = self._by_key(deltas[0])
+        for key, changes in by_key.items():
+            log = self.logs.get(key)
+            if log is None:
+                log = self.log(key)
+            delta = log.apply(changes, frontier_us)
+            if moved:
                 join_into(said, delta)
+            elif said:
+                said |= delta
             else:
                 said = delta
-            self._set_timer(key)
+            if self._timed:
+                self._set_timer(key)
         return said
 
     def log(self, key: str, base: Checkpoint | None = None) -> ScanLog:
@@ -196,37 +205,43 @@ class ScanStage(StreamStage):
         """When the next timer rings, if nothing comes before; None: never."""
         return min(self._due_us.values(), default=None)
 
-    def _by_key(self, delta: Delta) -> Mapping[str, list[ItemChange]]:
-        """Return the changes of each key, in the order of their places."""
-        if self.key is None:
-            return {"": [(place, change[1]) for place, change in sorted(delta.items())]}
+    def _by_key(self, delta: Delta) -> tuple[dict[str, list[ItemChange]], bool]:
+        """Return the changes of each key, in the order of their places.
+
+        And whether an event may have moved from one key to another.
+        """
+        changes = sorted(delta.items())  # no two places are the same
+        key, moved = self.key, False
+        if key is None:
+            return {"": [(place, new) for place, (_, new) in changes]}, moved
         found: dict[str, list[ItemChange]] = {}
-        for place in sorted(delta):
-            old, new = delta[place]
-            after = self._key_of(place, new)
-            before = after if old is None else self._key_of(place, old)
-            if before is not None and before != after:
-                found.setdefault(before, []).append((place, None))
+        for place, (old, new) in changes:
+            after = None if new is None else self._key_of(key, place, new)
+            if old is not None:
+                before = self._key_of(key, place, old)
+                if new is None:
+                    self.failures.passed(place)
+                if before is not None and before != after:
+                    moved = True
+                    found.setdefault(before, []).append((place, None))
             if after is not None:
                 if after in found:
                     found[after].append((place, new))
                 else:
                     found[after] = [(place, new)]
-        return found
+        return found, moved
 
-    def _key_of(self, place: Place, event: Event | None) -> str | None:
-        """Return the key of an event; None where there is no event, or its key cannot be told."""
-        if event is None or self.key is None:
-            return None
+    def _key_of(self, key: KeyOf, place: Place, event: Event) -> str | None:
+        """Return the key of an event; None where it cannot be told."""
         try:
-            return self.key(event)
+            return key(event)
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             pass_interrupt(error)
             self.failures.note(place, error)
             return None
 
     def _set_timer(self, key: str) -> None:
-        if not self.scan.timed:
+        if not self._timed:
             return
         due_us = self.logs[key].due_us
         if due_us is None:

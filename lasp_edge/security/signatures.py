@@ -197,4 +197,5 @@ def signing_key(path: Path) -> SigningKey:
     try:
         return SigningKey(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path} holds no key of `lasp-edge keys new`: {error}") from None
+        why = str(error).partition(". ")[0]
+        raise ValueError(f"{path} holds no key of `lasp-edge keys new`: {why}") from None

@@ -78,6 +78,13 @@ def broker_of(
         raise UsageError("--key belongs to a --certificate FILE")
     if any(files) and not broker.tls:
         raise UsageError(f"files for TLS are given, and {broker} is without TLS; use mqtts://")
+    if any(files):
+        from lasp_edge.link.tls_files import TlsFileError, tls_context  # noqa: PLC0415 - no OpenSSL
+
+        try:
+            tls_context(files)
+        except TlsFileError as error:
+            raise UsageError(str(error)) from None
     for secret in (arguments.login, arguments.key):
         warn_if_others_can_read(secret)
     return broker._replace(

@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words and words[0] in known:
         return run_command(words[0], known[words[0]], words[1:])
     if words and words[0] not in {"-h", "--help", "help"}:
-        return _unknown(known, words[0])
+        return _unknown(known, words)
     print(_overview(known))  # noqa: T201
     return Exit.FINE if words else Exit.USAGE
 
@@ -139,9 +139,14 @@ def _overview(known: dict[str, str]) -> str:
     return "\n".join(["usage: lasp-edge COMMAND ...", "", *lines, "", ending])
 
 
-def _unknown(known: dict[str, str], word: str) -> int:
+def _unknown(known: dict[str, str], words: Sequence[str]) -> int:
     from difflib import get_close_matches  # noqa: PLC0415 - rarely needed
 
+    word, command = words[0], next((each for each in words if each in known), "")
+    if word.startswith("-") and command:
+        text = f"options stand after the command, as in `lasp-edge {command} {word}`"
+        print(f"lasp-edge: {text}", file=sys.stderr)  # noqa: T201
+        return Exit.USAGE
     near = get_close_matches(word, known, 1)
     hint = f"did you mean `lasp-edge {near[0]}`?" if near else "`lasp-edge help` lists them all"
     print(f"lasp-edge: no command {word!r}; {hint}", file=sys.stderr)  # noqa: T201

@@ -30,12 +30,8 @@ def load_plan(spec: str) -> Plan:
         UsageError: the module fails when it is imported, or its program cannot run.
     """
     module_name, _, attribute = spec.partition(":")
-    if module_name.endswith(".py") and "/" not in module_name:
-        stem = Path(module_name).stem
-        raise NotFound(f"{spec} names a file; a module is needed: {stem}:{attribute or 'program'}")
-    if not all(map(str.isidentifier, module_name.split("."))):
-        raise UsageError(f"MODULE:program is needed, such as greenhouse:program, not {spec!r}")
     attribute = attribute or "program"
+    _need_module_name(spec, module_name, attribute)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -50,6 +46,22 @@ def load_plan(spec: str) -> Plan:
         return program.plan()
     except ValueError as error:
         raise UsageError(f"{spec}: {error}") from None
+
+
+def _need_module_name(spec: str, module: str, attribute: str) -> None:
+    """Check that a text can name a module, and not a file.
+
+    Raises:
+        NotFound, UsageError: it cannot.
+    """
+    path = Path(module)
+    if module.endswith(".py") and "/" not in module:
+        raise NotFound(f"{spec} names a file; a module is needed: {path.stem}:{attribute}")
+    if "/" in module:
+        where = "" if str(path.parent) == "." else f", typed in {path.parent}"
+        raise UsageError(f"{spec} is a path; a module is needed: {path.stem}:{attribute}{where}")
+    if not all(map(str.isidentifier, module.split("."))):
+        raise UsageError(f"MODULE:program is needed, such as greenhouse:program, not {spec!r}")
 
 
 def _module(name: str) -> ModuleType:
@@ -85,7 +97,9 @@ def _near(word: str, known: list[str]) -> str:
     near = get_close_matches(word, known, 1, 0.5)
     if near:
         return f"; did you mean {near[0]}?"
-    return f"; there are {', '.join(sorted(known))}" if 0 < len(known) <= _MOST_LISTED else ""
+    if not 0 < len(known) <= _MOST_LISTED:
+        return ""
+    return f"; there {'is' if len(known) == 1 else 'are'} {', '.join(sorted(known))}"
 
 
 def _place(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """The parser of every command: its help tells defaults, its errors the option that was meant."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,9 @@ class CommandParser(argparse.ArgumentParser):
     Args:
         name: the command, such as "agent".
         description: what `--help` begins with.
+
+    Attributes:
+        advice: what a command adds to each mistake.
     """
 
     def __init__(self, name: str, description: str | None) -> None:
@@ -28,6 +31,7 @@ class CommandParser(argparse.ArgumentParser):
         narrow = partial(_DefaultsInHelp, width=_NO_WIDTH)
         super().__init__(f"lasp-edge {name}", description=description, formatter_class=narrow)
         self._words: list[str] = []
+        self.advice = ""
 
     def format_help(self) -> str:
         self.formatter_class = _DefaultsInHelp
@@ -49,8 +53,10 @@ class CommandParser(argparse.ArgumentParser):
         Raises:
             UsageError: always.
         """
-        meant = "".join(self._meant())
-        raise UsageError(f"{message}{meant}; `{self.prog} --help` says more")
+        from lasp_edge.tool.mistakes import in_words  # noqa: PLC0415 - only after a mistake
+
+        said = [in_words(message), *self._meant(), *([self.advice] if self.advice else [])]
+        raise UsageError("; ".join([*said, f"`{self.prog} --help` says more"]))
 
     def _meant(self) -> list[str]:
         known = list(self._option_string_actions)
@@ -58,8 +64,17 @@ class CommandParser(argparse.ArgumentParser):
         wrong = [word for word in typed if not any(name.startswith(word) for name in known)]
         from difflib import get_close_matches  # noqa: PLC0415 - only after a mistake
 
-        near = [(word, get_close_matches(word, known, 1)) for word in dict.fromkeys(wrong)]
-        return [f"; did you mean {found[0]} by {word}?" for word, found in near if found]
+        names = {name.lstrip("-"): name for name in known}
+        near = [
+            (word, [*_swapped(word[2:], names), *get_close_matches(word[2:], names, 1)])
+            for word in dict.fromkeys(wrong)
+        ]
+        return [f"did you mean {names[found[0]]} by {word}?" for word, found in near if found]
+
+
+def _swapped(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names of the same letters in another order."""
+    return [name for name in names if sorted(name) == sorted(word)]
 
 
 class _DefaultsInHelp(argparse.RawDescriptionHelpFormatter):

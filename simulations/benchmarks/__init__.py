@@ -7,6 +7,7 @@
 - `shared`: one element added to a shared set, by the number of its elements
 - `quantile`: the quantile sketch, beside ddsketch
 - `wide_pane`: one reading at a time into a pane of many keys, beside a plain loop
+- `ordered`: scans, in order and out of it, beside bytewax and FlameStream's algorithm
 - `start`: what a real agent takes until it publishes; only where it is named
 - `economy`: bytes that real agents write and send, beside shipping JSON; only where it is named
 - `recordings`: the readings that `ingest` counts

@@ -13,7 +13,17 @@ from importlib import import_module
 
 from simulations.benchmarks.measure import HEAD, MET, MISSED, Line, show
 
-IN_CPU_S = ("ingest", "crdts", "sizes", "dynamic", "shared", "quantile", "wide_pane")
+IN_CPU_S = (
+    "ingest",
+    "crdts",
+    "sizes",
+    "dynamic",
+    "shared",
+    "quantile",
+    "wide_pane",
+    "ordered",
+    "gateway",
+)
 NAMES = (*IN_CPU_S, "start", "economy")
 """Those that start processes, and take real time, are run where they are named."""
 

@@ -4,6 +4,9 @@ r"""Watch a small fleet agree on this machine, from sensor to lake, and have the
       Five agents measure five simulated rooms, and this machine. One is killed, one is cut off the
       network; in the end all hold the same average, and Spark confirms it.
 
+  lasp-edge demo --no-cloud
+      The same without Spark and Java: a gateway keeps the windows. It is killed, too.
+
   lasp-edge demo MODULE:program
       The same with your program: what it asks for of temperature and humidity comes from simulated
       rooms (tag: room), what it asks for of cpu, memory, load and network from this machine.
@@ -27,6 +30,7 @@ from lasp_edge.tool.screen import Screen
 from simulations.demo import ending, story
 from simulations.demo.chaos import new_seed
 from simulations.demo.lake import COMMAND
+from simulations.demo.merging import GATEWAY, SPARK
 from simulations.demo.recording import Recording
 from simulations.demo.rooms import ROOMS, source_words
 from simulations.demo.stage import Cast, Stage
@@ -42,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("program", nargs="?", metavar="MODULE:program", help="what to compute")
     add("--lake", type=Path, metavar="DIR", help="keep the tables here (a new or empty folder)")
+    add("--no-cloud", action="store_true", help="a gateway keeps the windows, in place of Spark")
     of_replay = parser.add_argument_group("a recorded file")
     add = of_replay.add_argument
     add("--replay", type=Path, metavar="FILE", help="JSON lines or CSV; .gz is understood")
@@ -51,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--device", metavar="FIELD", help="the field of the device's name")
     add("--event", action="append", default=[], metavar="NAME=FIELD", help="repeat for each event")
     add("--tag", action="append", default=[], metavar="NAME=FIELD", help="repeat for each tag")
+    add("--retract", metavar="FIELD", help="where it is true, an equal line is taken back")
     add("--speed", default="max", metavar="N|max", help="times faster than recorded (default max)")
     add("--max-agents", type=int, default=32, metavar="N", help="refuse more devices (default 32)")
     add("--chaos", action="store_true", help="accidents: kill and cut off at random")
@@ -113,18 +119,19 @@ def _cast(arguments: argparse.Namespace) -> Cast:
     lake = arguments.lake
     if lake is not None and lake.exists() and (not lake.is_dir() or any(lake.iterdir())):
         raise UsageError(f"--lake {lake}: a new or empty folder is needed")
+    merging = GATEWAY if arguments.no_cloud else SPARK
     if arguments.replay is None:
         _refuse_without_replay(arguments)
         spec = arguments.program or LIVE_PROGRAM
         plan = load_plan(spec)
-        return Cast(spec, plan, list(ROOMS), source_words(plan.events), lake, COMMAND)
+        return Cast(spec, plan, list(ROOMS), source_words(plan.events), lake, COMMAND, merging)
     spec = arguments.program or REPLAY_PROGRAM
     plan, recording = load_plan(spec), _recording(arguments)
     unknown = [e for e in recording.events if e.partition("=")[0] not in plan.events]
     if unknown:
         raise UsageError(f"--event {unknown[0]}: {spec} has the events {', '.join(plan.events)}")
     devices = recording.devices(arguments.max_agents)
-    return Cast(spec, plan, list(devices), recording.words(), lake, COMMAND)
+    return Cast(spec, plan, list(devices), recording.words(), lake, COMMAND, merging)
 
 
 def _refuse_without_replay(arguments: argparse.Namespace) -> None:
@@ -135,6 +142,7 @@ def _refuse_without_replay(arguments: argparse.Namespace) -> None:
         "--device": arguments.device,
         "--event": arguments.event,
         "--tag": arguments.tag,
+        "--retract": arguments.retract,
         "--chaos": arguments.chaos,
         "--seed": arguments.seed,
     }
@@ -160,4 +168,5 @@ def _recording(arguments: argparse.Namespace) -> Recording:
         arguments.time_unit,
         arguments.speed,
         arguments.time_zone,
+        arguments.retract,
     )

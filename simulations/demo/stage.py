@@ -15,6 +15,7 @@ from simulations.demo.broker import PrivateBroker
 from simulations.demo.devices import Condition, Device, Report, Value
 from simulations.demo.lake import Commands, trouble_with
 from simulations.demo.live import LiveTable, Measure
+from simulations.demo.merging import SPARK, Merging
 from simulations.demo.processes import Child, Children
 from simulations.demo.rooms import ROOMS, measurements
 from simulations.demo.trouble import Trouble
@@ -23,7 +24,7 @@ _LOOK_S = 0.2
 _MOST_NAMES = 5
 IDLE_S = 5
 TELL_S = 15.0
-_STARTING = "Spark has merged nothing yet"
+_STARTING = "{} has merged nothing yet"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Cast:
             by a simulated room of the device's name.
         lake: where the tables are kept; None for a folder that goes with the demo.
         command: the words before a sub-command of `lasp-edge`.
+        merging: who merges what the devices send.
     """
 
     spec: str
@@ -46,6 +48,7 @@ class Cast:
     words: Sequence[str]
     lake: Path | None
     command: Sequence[str]
+    merging: Merging = SPARK
 
 
 class Stage:
@@ -113,14 +116,14 @@ class Stage:
             self.children.release(pid)
 
     async def start_cloud(self) -> None:
-        """Start the job that merges everything into the lake, in Spark."""
-        words = [*self.cast.command, "cloud", self.cast.spec, "--broker", self.broker.url]
-        words += ["--lake", str(self.lake), "--until-idle", str(IDLE_S)]
+        """Start what merges everything into windows."""
+        words = [*self.cast.command, *self.cast.merging.words(self.cast.spec, self.lake)]
+        words += ["--broker", self.broker.url, "--until-idle", str(IDLE_S)]
         words += ["--roster", ",".join(self.devices)]
         self._cloud = await self.children.start("cloud", words, self._cloud_lines.append)
 
     async def kill_cloud(self) -> None:
-        """End the job without warning, with its lander and its JVM."""
+        """End what merges without warning; of Spark, with its lander and its JVM."""
         assert self._cloud is not None
         await self._cloud.kill()
         self.children.forget(self._cloud)
@@ -131,7 +134,7 @@ class Stage:
             await device.start()
 
     def cloud_is_ready(self) -> bool:
-        """Whether Spark has started, which the job says in its first line."""
+        """Whether what merges has started, which it says in its first line."""
         return bool(self._cloud_lines)
 
     async def until(
@@ -187,13 +190,13 @@ class Stage:
 
     def _summary(self) -> str:
         if not self._is_live:
-            merged = [line for line in self._cloud_lines if line[:1].isdigit()]
-            return f"  ... {(merged or [_STARTING])[-1]}"
+            merging = self.cast.merging
+            return f"  ... {merging.news(self._cloud_lines) or _STARTING.format(merging.name)}"
         dirty = sum(d.report.dirty for d in self.devices.values() if d.report is not None)
         return f"  ... {self.accepted():,} readings so far, {dirty:,} entries still to send"
 
     def cloud_progress(self) -> tuple[int, int]:
-        """Return what changes as long as Spark merges: the lines that it says, and its commits."""
+        """Return what changes as long as anything is merged: the lines that are said, commits."""
         commits = sum(1 for _ in self.lake.glob("*/_delta_log/*.json"))
         return len(set(self._cloud_lines)), commits
 
@@ -268,7 +271,7 @@ class Stage:
         await self.until(
             lambda: cloud.exit_code is not None,
             most_s,
-            "all merged by Spark, and nothing moves",
+            f"all merged by {self.cast.merging.name}, and nothing moves",
             moving=self.cloud_progress,
         )
         self.screen.show([])

@@ -22,7 +22,7 @@ WIDTH = 79
 
 INTRODUCTION = (
     "Five devices, each its own process, measure five simulated rooms and agree on",
-    "one average, though one crashes and one loses its network. Spark confirms it.",
+    "one average, though one crashes and one loses its network. {}",
     "",
 )
 
@@ -31,7 +31,7 @@ async def open_stage(stage: Stage) -> None:
     """Start everything and say what was started."""
     say = stage.say
     broker = stage.broker
-    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}. Spark is starting; that takes a while.")
+    say(f"Broker: {broker.kind} on 127.0.0.1:{broker.port}. {stage.cast.merging.beginning}")
     if broker.lacks:
         text = f"No mosquitto was found, so {broker.kind} stands in: {broker.lacks}."
         say(*wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  "))
@@ -48,17 +48,23 @@ async def live(stage: Stage) -> float:
     """
     clock = asyncio.get_running_loop().time
     say = stage.say
-    say(*INTRODUCTION)
+    say(*(line.format(stage.cast.merging.introduction) for line in INTRODUCTION))
     await open_stage(stage)
     began = clock()
     _, second, _, fourth, *_ = stage.devices.values()
     say(f"Devices: {', '.join(stage.devices)}. They measure, and talk.")
     await stage.pass_time(MEASURE_S)
-    await stage.until(stage.cloud_is_ready, SPARK_S, "started Spark", moving=stage.cloud_progress)
+    started = f"started {stage.cast.merging.name}"
+    await stage.until(stage.cloud_is_ready, SPARK_S, started, moving=stage.cloud_progress)
     await _kill(stage, second)
     await stage.pass_time(BETWEEN_S)
     await _cut_off(stage, fourth)
     await stage.pass_time(BETWEEN_S)
+    if not stage.cast.merging.is_spark:
+        await stage.kill_cloud()
+        await stage.start_cloud()
+        say("The gateway is killed (SIGKILL), and started again over what it kept.")
+        await stage.pass_time(BETWEEN_S)
     for device in stage.devices.values():
         device.stop_sources()
     measured_s = clock() - began
@@ -130,7 +136,8 @@ async def _accidents(stage: Stage, seed: int | None) -> None:
 async def _befall(stage: Stage, accident: Accident) -> None:
     device = stage.devices[accident.device]
     if accident.kind is Kind.KILL_CLOUD:
-        stage.say(f"The cloud job is killed, and started again {accident.lasts_s:.1f} s later.")
+        job = "The cloud job" if stage.cast.merging.is_spark else "The gateway"
+        stage.say(f"{job} is killed, and started again {accident.lasts_s:.1f} s later.")
         await stage.kill_cloud()
         await asyncio.sleep(accident.lasts_s)
         await stage.start_cloud()

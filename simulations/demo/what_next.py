@@ -8,19 +8,22 @@ from lasp_edge.tool.typed import typed_in
 EXAMPLE = "lasp_edge.examples.greenhouse:program"
 
 
-def next_lines(window: str, lake: Path | None) -> list[str]:
+def next_lines(window: str, lake: Path | None, *, is_spark: bool = True) -> list[str]:
     """Return what to type next.
 
     Args:
         window: a window of the program; empty where it has none.
         lake: where the tables stay; None where they go with the demo.
+        is_spark: they are a lake; else a gateway's.
     """
     typed = typed_in(Path())
     lines = [f"  {typed} new {_free('house')}", f"  {typed} simulate {EXAMPLE}"]
     if lake is None:
-        lines.append(f"  {typed} demo --lake {_free('tables')}")
+        option = "" if is_spark else "--no-cloud "
+        lines.append(f"  {typed} demo {option}--lake {_free('tables')}")
     elif window:
-        lines.append(f"  {typed} windows {window} --lake {shlex.quote(str(lake))}")
+        where = "--lake" if is_spark else "--gateway"
+        lines.append(f"  {typed} windows {window} {where} {shlex.quote(str(lake))}")
     return ["What to type next, in this folder (README.md goes on from there):", *lines]
 
 

@@ -12,11 +12,13 @@ class PlantedBug(NamedTuple):
         name: of the function that plants it.
         history: what goes wrong in the world.
         plant: makes the mistake while its context lasts.
+        needs: what a scenario must have for it to matter, by the name of the field; "": nothing.
     """
 
     name: str
     history: str
     plant: Callable[[], AbstractContextManager[None]]
+    needs: str = ""
 
 
 BUGS: dict[str, PlantedBug] = {}
@@ -25,22 +27,22 @@ BUGS: dict[str, PlantedBug] = {}
 Planting = Callable[[], Iterator[None]]
 
 
-def planted(plant: Planting) -> Planting:
+def planted(plant: Planting, needs: str = "") -> Planting:
     """Put a bug into the table; the function's text is the history that it stands for."""
     history = " ".join((plant.__doc__ or "").split())
     assert history, "a planted bug says which history it stands for"
-    BUGS[plant.__name__] = PlantedBug(plant.__name__, history, contextmanager(plant))
+    BUGS[plant.__name__] = PlantedBug(plant.__name__, history, contextmanager(plant), needs)
     return plant
 
 
-def omitted(name: str, history: str, owner: type, method: str, says: Any) -> None:
+def omitted(name: str, history: str, owner: type, method: str, says: Any, needs: str = "") -> None:
     """Put a bug into the table under which a method does nothing but say the same."""
 
     def silent(*_arguments: Any, **_named: Any) -> Any:
         return says
 
     value = property(silent) if isinstance(vars(owner)[method], property) else silent
-    BUGS[name] = PlantedBug(name, history, lambda: replaced(owner, method, value))
+    BUGS[name] = PlantedBug(name, history, lambda: replaced(owner, method, value), needs)
 
 
 @contextmanager

@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from simulations.planted import of_acting, of_delivery, of_omission, of_the_fleet, of_the_store
+from simulations.planted import (
+    of_acting,
+    of_delivery,
+    of_omission,
+    of_scans,
+    of_the_fleet,
+    of_the_store,
+)
 from simulations.planted.bug import PlantedBug
 from simulations.world.faults import KINDS
 from simulations.world.run import run
@@ -19,7 +26,7 @@ from simulations.world.scenario import scenario_of
 
 SEEDS = 1_000
 """A planted bug that this many seeds do not find is not found."""
-ROOMS = (of_the_store, of_delivery, of_the_fleet, of_omission, of_acting)
+ROOMS = (of_the_store, of_delivery, of_the_fleet, of_omission, of_acting, of_scans)
 """The modules that fill the table of bugs."""
 
 
@@ -45,6 +52,8 @@ def hunt(
     """Return the first seed that fails under a bug, and only under it; None if no seed does."""
     for seed in seeds:
         scenario = scenario_of(seed, kinds)
+        if bug.needs and not getattr(scenario, bug.needs):
+            continue
         with bug.plant():
             found = run(scenario)
         if found.trouble and not run(scenario).trouble:

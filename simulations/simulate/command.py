@@ -10,6 +10,7 @@ seconds for as long, so 100,000 take half an hour, in 100 MB.
 """
 
 import argparse
+import math
 import sys
 from dataclasses import replace
 from functools import reduce
@@ -65,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     plan, scenario = load_plan(arguments.program), _scenario(arguments)
+    if arguments.plot:
+        _need_writable(arguments.plot)
     outcome = _groups(plan, arguments) if arguments.apart else _course(plan, scenario, arguments)
     _wipe_progress()
     notes = _notes(scenario, outcome)
@@ -76,6 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
         return Exit.FINE
     _fail(arguments, plan, scenario, outcome)
     return Exit.DIFFERS
+
+
+def _need_writable(plot: Path) -> None:
+    """Check, before a run that takes long, that its page can be written."""
+    try:
+        plot.open("a").close()
+    except OSError as error:
+        raise UsageError(f"--plot {plot}: {error.strerror}") from None
 
 
 def _course(plan: Plan, scenario: Scenario, arguments: argparse.Namespace) -> CourseOutcome:
@@ -94,9 +105,10 @@ def _groups(plan: Plan, arguments: argparse.Namespace) -> CourseOutcome:
 
 
 def _scenario(arguments: argparse.Namespace, first: int = 0, size: int | None = None) -> Scenario:
-    numbers = arguments.devices, arguments.hours, arguments.every, arguments.interval
-    if min(numbers) <= 0:
-        raise UsageError("--devices, --hours, --every and --interval need numbers above 0")
+    for name in ("devices", "hours", "every", "interval"):
+        number = getattr(arguments, name)
+        if not 0 < number < math.inf:
+            raise UsageError(f"--{name}: a number above 0 is needed, not {number:g}")
     size, seed = size or arguments.devices, arguments.seed + first
     random, steps = Random(seed), max(1, round(arguments.hours * HOUR_STEPS))
     try:

@@ -28,6 +28,7 @@ from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
+from simulations.world.scanning import ScanChecks
 from simulations.world.truth import counted_lines, live_landed
 from simulations.world.window_checks import wrong_windows
 from simulations.world.world import World
@@ -53,7 +54,7 @@ class Checks:
     def __init__(self) -> None:
         self.trace = sha256()
         self.quiet = False
-        self._acting = ActingChecks()
+        self._acting, self._scans = ActingChecks(), ScanChecks()
         self._dots: dict[tuple[Any, ...], Any] = {}
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -158,6 +159,8 @@ class Checks:
         self._settled(world, device)
         self._bounded(world, device)
         self._holds(world, device)
+        if world.scenario.scans:
+            self._scans.stepped(world, device)
         for each in devices:
             self._grows(world, each)
 
@@ -225,6 +228,12 @@ class Checks:
                     f"{sink.sink}: {what}" for what in wrong_windows(world.plans[-1], lander)
                 ]
         self._shared(world)
+        if world.scenario.scans:
+            self._scans.at_the_end(world)
+        self._agree(world)
+
+    def _agree(self, world: World) -> None:
+        """Compare what all devices hold of the fleet's values."""
         first, *others = world.running()
         for name in first.core.agent.plan.dynamic_folds:
             values = first.results(name)

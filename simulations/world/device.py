@@ -10,9 +10,11 @@ from device_agent.settings import Settings
 from lasp_edge.language.plan import Plan
 from simulations.world.clock import Clock
 from simulations.world.disk import Disk
+from simulations.world.meters import Arrivals, MeterFile
 from simulations.world.process import AgentProcess
 from simulations.world.programs import LIVE, RECORDED
 from simulations.world.sensors import Sensors
+from simulations.world.streamed import METERS
 
 TWICE = "fence: readings that may count twice"
 """What a device accepted before it was told that an earlier life may have, as its counter says."""
@@ -60,6 +62,9 @@ class VirtualDevice(AgentProcess):
         acted: value -> the `inputs` for which its handler was called last, if it must know of that.
         order: lines in the order in which they were taken in.
         slots: how many readings each pane of a room has.
+        meter: what its meter wrote; None where its program has no streams.
+        goes_back: how often its store was lost, or went back.
+        arrivals: when what it was given is of.
     """
 
     def __init__(
@@ -78,10 +83,16 @@ class VirtualDevice(AgentProcess):
         self.acted: dict[str, str] = {}
         self.order: list[RecordedLine] = []
         self.slots: dict[tuple[int, str], int] = {}
+        self.meter = MeterFile() if METERS in sources else None
+        self.goes_back = 0
+        self.arrivals = Arrivals()
 
     def forget(self) -> None:
         """Note that its store went back: what it read before may be counted, or be lost."""
         self.forgot = True
+        self.goes_back += 1
+        if self.meter is not None:
+            self.meter.sure_from = max(self.meter.sure_from, self.meter.position)
         self.acted.clear()
         self.sure_from = max(self.sure_from, self.position)
         self.unsure, self.live = self.unsure + self.live, 0
@@ -97,7 +108,11 @@ class VirtualDevice(AgentProcess):
         self.start(nonce)
         self._counted_twice = self.counted(TWICE)
         self._tell_clock(true_us)
-        self.position = self.acknowledged = int(self.core.intake.sources.cursor(RECORDED) or 0)
+        self.arrivals.restart()
+        cursor = self.core.intake.sources.cursor
+        self.position = self.acknowledged = int(cursor(RECORDED) or 0)
+        if self.meter is not None:
+            self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
 
     def _tell_clock(self, true_us: int) -> None:
         clock = self.clock
@@ -106,8 +121,12 @@ class VirtualDevice(AgentProcess):
 
     def read_recording(self, true_us: int) -> None:
         """Let its first source give the next lines, if there are any."""
+        if self.core.agent.clock.holds_back or not self.core.fence.lets_read:
+            return
+        if self.meter is not None:
+            self._read_meter(self.meter, true_us)
         lines = self.recording[self.position : self.position + LINES]
-        if not lines or self.core.agent.clock.holds_back or not self.core.fence.lets_read:
+        if not lines:
             return
         after = self.position + len(lines)
         batch = Batch(
@@ -119,15 +138,39 @@ class VirtualDevice(AgentProcess):
             cursor=str(after),
         )
         self.position = after
-        self._take(batch, true_us, lambda: self._is_durable(lines, after))
+        times_us = self.arrivals.coming([line.time_us for line in lines])
+        self._take(batch, true_us, lambda: self._is_durable(lines, after, times_us))
 
     def _take(self, batch: Batch, true_us: int, acknowledge: Callable[[], None]) -> None:
         assert self.durable is not None
         self.durable.read(batch, self.now_us(true_us), acknowledge)
 
-    def _is_durable(self, lines: list[RecordedLine], after: int) -> None:
+    def _is_durable(self, lines: list[RecordedLine], after: int, times_us: list[int]) -> None:
         self.order += lines
         self.acknowledged = after
+        self.arrivals.came(times_us)
+
+    def _read_meter(self, meter: MeterFile, true_us: int) -> None:
+        """Let its meter give the next lines, if there are any."""
+        found = meter.batch()
+        if found is None:
+            return
+        lines, batch = found
+        after, times_us = meter.position, self.arrivals.coming([line.time_us for line in lines])
+
+        def is_durable() -> None:
+            meter.acknowledged = after
+            self.arrivals.came(times_us)
+
+        self._take(batch, true_us, is_durable)
+
+    @property
+    def has_read_all(self) -> bool:
+        """Whether everything that was recorded is known to be durable."""
+        meter = self.meter
+        return self.acknowledged >= len(self.recording) and (
+            meter is None or meter.acknowledged >= len(meter.lines)
+        )
 
     def read_sensors(self, sensors: Sensors, batch: Batch, true_us: int) -> None:
         """Take in what sensors of any program give, if they give anything."""

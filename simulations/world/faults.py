@@ -15,10 +15,12 @@ Source: Groce, Zhang, Eide, Chen and Regehr, "Swarm Testing", ISSTA 2012.
     step 53: kill pi-1 for 1
 """
 
+import math
 from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, Final, NamedTuple, Self
 
+from device_agent.nearest import nearest
 from device_agent.settings import SECOND_US
 
 STEP_US: Final = SECOND_US
@@ -224,8 +226,12 @@ class FaultRates:
         for text in texts:
             name, _, rate = text.partition("=")
             if name not in named:
-                raise ValueError(f"no fault {name!r}; there are {', '.join(sorted(named))}")
-            found[name] = int(rate) if name == "delay_steps" else float(rate)
+                near = nearest(name, named)
+                what = (
+                    f'did you mean "{near}"?' if near else f"there are {', '.join(sorted(named))}"
+                )
+                raise ValueError(f"there is no fault {name!r}; {what}")
+            found[name] = _rate(name, rate)
         return cls(**found)
 
     def without(self, *kinds: str) -> Self:
@@ -250,6 +256,23 @@ class FaultRates:
                     amount = random.randint(kind.least, kind.most)
                     faults.append(Fault(random.randint(1, steps), name, device, amount))
         return sorted(faults)
+
+
+_OF_MESSAGES = ("loss", "doubled", "delayed")
+
+
+def _rate(name: str, text: str) -> float:
+    """Return a rate that a person wrote."""
+    try:
+        rate = int(text) if name == "delay_steps" else float(text)
+    except ValueError:
+        rate = -1
+    most, needed, such = math.inf, "a number from 0", 20.0
+    if name in _OF_MESSAGES:
+        most, needed, such = 1, "of messages a share from 0 to 1", 0.05
+    if not 0 <= rate <= most or rate == math.inf:
+        raise ValueError(f"{name}: {needed} is needed, such as {name}={such:g}, not {text!r}")
+    return rate
 
 
 CALM: Final = FaultRates()

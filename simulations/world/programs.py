@@ -12,7 +12,9 @@ digit of the total in base four is how often one reading was counted.
 from crdts import BoundedLWWSet, Counter
 from lasp_edge import Event, Program, Update, folds
 from lasp_edge.language.acting import FoldValue
+from lasp_edge.language.declarations import EventType
 from lasp_edge.variables import Variable
+from simulations.world.streamed import declare_streams
 
 SLOTS = 16
 """Readings of a device that one pane of a room can tell apart: 4 ** 15 < 2 ** 31."""
@@ -37,7 +39,12 @@ def room(event: Event) -> str:
 
 
 def trial(
-    *, release: int = 0, keyed: bool = False, shared: bool = False, acting: bool = False
+    *,
+    release: int = 0,
+    keyed: bool = False,
+    shared: bool = False,
+    acting: bool = False,
+    scans: bool = False,
 ) -> Program:
     """Return a program that is small, and has what a fault can touch.
 
@@ -46,6 +53,7 @@ def trial(
         keyed: it has a dynamic variable with keys.
         shared: it has a counter that all devices share.
         acting: it acts on its values, and has one that silent devices leave.
+        scans: it has streams, and windows over them; the second release has one stream more.
     """
     program = Program("trial")
     timed = program.event("timed", resolution="1")
@@ -59,14 +67,11 @@ def trial(
         program.collect(timed, into=by_room)
         program.fold_dynamic(program.fold(by_room, folds.max(), "rooms_here"), "rooms_everywhere")
     if shared:
-        total = program.declare(Counter(), "total")
-
-        @program.on_event(timed)
-        def counted(_event: Event, update: Update) -> None:
-            update(total, Counter.increment, 1)
-
+        _share(program, timed)
     if acting:
         _act(program, here, everywhere)
+    if scans:
+        declare_streams(program, timed, stamped, release=release)
     if release >= 0:
         fold = folds.mean()
         program.window(TIMED, source=timed, fold=fold, size_s=20, slide_s=10, key=room)
@@ -74,6 +79,15 @@ def trial(
     if release > 0:
         program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
     return program
+
+
+def _share(program: Program, timed: EventType) -> None:
+    """Let all devices count their readings together."""
+    total = program.declare(Counter(), "total")
+
+    @program.on_event(timed)
+    def counted(_event: Event, update: Update) -> None:
+        update(total, Counter.increment, 1)
 
 
 def _act(program: Program, here: Variable, everywhere: Variable) -> None:

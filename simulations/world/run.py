@@ -108,7 +108,7 @@ def at_rest(world: World) -> bool:
     devices = world.running()
     if len(devices) < len(world.devices) or not all(device.connected for device in devices):
         return False
-    if any(device.acknowledged < len(device.recording) for device in devices):
+    if not all(device.has_read_all for device in devices):
         return False
     stores = {sink.lander.lake for sink in world.sinks}
     for device in devices:

@@ -11,6 +11,8 @@ SIZES = (1, 2, 2, 3, 3, 4, 5)
 STEPS = (*[12] * 3, *[20] * 6, *[30] * 4, *[60] * 2, 120)
 """From which the number of steps with faults is drawn. Planted bugs are found in short runs with
 many faults after less work than in long ones; a few things only happen in long ones."""
+LIVE_ITEMS = 8
+"""Items of streams that agents keep in memory: so few that there are cuts in short runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Scenario:
         interval_s: seconds between two publications of an agent; see `Settings.paced`.
         first: the number of the first device.
         acting: the program acts on its values; see `programs.trial`.
+        scans: the program has streams, and devices have meters; see `programs.trial`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
     """
 
@@ -51,6 +54,7 @@ class Scenario:
     first: int = 0
     apart: bool = False
     acting: bool = False
+    scans: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -59,8 +63,9 @@ class Scenario:
 
     def settings(self) -> Settings:
         """Return what its agents are told."""
+        more = {"live_items": LIVE_ITEMS} if self.scans else {}
         retain_us = self.retain_s * SECOND_US
-        return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us)
+        return Settings.paced(self.interval_s, self.commit_s, retain_us=retain_us, **more)
 
 
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
@@ -83,6 +88,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         commit_s=random.choice((0, 0, 10)),
         archive=random.random() < 0.25,  # noqa: PLR2004
         acting=random.random() < 0.15,  # noqa: PLR2004
+        scans=random.random() < 0.15,  # noqa: PLR2004
     )
 
 

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 
+from lasp_edge.folds.columns import Partial
+from lasp_edge.language.declarations import Window
 from simulations.world.lander import SimulatedLander
 
 
@@ -24,3 +26,15 @@ def live_landed(lander: SimulatedLander, stream: int, device: str) -> int:
         if of == stream and name == device
     ]
     return sum(count for count in counts if isinstance(count, int))
+
+
+def landed_partials(
+    lander: SimulatedLander, window: Window, device: str
+) -> dict[tuple[int, str], Partial]:
+    """Return (pane start, key) -> what has landed of a device, over all replicas."""
+    found: dict[tuple[int, str], Partial] = {}
+    for (of, key, pane_us, name, *_), (_, partial) in lander.panes.items():
+        if of == window.stream and name == device:
+            before = found.get((pane_us, key), window.fold.zero)
+            found[pane_us, key] = window.fold.combine(before, partial)
+    return {at: partial for at, partial in found.items() if any(partial)}

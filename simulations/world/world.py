@@ -36,6 +36,7 @@ from simulations.world.process import STORE_ERRORS
 from simulations.world.programs import CALLED, LIVE, RECORDED, trial
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
+from simulations.world.streamed import METERS
 from simulations.world.workload import LIVE_RATE, record
 
 IN_FLIGHT = 20
@@ -108,7 +109,7 @@ class World:
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
-        sources = (LIVE,) if plan else (RECORDED, LIVE)
+        sources = (LIVE,) if plan else (RECORDED, LIVE, *([METERS] if scenario.scans else []))
         self._agent = (self.plans[0], settings or scenario.settings(), sources)
         self.devices: dict[str, VirtualDevice] = {}
         self._places = {name: place for place, name in enumerate(scenario.names, scenario.first)}
@@ -183,6 +184,8 @@ class World:
         step = self.step_number
         if reading and key == device.name and self._sensors is None:
             record(device, self.now_us, self.random)
+            if device.meter is not None:
+                device.meter.grow(self.now_us, self.random)
         if device.disk_until and step >= device.disk_until:
             device.disk_until = 0
             device.disk.mend()
@@ -347,11 +350,16 @@ class World:
 
 
 @lru_cache(maxsize=16)
-def _plan(release: int, *, keyed: bool, shared: bool, acting: bool) -> Plan:
-    return trial(release=release, keyed=keyed, shared=shared, acting=acting).plan()
+def _plan(release: int, **has: bool) -> Plan:
+    return trial(release=release, **has).plan()
 
 
 def _trial(scenario: Scenario, release: int) -> Plan:
     """Return the plan of a release of a scenario's program."""
-    has = {"keyed": scenario.keyed, "shared": scenario.shared, "acting": scenario.acting}
-    return _plan(release, **has)
+    return _plan(
+        release,
+        keyed=scenario.keyed,
+        shared=scenario.shared,
+        acting=scenario.acting,
+        scans=scenario.scans,
+    )

@@ -62,6 +62,24 @@ def test_the_demo_kills_cuts_off_settles_and_finds_everything_equal(quick):
     assert list(quick.iterdir()) == []
 
 
+@pytest.mark.parametrize("broken", ["", "d"])
+def test_without_the_cloud_a_gateway_is_killed_and_its_windows_are_checked(
+    monkeypatch, quick, broken
+):
+    monkeypatch.setenv("FAKE_LASP_EDGE", broken)
+    kept = quick / "kept"
+    code, lines = play("--no-cloud", "--lake", str(kept))
+    text = "\n".join(lines)
+    assert code == (Exit.DIFFERS if broken else Exit.FINE), text
+    assert "No Spark runs." in text
+    assert "The gateway is killed (SIGKILL)" in text
+    assert [line[:7] for line in lines if line.startswith("(")][2:4] == [
+        "(c) -  ", "(d) DIF" if broken else "(d) ok "
+    ]  # fmt: skip
+    next_line = f"  {typed_in(Path())} windows house --gateway {kept}"
+    assert broken or next_line in lines
+
+
 def test_each_check_sees_what_it_is_there_for(monkeypatch, quick):
     monkeypatch.setenv("FAKE_LASP_EDGE", "a,b,c,d")
     monkeypatch.setattr(story, "SETTLE_S", 5.0)

@@ -14,8 +14,10 @@ from device_agent.sources.choice import BrokenSourceError, SourceSpec, kind_of, 
 from device_agent.sources.periods import EVERY
 from device_agent.sources.source import Source, SourceContext
 from device_agent.timing.system_clock import wall_us
+from lasp_edge.errors import CommandError
 from lasp_edge.event import Event
 from lasp_edge.language.plan import Plan
+from lasp_edge.link import BrokerUrl
 from lasp_edge.reasons import reason_of
 from lasp_edge.tool.broker_options import broker_of
 
@@ -33,22 +35,33 @@ def sensors(subject: Subject) -> Iterator[CheckResult]:
     if subject.plan is None:
         yield skipped("MODULE:PROGRAM")
         return
+    try:
+        broker = _broker(subject)
+    except CommandError:  # the check of the broker says why
+        yield skipped("a --broker whose options can be used")
+        return
     for spec in subject.wanted.specs:
         try:
-            source = source_of(spec, _context(subject, spec, subject.plan))
+            source = source_of(spec, _context(subject, spec, subject.plan, broker))
             found = list(_looked_at(spec, source, subject.plan))
         except (ValueError, OSError, BrokenSourceError) as error:
             found = [CheckResult(Level.WRONG, str(error))]
         yield from (each._replace(says=f"{spec.name}: {each.says}") for each in found)
 
 
-def _context(subject: Subject, spec: SourceSpec, plan: Plan) -> SourceContext:
+def _broker(subject: Subject) -> BrokerUrl | None:
     arguments = subject.wanted.arguments
+    return broker_of(arguments, subject.wanted.environment) if arguments.broker else None
+
+
+def _context(
+    subject: Subject, spec: SourceSpec, plan: Plan, broker: BrokerUrl | None
+) -> SourceContext:
     return SourceContext(
         events=tuple(plan.events),
-        device=arguments.device or "device",
+        device=subject.wanted.arguments.device or "device",
         jitter=Random(0),
-        broker=broker_of(arguments, subject.wanted.environment) if arguments.broker else None,
+        broker=broker,
         options=spec.options,
         texts=tuple(plan.text_events),
     )

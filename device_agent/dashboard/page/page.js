@@ -245,8 +245,8 @@ function alertRows(alerts) {
 
 function windows(lake) {
   if (!lake) {
-    return nothing("No lake was named: ", h("code", {}, "lasp-edge dashboard … --lake DIR"),
-      " shows its windows.");
+    return nothing("No gateway was heard, and no lake was named: ",
+      h("code", {}, "lasp-edge dashboard … --lake DIR"), " shows its windows.");
   }
   if (lake.trouble) return h("p", { class: "trouble" }, `The lake cannot be read: ${lake.trouble}`);
   if (lake.windows.length === 0) return nothing(`The program in ${lake.lake} has no windows.`);

@@ -37,7 +37,7 @@ def test_a_command_reads_the_alert_as_json(tmp_path):
     path = tmp_path / "said"
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read())"
     Command([*python(code), str(path)], timeout_s=20)(TEXT)
-    assert path.read_bytes() == TEXT
+    assert path.read_bytes() == TEXT + b"\n"
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,14 @@ def test_a_broker_that_is_not_there(said):
     assert (name.level, fleet.level) == (Level.SKIPPED, Level.SKIPPED)
 
 
+def test_a_broken_file_for_tls_is_told_once(tmp_path):
+    broken = tmp_path / "ca.pem"
+    broken.write_text("no PEM")
+    words = (PROGRAM, "--source", "host", "--broker", "mqtts://localhost", "--ca-file", str(broken))
+    assert one("broker", *words).says == f"--ca-file {broken}: no certificate in PEM stands in it"
+    assert one("sources", *words).level is Level.SKIPPED
+
+
 @pytest.fixture
 def guarded(tmp_path):
     """The address of a broker that knows one user, kitchen, whose password is "right"."""

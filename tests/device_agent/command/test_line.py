@@ -6,6 +6,7 @@ from device_agent.command.line import line_of, named, nothing_accepted, write_un
 from device_agent.fleet.alarms import MOST, alarms
 from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
+from lasp_edge.link.trouble import CONNECTING
 from lasp_edge.tool.screen import ago
 from tests.device_agent.agents import Device
 
@@ -76,13 +77,26 @@ def test_what_was_never_agreed_on_is_not_agreed_yet(pair):
 
 
 def test_without_a_connection_values_are_as_last_heard_and_the_reason_is_said(pair):
-    attic, _ = pair
+    attic, shed = pair
     attic.read([20])
     attic.tick(10)
     attic.core.handle_disconnected()
-    assert said(attic, trouble="cannot reach mqtt://x: Connection refused").endswith(
-        "over 1 device (as last heard); no connection (cannot reach mqtt://x: Connection refused)"
-    )
+    trouble = "cannot reach mqtt://x: Connection refused"
+    line = said(attic, trouble=trouble)
+    assert line.startswith("attic: 1 reading; ")
+    assert line.endswith(f"over 1 device; no connection ({trouble})")
+    shed.read([22])
+    attic.core.handle_connected(attic.now_us)
+    gossip(*pair)
+    attic.core.handle_disconnected()
+    assert "over 2 devices (as last heard); no connection" in said(attic, trouble=trouble)
+
+
+@pytest.mark.parametrize("trouble", [None, CONNECTING])
+def test_an_agent_that_has_just_started_is_connecting(pair, trouble):
+    attic, _ = pair
+    attic.core.handle_disconnected()
+    assert said(attic, trouble=trouble).endswith("over 0 devices; connecting")
 
 
 def test_the_names_of_devices_that_are_away_are_cut(pair):
@@ -159,7 +173,7 @@ def test_an_agent_that_ends_when_all_is_landed_says_that_it_waits_for_a_lander(p
     attic, _ = pair
     report = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {}}
     write_until_done(report)
-    said_so = "; 7 entries of windows wait for a lander, and none was heard yet"
+    said_so = "; 7 entries of windows wait for a lander or gateway, and neither was heard yet"
     assert said_so in capsys.readouterr().out
     for heard in ({"dirty": 0}, {"sinks": {"lake": {"store": "5e1f", "waiting": 7}}}):
         write_until_done(report | heard)

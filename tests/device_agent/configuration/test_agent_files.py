@@ -57,6 +57,11 @@ def ask(tmp_path):
     return ask
 
 
+def test_a_byte_order_mark_says_nothing_and_false_is_as_if_left_out(ask):
+    asked_for = ask(f"\ufeffhome-assistant = false\n{HOUSE}").arguments
+    assert (asked_for.device, asked_for.home_assistant) == ("attic-pi", "")
+
+
 def test_a_file_says_all_that_the_command_line_says(ask):
     wanted = ask(HOUSE)
     arguments = wanted.arguments

@@ -31,6 +31,7 @@ MISTAKES = {
     "results = -1": "results: seconds from 0 are needed, not -1",
     "alert-command = true": "alert-command: a text in quotation marks is needed, not true",
     'alert-timeout = "10"': 'alert-timeout: a number is needed, not "10"',
+    "home-assistant = 1": 'home-assistant: a text in quotation marks, "1", is needed, not 1',
     'log-level = "loud"': "log-level: one of debug, info, warning, error is needed",
 }
 
@@ -61,6 +62,31 @@ def test_an_event_that_the_program_lacks_is_told_without_dashes(tmp_path, monkey
     assert main(["agent", "--config", "fleet.toml"]) == Exit.USAGE
     said = capsys.readouterr().err
     assert "fleet.toml line 5: event cpuu: the program has only the events" in said
+
+
+SOURCE = 'source = ["host"]\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            '[[source]]\nkind = "mqtt"\ntopic = ["a", "b"]',
+            "7: topic: one text is needed, not",
+        ),
+        (
+            '[[source]]\nkind = "mqtt"\ntopic = "x"\ntime-zone = "UTC"',
+            "5: time-zone needs time, the",
+        ),
+        ("interval: 10", "5, column 9: KEY = VALUE is needed here"),
+        ("fleet = \u201chouse\u201d", "5, column 9: a value is needed here, and a text needs quot"),
+    ],
+)
+def test_what_people_write_in_toml_is_told(refused, lines, said, monkeypatch):
+    monkeypatch.setitem(globals(), "FILE", FILE.replace(SOURCE, ""))
+    err = refused(lines)
+    assert f"fleet.toml line {said}" in err
+    assert ("this one is not straight: \u201c" in err) is ("\u201c" in lines)
 
 
 def test_a_mistake_on_the_command_line_is_not_the_files(refused):

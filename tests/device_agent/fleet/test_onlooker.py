@@ -225,3 +225,10 @@ def test_the_order_of_reports_is_bounded_and_a_report_that_fell_out_is_behind():
     assert order.behind_s("new", 2_000) == 0
     assert order.behind_s("old", 2_000) > 400
     assert len(order._seen_s) <= 1_001
+
+
+def test_a_value_with_keys_has_no_value_without_one_before_its_keys_come():
+    onlooker, topics = Onlooker(Topics("g"), 5), Topics("g")
+    head = {"devices": 1, "inputs": "1", "settled": True, "except": []}
+    onlooker.hear(topics.result("rooms", "attic"), json.dumps(head).encode(), 0)
+    assert onlooker.value("rooms") is None

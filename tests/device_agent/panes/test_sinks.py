@@ -148,8 +148,7 @@ def test_a_device_with_one_new_window_lands_all_its_old_ones(tmp_path):
     assert len(device.landed.panes) == 2
     assert sink(device)["not_taken"] == {UNKNOWN: 2}
     assert sink(device)["of_former_programs"] == 0
-    upgraded = SimulatedLander(LAKE, device.program, process=Replica(1, 2, "lander"))
-    upgraded.panes = device.landed.panes
+    upgraded = device.landed.restarted(device.program, Replica(1, 2, "lander"))
     Fleetlet(device, upgraded).run(60)  # it greets, so all is tried at once
     assert device.core.done
     assert len(upgraded.panes) == 4
@@ -206,6 +205,23 @@ def test_two_sinks_get_everything_once_and_each_has_its_own_promise(device):
     assert both.sent_entries == panes, "the lake is told nothing again"
     both.run(600)
     assert both.sent_entries == panes
+
+
+def test_where_no_lake_ever_answers_the_first_sink_that_does_is_all_there_is(device):
+    """A gateway alone: nothing waits for a lake that was never there."""
+    panes = full(device)
+    gateway = SimulatedLander("g-1", device.program, sink="gateway")
+    alone = Fleetlet(device, gateway)
+    alone.run(30)
+    assert list(device.core.report()["sinks"]) == ["gateway"]
+    assert (device.core.done, alone.sent_entries) == (True, panes)
+    device.restart()
+    assert list(device.core.report()["sinks"]) == ["gateway"]
+    late = Fleetlet(device, gateway, device.landed)
+    device.hear(ack_of(device.name))
+    late.run(60)
+    assert device.landed.panes == gateway.panes
+    assert {row.dirty for _, row in device.rows()} == {0}
 
 
 def test_a_sink_that_is_away_holds_no_other_up_and_costs_little(device):

@@ -4,10 +4,13 @@ import json
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crdts import ORSet
-from device_agent.intake.batch import Retraction
-from device_agent.scans import engine
+from device_agent.changes import Retraction
+from device_agent.scans.items import PRESENT, RETRACTED, Item, packed, unpacked
+from device_agent.settings import Settings
 from device_agent.sources.mapping import FieldMapping
 from device_agent.timing.waiting import _as_json, _from_json
 from lasp_edge import Program, folds, scans
@@ -55,10 +58,9 @@ def test_a_retraction_that_comes_first_takes_back_what_comes_later(begin):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_taken_back_readings_leave_nothing(begin, seed, monkeypatch):
-    monkeypatch.setattr(engine, "LIVE_MOST", 24)
-    monkeypatch.setattr(engine, "TRY_AGAIN", 4)
-    rng, device, at_s, read = Random(seed), begin(), 0, []
+def test_taken_back_readings_leave_nothing(begin, seed):
+    rng, device = Random(seed), begin(settings=Settings(live_items=24))
+    at_s, read = 0, []
     for _ in range(30):
         readings = []
         for _ in range(rng.randrange(1, 6)):
@@ -121,3 +123,55 @@ def test_a_field_says_what_is_taken_back():
 def test_a_retraction_waits_for_the_clock_like_a_reading():
     text = json.dumps([Retraction(5)], default=_as_json)
     assert json.loads(text, object_hook=_from_json) == [Retraction(5)]
+
+
+TEXTS = st.text(max_size=3)
+ITEMS = st.builds(Item, st.integers(0, 9_999_999), st.integers(-(2**31), 2**31), TEXTS)
+CELLS = st.dictionaries(ITEMS, st.sampled_from([PRESENT, RETRACTED]), max_size=6)
+TEXT_CELLS = st.dictionaries(
+    st.builds(Item, st.integers(0, 9_999_999), TEXTS, TEXTS), st.just(PRESENT), max_size=6
+)
+
+
+@settings(max_examples=60)
+@given(CELLS | TEXT_CELLS)
+def test_a_packed_cell_comes_back_as_it_was(cell):
+    assert unpacked(packed(cell)) == cell
+    assert packed(dict(reversed(cell.items()))) == packed(cell), "it has one form"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_items_are_a_set_whatever_their_order_and_number(begin, seed):
+    """What repeats, comes in another order, or is taken back before it comes: the same items."""
+    rng, device = Random(seed), begin()
+    given = [(rng.randrange(30), rng.randrange(5), rng.choice("ab")) for _ in range(12)]
+    wrong = rng.sample(given, 4)
+    arrivals = [*[("meter", each) for each in given * 2], *[("back", each) for each in wrong]]
+    rng.shuffle(arrivals)
+    for what, reading in arrivals:
+        if what == "meter":
+            device.meter([reading])
+        else:
+            take_back(device, [reading])
+    device.tick()
+    device.check()
+
+
+def test_what_is_older_than_the_retention_is_refused_whole(begin):
+    """No stage takes half of it: neither a row, nor a state, nor a window changes."""
+    device = begin(settings=Settings(retain_us=100 * SECOND_US, live_items=8))
+    device.meter([(10 * n, 100 + n, "a") for n in range(30)])
+    device.tick(10)
+    before = [device.said(name) for name in ("used", "runs", "total")]
+    rows = dict(device.rows())
+    assert device.engine.since_us > NOW_US
+    device.meter([(15, 500, "a")])
+    take_back(device, [(20, 102, "a")])
+    device.present.discard((NOW_US + 15 * SECOND_US, 500, "a"))
+    device.taken_back.clear()
+    device.tick(10)
+    assert [device.said(name) for name in ("used", "runs", "total")] == before
+    assert {pane for pane, row in device.rows() if rows.get(pane, row) != row} <= {
+        pane for pane in rows if pane.pane_us == 0
+    }
+    assert device.counted["too_late"] == 2

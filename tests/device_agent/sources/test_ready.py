@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from device_agent.sources.choice import SourceSpec, source_of
+from device_agent.sources.choice import SourceSpec, no_kind, source_of
 from device_agent.sources.ready import READY
 from device_agent.sources.source import SourceContext
 from device_agent.sources.zones import Zone
@@ -204,3 +204,27 @@ def test_a_huge_or_broken_message_does_not_stop_a_source(read, name):
     ]
     rows, refused = read("a/{room}/{event}", messages, mapping=name)
     assert len(rows) + sum(refused.values()) <= len(messages)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("temp", "temperature"), ("zz", "")])
+def test_the_beginning_of_an_events_name_is_near_and_what_is_not_is_listed_once(name, meant):
+    context = SourceContext(HOUSE, "d", random.Random(1), BrokerUrl.parse("mqtt://x"), None, {})
+    with pytest.raises(ValueError, match="the program has only the events") as refused:
+        source_of(
+            SourceSpec("mqtt", "t", "t", {}, ""), context._replace(options={"event": {name: "t"}})
+        )
+    said = str(refused.value)
+    assert said.endswith(f'did you mean "{meant}"?' if meant else HOUSE[-1])
+    assert said.count("contact") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("zigbee2mqtt/+", "did you mean mqtt:zigbee2mqtt/+?"),
+        ("hosts", 'did you mean "host"?'),
+        ("zz", "'zz'"),
+    ],
+)
+def test_a_source_that_is_none_is_told_with_what_was_meant(text, meant):
+    assert no_kind(text.partition(":")[0], text).endswith(meant)

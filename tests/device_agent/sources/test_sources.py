@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_agent.sources import choice
+from device_agent.sources import choice, times
 from device_agent.sources.choice import add_source_arguments, source_from_spec, source_options
 from device_agent.sources.host import Host
 from device_agent.sources.mapping import FieldMapping
@@ -26,6 +27,7 @@ from device_agent.sources.zones import Zone
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.link import BrokerUrl
 
+NOT_UNDERSTOOD = re.escape(times.NOT_UNDERSTOOD)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -60,14 +62,14 @@ def test_times_by_unit_size_and_text(value, unit, expected):
     ("value", "unit", "reason"),
     [
         (None, None, "no time"),
-        (True, None, "time not understood"),
-        ([1], None, "time not understood"),
-        ("", None, "time not understood"),
-        ("noon", None, "time not understood"),
-        ("noon", "s", "time not understood"),
-        ("2020-07-13", "s", "time not understood"),
-        ("2020-13-13", None, "time not understood"),
-        (12, "iso", "time not understood"),
+        (True, None, NOT_UNDERSTOOD),
+        ([1], None, NOT_UNDERSTOOD),
+        ("", None, NOT_UNDERSTOOD),
+        ("noon", None, NOT_UNDERSTOOD),
+        ("noon", "s", NOT_UNDERSTOOD),
+        ("2020-07-13", "s", NOT_UNDERSTOOD),
+        ("2020-13-13", None, NOT_UNDERSTOOD),
+        (12, "iso", NOT_UNDERSTOOD),
         (-1, None, "time out of range"),
         (-0.1, None, "time out of range"),
         ("1969-12-31T00:00Z", None, "time out of range"),
@@ -76,13 +78,13 @@ def test_times_by_unit_size_and_text(value, unit, expected):
         ("20200713", "iso", "time without a zone: .*"),
         (float("nan"), None, "time out of range"),
         (float("inf"), None, "time out of range"),
-        (float("-inf"), "s", "time out of range"),
-        (1e300, "s", "time out of range"),
+        (float("-inf"), "s", "time out of range: is --time-unit s right.*"),
+        (1e300, "s", "time out of range: is --time-unit s right.*"),
         (10**400, None, "time out of range"),
-        (253_402_300_800, "s", "time out of range"),
-        ("1" * 400, None, "time not understood"),
-        ("1" * 40, "iso", "time not understood"),
-        ("2020-07-13x12:00", "iso", "time not understood"),
+        (253_402_300_800, "s", "time out of range: is --time-unit s right.*"),
+        ("1" * 400, None, NOT_UNDERSTOOD),
+        ("1" * 40, "iso", NOT_UNDERSTOOD),
+        ("2020-07-13x12:00", "iso", NOT_UNDERSTOOD),
         ("1" * 40, None, "time out of range"),
     ],
 )
@@ -172,7 +174,7 @@ def test_records_without_a_usable_time_are_refused_once_each():
     assert batch.names == ["t", "h"]
     assert batch.refused == {
         'no field "ts": the message has "t"': 1,
-        "time not understood": 1,
+        times.NOT_UNDERSTOOD: 1,
         "time out of range": 1,
         "not JSON": 1,
     }

@@ -4,13 +4,14 @@ import gzip
 import json
 import os
 import random
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from device_agent.sources.choice import source_from_spec
-from device_agent.sources.jsonl_file import JsonLines, record_of
+from device_agent.sources.jsonl_file import NOT_A_LINE, NOT_AN_OBJECT, JsonLines, record_of
 from device_agent.sources.replay import ROWS
 from device_agent.sources.source import SourceContext
 
@@ -86,18 +87,33 @@ def test_lines_that_give_no_reading_are_counted_and_the_rest_is_read(tmp_path):
     assert values[1] != values[1]
     assert values[2:] == [5]
     assert last.refused == {
-        "not a JSON object": 2,
-        "not JSON": 3,
+        NOT_AN_OBJECT: 2,
+        NOT_A_LINE: 3,
         'no field "ts": the message has "t"': 1,
         'no event of t: the message has "ts"': 1,
     }
     assert last.cursor == f"{len(text.encode())}:12"
 
 
+@pytest.mark.parametrize(
+    ("header", "has"),
+    [
+        ("ts;t", "its columns stand between ';'; commas are needed"),
+        ("ts\tt", "its columns stand between '\\t'; commas are needed"),
+        ("when,t", "it has when, t"),
+        ("", "it is empty"),
+    ],
+)
+def test_a_header_without_the_column_says_what_it_has(tmp_path, header, has):
+    path = written(tmp_path / "rows", f"{header}\n1,2\n" if header else "")
+    with pytest.raises(ValueError, match=re.escape(f"{path} has no column 'ts'; {has}")):
+        source(path, "csv")
+
+
 def test_plain_values_among_objects_are_counted(tmp_path):
     values, last = drained(source(written(tmp_path / "rows", rows(2) + "7\n[1]\n" + rows(1, 2))))
     assert values == [0, 1, 2]
-    assert last.refused == {"not a JSON object": 2}
+    assert last.refused == {NOT_AN_OBJECT: 2}
 
 
 def test_invalid_utf8_costs_its_own_line_only(tmp_path):
@@ -106,7 +122,7 @@ def test_invalid_utf8_costs_its_own_line_only(tmp_path):
     )
     values, last = drained(source(path))
     assert values == [0, 1, 2, 4, 5]
-    assert last.refused == {"not JSON": 1}
+    assert last.refused == {NOT_A_LINE: 1}
 
 
 PIECES = st.sampled_from(
@@ -203,7 +219,7 @@ def test_an_open_quote_at_the_end_waits_while_somebody_writes(tmp_path):
 
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path):
     path = written(tmp_path / "rows", csv_rows(1))
-    with pytest.raises(ValueError, match=r"no column 'temp'; it has \['ts', 't'\]"):
+    with pytest.raises(ValueError, match=r"no column 'temp'; it has ts, t"):
         source(path, "csv", event={"t": "temp"})
     source(path, "csv", events=["t", "other"])
 

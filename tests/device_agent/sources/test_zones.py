@@ -1,6 +1,7 @@
 """Times without an offset: refused, or placed by the rules of a zone that is named."""
 
 import logging
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -51,6 +52,19 @@ def test_an_hour_that_comes_twice_is_said_once(caplog):
         "2026-10-25 02:30:00 comes twice, as the clocks of Europe/Berlin are set back: "
         "the earlier one is taken"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Europe/Berln", 'did you mean "Europe/Berlin"?'),
+        ("CEST", "a place is needed, such as Europe/Berlin"),  # EST is no summer time
+        ("", "a place is needed"),
+    ],
+)
+def test_a_zone_that_is_none_is_told_with_the_place_that_was_meant(name, meant):
+    with pytest.raises(ValueError, match=re.escape(meant)):
+        Zone(name)
 
 
 @given(st.datetimes(EPOCH.replace(tzinfo=None), timezones=st.just(UTC)))

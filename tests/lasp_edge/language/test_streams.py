@@ -7,7 +7,7 @@ import pytest
 from crdts import BoundedLWWSet, ORSet
 from lasp_edge import Event, Program, folds, scans
 from lasp_edge.language.ordering import RESERVED
-from lasp_edge.language.streaming import graph_of, parts_of, shown_parts, states_stream
+from lasp_edge.language.streaming import graph_of, meanings_of, parts_of, shown_parts
 from lasp_edge.ordered.places import reading_place
 
 
@@ -90,9 +90,9 @@ def test_names_of_streams_stand_for_streams():
 
 def test_another_meaning_is_another_stream():
     plans = [laundry()[0].plan(), laundry(version=2)[0].plan()]
-    assert states_stream(plans[0]) != states_stream(plans[1])
+    assert meanings_of(plans[0]) != meanings_of(plans[1])
     assert plans[0].digest != plans[1].digest
-    assert states_stream(plans[0]) == states_stream(laundry()[0].plan())
+    assert meanings_of(plans[0]) == meanings_of(laundry()[0].plan())
 
 
 def test_a_window_over_another_scan_is_another_stream():

@@ -13,7 +13,8 @@ from lasp_edge import Event, scans
 from lasp_edge.ordered.calling import Failures
 from lasp_edge.ordered.deltas import applied
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
-from lasp_edge.ordered.log import Named, ScanLog
+from lasp_edge.ordered.log import ScanLog
+from lasp_edge.ordered.sayings import Named
 from lasp_edge.ordered.stages import FilterStage, FlatMapStage, MapStage, ScanStage, UnionStage
 
 

@@ -4,8 +4,13 @@ import pytest
 
 from lasp_edge import Event, scans
 from lasp_edge.ordered.calling import Failures
-from lasp_edge.ordered.deltas import applied
-from lasp_edge.ordered.log import MOST_RINGS, Named, ScanLog
+from lasp_edge.ordered.deltas import applied, netted
+from lasp_edge.ordered.graph import StreamNode
+from lasp_edge.ordered.log import MOST_RINGS, ScanLog
+from lasp_edge.ordered.oracle import sayings_of
+from lasp_edge.ordered.sayings import Named
+from lasp_edge.ordered.stages import ScanStage
+from tests.lasp_edge.ordered.support_streams import SCANS, drawn_event, seeded
 
 
 def item(time_us, value, device="pi-1"):
@@ -202,3 +207,64 @@ def test_what_a_cut_log_said_before_is_not_taken_back():
     assert recorded.take(item(45, 0), frontier_us=60) == {}
     recorded.advance(70)
     assert recorded.values == [(1, 1, 1), (45, 50, 2)]
+
+
+class Fractional(scans.Scan):
+    """Sets its timer between two microseconds."""
+
+    name, zero = "fractional", None
+
+    def step(self, state, event):
+        return event.time_us, ()
+
+    def due(self, state):
+        return None if state is None else state + 1.5
+
+    def ring(self, state, at_us):
+        return None, [at_us]
+
+
+def test_a_timer_between_two_microseconds_never_rings_for_the_oracle_either():
+    recorded = Recorded(Fractional())
+    recorded.take(item(1, 0), item(5, 0), frontier_us=20)
+    content = dict([item(1, 0), item(5, 0)])
+    stage = ScanStage(Fractional(), "said")
+    truth = sayings_of([StreamNode("said", stage, ("x",))], {"x": content}, 20)["said"]
+    assert recorded.values == list(truth.values()) == []
+    assert any("whole microseconds" in why for why in recorded.failures.places.values())
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_what_comes_at_the_end_is_taken_as_if_it_had_come_late(name, monkeypatch):
+    """The shorter way and the replay: the same sayings, states, steps and failures."""
+    rng, changes, at_us = seeded(11), [], 0
+    for _ in range(60):
+        at_us += rng.choice((0, 1, 2, 7)) * 1_000_000
+        event = drawn_event(rng, (at_us, rng.choice("ab")))
+        if not changes or (at_us, event.device) > changes[-1][0][:2]:
+            changes.append(((at_us, event.device, (), ()), event))
+    short, long = Recorded(SCANS[name]), Recorded(SCANS[name])
+    appended = []
+    while changes:
+        batch, changes = changes[:4], changes[4:]
+        frontier_us = batch[-1][0][0] - rng.choice((0, 3_000_000, 30_000_000))
+        for recorded in (short, long):
+            recorded.advance(frontier_us)
+        found = short.take(*batch, frontier_us=frontier_us)
+        with monkeypatch.context() as slowly:
+            slowly.setattr(ScanLog, "append", lambda *_: appended.append(1) or long_way(*_))
+            assert long.take(*batch, frontier_us=frontier_us) == found
+    assert appended
+    assert short.content == long.content
+    assert short.log._states == long.log._states
+    assert short.log.steps == long.log.steps
+    assert (short.log.state, short.log.due_us) == (long.log.state, long.log.due_us)
+    assert short.failures.places == long.failures.places
+
+
+def long_way(log, changes, frontier_us=None):
+    """Take changes as `apply` takes what comes late."""
+    gone, come = {}, {}
+    dirty = log._put(changes, gone)
+    log._replay(dirty, gone, come, frontier_us)
+    return netted(gone, come)

@@ -2,6 +2,8 @@
 
 import argparse
 import logging
+import re
+import subprocess
 
 import pytest
 
@@ -10,6 +12,7 @@ from device_agent.command import admit, agent, members, retire
 from lasp_edge.errors import UsageError
 from lasp_edge.link import TlsFiles
 from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
+from tests.certificates import Authority
 
 
 def parsed(*words):
@@ -84,10 +87,40 @@ def test_a_secret_that_others_can_read_is_warned_of(tmp_path, caplog):
     ]
 
 
-def test_files_for_tls_are_those_that_are_given(tmp_path):
-    files = [secret(tmp_path / name, "x") for name in ("ca", "certificate", "key")]
-    words = ("--ca-file", files[0], "--certificate", files[1], "--key", files[2])
-    assert broker("--broker", "mqtts://h", *words).files == TlsFiles(*map(str, files))
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def test_files_for_tls_are_those_that_are_given(authority):
+    kitchen = authority.signs("kitchen")
+    words = ("--ca-file", authority.file, "--certificate", kitchen.certificate)
+    files = broker("--broker", "mqtts://h", *words, "--key", kitchen.key).files
+    assert files == TlsFiles(*map(str, (authority.file, kitchen.certificate, kitchen.key)))
+
+
+def test_a_broken_file_for_tls_is_refused_by_its_name(authority, tmp_path):
+    kitchen, attic = authority.signs("kitchen"), authority.signs("attic")
+    locked, broken = tmp_path / "locked.key", secret(tmp_path / "broken", "no PEM\n")
+    lock = ["openssl", "pkey", "-in", kitchen.key, "-aes256", "-passout", "pass:x", "-out", locked]
+    subprocess.run(lock, check=True, capture_output=True)
+    locked.chmod(0o600)
+    pair = (kitchen.certificate, kitchen.key)
+    refusals = {
+        (broken, *pair): f"--ca-file {broken}: no certificate in PEM stands in it",
+        (tmp_path, *pair): f"cannot read {tmp_path}: Is a directory",
+        (authority.file, broken, kitchen.key): f"--certificate {broken}: no certificate in PEM",
+        (authority.file, kitchen.key, kitchen.key): f"--certificate {kitchen.key}: no certificate",
+        (authority.file, kitchen.certificate, broken): f"--key {broken}: no private key in PEM",
+        (authority.file, kitchen.certificate, attic.key): f"--key {attic.key}: it is not the key",
+        (authority.file, kitchen.certificate, locked): f"openssl pkey -in {locked} -out NEW",
+    }
+    for files, refusal in refusals.items():
+        words = zip(("--ca-file", "--certificate", "--key"), files, strict=True)
+        with pytest.raises(UsageError, match=re.escape(refusal)):
+            broker("--broker", "mqtts://h", *(word for pair in words for word in pair))
+    with pytest.raises(UsageError, match="name the file that holds it: --key FILE"):
+        broker("--broker", "mqtts://h", "--certificate", kitchen.certificate)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +145,11 @@ def test_what_cannot_work_is_refused_in_one_line(words, refusal):
     assert "\n" not in str(refused.value)
 
 
-def test_a_child_process_gets_the_password_in_its_environment_alone(tmp_path):
+def test_a_child_process_gets_the_password_in_its_environment_alone(authority, tmp_path):
     login = secret(tmp_path / "login", "ann\ns3cret\n")
-    authority = secret(tmp_path / "ca", "x")
-    arguments = parsed("--broker", "mqtts://h", "--login", login, "--ca-file", authority)
+    words = ("--login", login, "--ca-file", authority.file)
+    arguments = parsed("--broker", "mqtts://h", *words)
     words, secrets = words_for_child(arguments, broker_of(arguments, {}))
-    assert words == ["--broker", "mqtts://h:8883", "--ca-file", str(authority)]
+    assert words == ["--broker", "mqtts://h:8883", "--ca-file", str(authority.file)]
     again = broker_of(parsed(*words), secrets)
     assert again == broker_of(arguments, {})

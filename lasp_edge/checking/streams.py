@@ -1,0 +1,258 @@
+r"""A program's streams, run on made-up readings: are their functions functions, and at what cost?
+
+Each function is called twice on what reaches it, scans also from a state that was stored and read
+again (`lasp_edge.checking.scans`). Then one reading of a thousand comes late: how many steps that
+takes, and how many results it changes, tells what late readings will cost.
+
+    >>> from lasp_edge import Program, scans
+    >>> program = Program("water")
+    >>> litres = program.event("litres", resolution="1")
+    >>> used = program.scan("used", source=litres, scan=scans.differences(), per_device=True)
+    >>> total = program.scan("total", source=litres, per_device=True,
+    ...                      scan=scans.running(lambda state, event: state + event.value))
+    >>> found = tried_streams(program.plan())
+    >>> found.wrong, found.doubts
+    ([], [])
+    >>> print("\n".join(found.costs))
+    scan used: a late reading amid 1,000 takes 2 steps and changes 2 results
+    scan total: a late reading amid 1,000 takes 500 steps and changes 500 results: all behind it
+"""
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from random import Random
+from types import FunctionType
+from typing import Any
+
+from lasp_edge.checking.determinism import risks
+from lasp_edge.checking.scans import flaws
+from lasp_edge.event import Event
+from lasp_edge.folds.numbers import LIMIT
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import graph_of
+from lasp_edge.ordered.deltas import Delta
+from lasp_edge.ordered.graph import StreamNode
+from lasp_edge.ordered.places import Place, reading_place
+from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.scan import Scan
+from lasp_edge.ordered.stages import ScanStage, StatelessStage
+
+READINGS = 1_000
+"""Made-up readings of all events together, a second apart."""
+TRIED = 100
+"""Events for which each function is called twice."""
+MUCH = 4
+"""A scan that steps more than this part of the readings for one that is late goes to the end."""
+_FIRST_US, _SECOND_US = 1_700_000_000_000_000, 1_000_000
+_AFTER_US = _FIRST_US + 10 * READINGS * _SECOND_US
+_DEVICE = "made-up"
+_WORDS = ("open", "a dog", "a", "closed", "", "dog a dog")
+_STEPS = 40
+
+
+@dataclass
+class StreamFindings:
+    """What was found out about a program's streams.
+
+    Attributes:
+        wrong: what cannot work.
+        doubts: what may go wrong.
+        costs: a line for each scan.
+        tags: event -> tag that its readings must have -> the functions that ask for it.
+    """
+
+    wrong: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    costs: list[str] = field(default_factory=list)
+    tags: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+
+def tried_streams(plan: Plan, tags: Mapping[str, str] | None = None) -> StreamFindings:
+    """Return what was found by running a program's streams; what they print is not shown.
+
+    Args:
+        plan: of the program.
+        tags: of the made-up readings; None: whatever functions ask for.
+    """
+    found = StreamFindings()
+    with redirect_stdout(io.StringIO()):
+        asked = _AskedTags(tags)
+        _run(plan, asked, found)
+        _price(plan, asked, found)
+    for name in plan.streams:
+        for function in _functions(plan.functions.streams.get(name), plan.functions.keys.get(name)):
+            found.doubts += [f"{_title(plan, name)} names {risk}" for risk in risks(function)]
+    for event in sorted(plan.streamed_events):
+        found.tags[event] = {tag: sorted(users) for tag, users in sorted(asked.users.items())}
+    return found
+
+
+class _AskedTags(dict[str, str]):
+    """The tags of all made-up readings: it has each that is asked for, and notes who asks.
+
+    Attributes:
+        user: who is running.
+        users: tag -> who asked.
+    """
+
+    def __init__(self, given: Mapping[str, str] | None) -> None:
+        super().__init__(given or {})
+        self._open = given is None
+        self.user = ""
+        self.users: dict[str, set[str]] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if self._open:
+            self.users.setdefault(name, set()).add(self.user)
+            return self.get(name) or f"some {name}"
+        return super().__getitem__(name)
+
+
+def _title(plan: Plan, name: str) -> str:
+    return f"{plan.streams[name].operator} {name}"
+
+
+def _readings(plan: Plan, tags: Mapping[str, str]) -> dict[str, Delta]:
+    """Return made-up readings of the events that streams are made from."""
+    rng, found = Random(0), dict[str, Delta]()
+    events = [plan.events[name] for name in sorted(plan.streamed_events)]
+    steps = _STEPS // 2
+    for n in range(READINGS):
+        event, time_us = events[n % len(events)], _FIRST_US + n * _SECOND_US
+        told: Any
+        value: Any
+        if event.text:
+            told = value = rng.choice(_WORDS)
+        else:
+            steps = rng.choice((abs(steps + 3), abs(steps - 3), abs(steps - 1), steps + 1, 0, 1))
+            one = max(1, event.resolution.denominator // event.resolution.numerator)
+            told = min(steps * one, LIMIT - 1)
+            value = event.resolution.real(told)
+        place = reading_place(event.name, "", told, time_us, _DEVICE)
+        made = Event(event.name, value, time_us, _DEVICE, tags)
+        found.setdefault(event.name, {})[place] = (None, made)
+    return found
+
+
+def _run(plan: Plan, asked: _AskedTags, found: StreamFindings) -> None:
+    """Run all streams, one after the other, and try each function on what reaches it."""
+    deltas = _readings(plan, asked)
+    for node in graph_of(plan, _DEVICE).nodes:
+        name, stage, sources = node
+        asked.user = _title(plan, name)
+        given = [deltas.get(source, {}) for source in sources]
+        deltas[name] = stage.push(given, _AFTER_US) | stage.advance(_AFTER_US)
+        count = sum(map(len, given))
+        if not count:
+            found.doubts.append(f"{asked.user}: nothing made-up reaches it")
+        failed = stage.failures.total
+        if failed:
+            place, why = min(stage.failures.places.items())
+            always = failed >= count and not deltas[name]
+            often = "each time" if always else f"{failed:,} of {count:,} times"
+            line = f"{asked.user} fails {often}: {why}, for {_shown(given, place)}"
+            (found.wrong if always else found.doubts).append(line)
+        found.wrong += [f"{asked.user}: {flaw}" for flaw in _flaws(node, given)]
+
+
+def _shown(given: list[Delta], place: Place) -> str:
+    """Return what stands at a place, for people."""
+    for delta in given:
+        if place in delta:
+            event = delta[place][1]
+            return f"the event {event.name} {event.value!r}"
+    return "a timer"
+
+
+def _flaws(node: StreamNode, given: list[Delta]) -> Iterator[str]:
+    """Yield where a stream's functions give something else when they are called again."""
+    stage = node.stage
+    items = [(place, new) for delta in given for place, (_, new) in sorted(delta.items())[:TRIED]]
+    if isinstance(stage, StatelessStage):
+        yield from _twice("its function", stage.sayings, items)
+    if isinstance(stage, ScanStage):
+        key = stage.key
+        if key is not None:
+            yield from _twice("its key", lambda _place, event: key(event), items)
+        by_key: dict[str, list[Event]] = {}
+        for _, event in items:
+            by_key.setdefault("" if key is None else _tried(key, event), []).append(event)
+        for events in by_key.values():
+            found = flaws(stage.scan, events)
+            yield from (flaw for flaw in found if " fails: " not in flaw)  # it was found already
+            if found:
+                return
+
+
+def _tried(key: Callable[[Event], str], event: Event) -> str:
+    try:
+        return key(event)
+    except Exception:  # noqa: BLE001 - a user's function may raise anything
+        return ""
+
+
+def _twice(
+    what: str, function: Callable[[Place, Event], Any], items: list[tuple[Place, Event]]
+) -> Iterator[str]:
+    """Yield one case in which a function gives something else the second time."""
+    for place, event in items:
+        try:
+            first, second = _bytes(function(place, event)), _bytes(function(place, event))
+        except Exception:  # noqa: BLE001, S112 - what fails is found where the streams are run
+            continue
+        if first != second:
+            yield f"{what} gives something else the second time, for {event.name} {event.value!r}"
+            return
+
+
+def _bytes(given: Any) -> bytes:
+    if isinstance(given, str):
+        return given.encode()
+    return b"".join(encoded((place, event.value)) for place, event in given)
+
+
+def _price(plan: Plan, asked: _AskedTags, found: StreamFindings) -> None:
+    """Let one reading of each event come late, and count what that takes."""
+    readings = _readings(plan, asked)
+    graph = graph_of(plan, _DEVICE)
+    late = {name: sorted(delta)[len(delta) // 2] for name, delta in readings.items()}
+    early = {
+        name: {place: change for place, change in delta.items() if place != late[name]}
+        for name, delta in readings.items()
+    }
+    graph.update(early, _AFTER_US)
+    scans = [node for node in graph.nodes if isinstance(node.stage, ScanStage)]
+    before = {name: _steps(stage) for name, stage, _ in scans}
+    changed = graph.update({name: {place: readings[name][place]} for name, place in late.items()})
+    for name, stage, _ in scans:
+        steps = _steps(stage) - before[name]
+        line = (
+            f"{_title(plan, name)}: a late reading amid {READINGS:,} takes {_many(steps, 'step')} "
+            f"and changes {_many(len(changed.get(name, ())), 'result')}"
+        )
+        found.costs.append(line + (": all behind it" if steps * MUCH > READINGS else ""))
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _steps(stage: Any) -> int:
+    return int(stage.steps)
+
+
+def _functions(*made: Any) -> Iterator[Callable[..., Any]]:
+    """Yield functions, the methods of a user's scan, and the functions that a scan was given."""
+    for each in made:
+        if not isinstance(each, Scan):
+            if each is not None:
+                yield each
+            continue
+        for kind in type(each).__mro__:
+            if not kind.__module__.startswith("lasp_edge."):
+                yield from (of for of in vars(kind).values() if isinstance(of, FunctionType))
+        for value in vars(each).values():
+            several = value if isinstance(value, list | tuple) else [value]
+            yield from (of for of in several if isinstance(of, FunctionType))

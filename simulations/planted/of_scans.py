@@ -1,0 +1,252 @@
+"""Bugs in what needs an order: places, replay, timers, cuts, items that are taken back."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+from device_agent.changes import Changes, PaneId
+from device_agent.intake.pending import StreamItem
+from device_agent.scans import history, items
+from device_agent.scans.engine import StreamEngine
+from device_agent.scans.history import NOBODY, Cut, StreamHistory
+from device_agent.scans.items import CELL_US, PRESENT, Item
+from device_agent.scans.rows import ResultBook
+from device_agent.scans.stream_panes import StreamPanes
+from device_agent.state.store import Store
+from lasp_edge.event import Event
+from lasp_edge.ordered import log as ordered_log
+from lasp_edge.ordered.deltas import netted
+from lasp_edge.ordered.log import Checkpoint, ScanLog
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.results import ResultRows
+from lasp_edge.ordered.stages import ScanStage
+from lasp_edge.scans.as_of import AsOfJoin
+from simulations.planted.bug import omitted, planted, replaced
+
+NEEDED = "scans"
+of_streams = partial(planted, needs=NEEDED)
+
+
+@of_streams
+def a_replay_ends_where_states_are_equal_in_python() -> Iterator[None]:
+    """1 takes the place of 1.0, the replay ends there, and what was said of 1.0 stays."""
+
+    def same(a: Any, b: Any) -> bool:
+        return bool(a == b)
+
+    with replaced(ordered_log, "same", same):
+        yield
+
+
+@of_streams
+def items_stand_in_the_order_of_their_arrival() -> Iterator[None]:
+    """A store is lost, its file is read again, and readings of one instant change places."""
+    arrived, known = count(), dict[str, dict[tuple[str, Item], int]]()
+    right = StreamEngine.begin
+
+    def place(self: Item, event: str, device: str) -> Place:
+        number = known.setdefault(device, {}).setdefault((event, self), next(arrived))
+        return self.time_us, device, (event, number), ()
+
+    def begin(self: StreamEngine, *pruned_us: int) -> Any:
+        known.pop(self._device, None)
+        return right(self, *pruned_us)
+
+    with replaced(Item, "place", place), replaced(StreamEngine, "begin", begin):
+        yield
+
+
+@of_streams
+def what_timers_say_is_netted_item_by_item() -> Iterator[None]:
+    """A late reading moves a timer from one item's account to another's, and a session is lost."""
+    right = ScanLog._step_from  # noqa: SLF001 - a bug is planted from outside
+
+    def step_from(
+        self: ScanLog, at: int, gone: dict[Place, Event], come: dict[Place, Event]
+    ) -> tuple[int, bool]:
+        before = [dict(each) for each in self.said]
+        outcome = right(self, at, gone, come)
+        for here in range(at, outcome[0]):
+            for place in netted(before[here], dict(self.said[here])):
+                if place in before[here]:
+                    come.pop(place, None)  # the account that loses it has the last word
+        return outcome
+
+    with replaced(ScanLog, "_step_from", step_from):
+        yield
+
+
+@of_streams
+def what_timers_said_stays_when_the_last_item_goes() -> Iterator[None]:
+    """The last reading is taken back, and the session that it ended stays in the results."""
+    right = ScanLog._replay  # noqa: SLF001
+
+    def replay(self: ScanLog, dirty: list[int], *more: Any) -> None:
+        right(self, [at for at in dirty if at < len(self)], *more)
+
+    with replaced(ScanLog, "_replay", replay):
+        yield
+
+
+@of_streams
+def streams_are_committed_after_the_readings() -> Iterator[None]:
+    """The power goes between two commits: the source goes on behind readings that no stream has."""
+    right = Store.commit
+
+    def commit(self: Store, changes: Changes) -> None:
+        apart = {at: row for at, row in changes.panes.items() if _is_of_streams(at)}
+        if apart:
+            rest = {at: row for at, row in changes.panes.items() if at not in apart}
+            right(self, replace(changes, panes=rest))
+            changes = Changes(panes=apart)
+        right(self, changes)
+
+    with replaced(Store, "commit", commit):
+        yield
+
+
+@of_streams
+def rows_are_committed_without_the_states() -> Iterator[None]:
+    """An agent restarts and goes on from states that are older than its last cut."""
+    right = StreamHistory.take_changes
+
+    def take_changes(self: StreamHistory) -> Mapping[PaneId, Any]:
+        states = self._states
+        return {
+            at: row for at, row in right(self).items() if at.stream != states or at.pane_us == 0
+        }
+
+    with replaced(StreamHistory, "take_changes", take_changes):
+        yield
+
+
+def _is_of_streams(pane: PaneId) -> bool:
+    return (pane.incarnation, pane.nonce) == NOBODY[:2]
+
+
+@of_streams
+def each_stage_is_cut_at_a_place_of_its_own() -> Iterator[None]:
+    """A stage goes on from an older state than the one before it: readings are lost between."""
+
+    def cut(self: ScanStage, time_us: int) -> dict[str, Checkpoint]:
+        return {key: log.cut(time_us - CELL_US) for key, log in sorted(self.logs.items())}
+
+    with replaced(ScanStage, "cut", cut):
+        yield
+
+
+@of_streams
+def an_as_of_join_takes_what_has_come_before() -> Iterator[None]:
+    """Two readings of one instant: they meet or not, by the names of their events."""
+
+    def step(self: AsOfJoin, state: Any, event: Event) -> Any:
+        waiting, right = state
+        if event.name == self._right:
+            return (waiting, (event.time_us, event.value)), ()
+        near = right and event.time_us - right[0] <= self._within_us
+        return (waiting, right), ([(event.value, right[1])] if near else ())
+
+    with replaced(AsOfJoin, "step", step):
+        yield
+
+
+@of_streams
+def a_retraction_before_its_reading_is_dropped() -> Iterator[None]:
+    """What takes a reading back is read first, is forgotten, and the reading counts."""
+    right = StreamEngine._put  # noqa: SLF001
+
+    def put(self: StreamEngine, cell: Any, taken: StreamItem) -> Any:
+        item = Item(taken.time_us, taken.value, taken.tags)
+        if taken.retracted and cell.get(item) != PRESENT:
+            return None
+        return right(self, cell, taken)
+
+    with replaced(StreamEngine, "_put", put):
+        yield
+
+
+@of_streams
+def a_reading_that_was_taken_back_can_come_again() -> Iterator[None]:
+    """A store is an older image, its file is read again, and a wrong reading is back."""
+    right = items.packed
+
+    def packed(cell: Any) -> bytes:
+        return right({item: state for item, state in cell.items() if state == PRESENT})
+
+    with replaced(history, "packed", packed):
+        yield
+
+
+@of_streams
+def what_is_late_changes_its_own_block_alone() -> Iterator[None]:
+    """A reading comes late by two blocks: the totals behind the next cut never know of it."""
+    right = StreamEngine._block  # noqa: SLF001
+
+    def block(self: StreamEngine, *given: Any) -> Any:
+        delta, was, _ = right(self, *given)
+        return delta, was, was
+
+    with replaced(StreamEngine, "_block", block):
+        yield
+
+
+@of_streams
+def a_cut_is_stored_once_only() -> Iterator[None]:
+    """A late reading is replayed, an agent restarts, and goes on from the states without it."""
+    right = StreamHistory.put_cut
+
+    def put_cut(self: StreamHistory, cut: Cut) -> None:
+        if cut.states is not None:
+            known = self.cut_at(cut.time_us)
+            right(self, cut._replace(states=known.states) if known.time_us == cut.time_us else cut)
+
+    with replaced(StreamHistory, "put_cut", put_cut):
+        yield
+
+
+@of_streams
+def a_restart_takes_the_frontier_back() -> Iterator[None]:
+    """An agent restarts, and what was final is tentative for it, and handled once more."""
+    right = StreamHistory.standing
+
+    def standing(self: StreamHistory) -> Any:
+        found = right(self)
+        return found and found._replace(frontier_us=None)
+
+    with replaced(StreamHistory, "standing", standing):
+        yield
+
+
+for _name, _history, _owner, _method, _says in (
+    (
+        "rows_never_become_final",
+        "A row that nothing can change any more stays tentative.",
+        ResultRows,
+        "advance",
+        None,
+    ),
+    (
+        "rows_of_old_are_left_as_they_are",
+        "A reading comes late, and a row that lies before the last cut keeps its old value.",
+        ResultBook,
+        "_past",
+        [],
+    ),
+    (
+        "time_alone_brings_nothing",
+        "A session ends, nothing is read any more, and it is never said.",
+        ScanStage,
+        "advance",
+        {},
+    ),
+    (
+        "a_window_keeps_a_reading_that_was_taken_back",
+        "A wrong reading is taken back, and the window over its event counts it on.",
+        StreamPanes,
+        "take_back",
+        None,
+    ),
+):
+    omitted(_name, _history, _owner, _method, _says, NEEDED)

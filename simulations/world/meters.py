@@ -1,0 +1,138 @@
+"""Meters: a recording beside the first one, whose lines come late, twice, and are taken back.
+
+Its readings are what the streams of a program are made from, where it has any (`streamed`).
+"""
+
+from math import inf
+from random import Random
+from typing import NamedTuple
+
+from device_agent.changes import Retraction
+from device_agent.intake.batch import Batch
+from device_agent.scans.items import PRESENT, RETRACTED, Cell, Item
+from lasp_edge.event import tags_text
+from simulations.world.streamed import METERED, METERS
+
+BURSTS = (0, 0, 1, 1, 2, 3)
+"""From which the number of a step's lines is drawn."""
+REPEATED, TAKEN_BACK, TAKEN_BACK_BEFORE = 0.1, 0.15, 0.03
+"""Lines that stand once more, take an earlier one back, or one that comes right behind them."""
+SAME_TIME = 0.2
+"""Lines of the time of the line before: only what they say tells them apart."""
+LINES = 8
+"""Lines that are given at once, at most."""
+VALUES = 9
+
+
+class MeterLine(NamedTuple):
+    """A line of a meter's recording.
+
+    Attributes:
+        time_us: its own time.
+        value: a small whole number.
+        tap: its tag.
+        retracted: it takes an equal line back.
+    """
+
+    time_us: int
+    value: int
+    tap: str
+    retracted: bool = False
+
+    @property
+    def item(self) -> Item:
+        """What streams are made from."""
+        return Item(self.time_us, self.value, tags_text({"tap": self.tap}))
+
+
+class Arrivals:
+    """The times of what a device reads, from when it is given until somebody has looked.
+
+    What is given may be durable although nobody was told.
+    """
+
+    def __init__(self) -> None:
+        self._coming_us: list[int] = []
+        self._came_us: list[int] = []
+
+    def coming(self, times_us: list[int]) -> list[int]:
+        """Note what is given."""
+        self._coming_us += times_us
+        return times_us
+
+    def came(self, times_us: list[int]) -> None:
+        """Note that it is durable."""
+        for time_us in times_us:
+            if time_us in self._coming_us:
+                self._coming_us.remove(time_us)
+        self._came_us += times_us
+
+    def restart(self) -> None:
+        """Note that its process begins anew."""
+        self._came_us += self._coming_us
+        self._coming_us.clear()
+
+    def take_oldest_us(self) -> float:
+        """Return the oldest time of what came since the last question, or may have come."""
+        oldest_us = min(self._came_us + self._coming_us, default=inf)
+        self._came_us.clear()
+        return oldest_us
+
+
+class MeterFile:
+    """The lines of one device's meter; they outlive everything.
+
+    Attributes:
+        lines: in the order in which they are read.
+        position: the next line; set back to the durable cursor at each start.
+        acknowledged: the first line that is not known to be durable.
+        sure_from: the first line that was never lost with a store.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[MeterLine] = []
+        self.position = self.acknowledged = self.sure_from = 0
+
+    def grow(self, now_us: int, random: Random) -> None:
+        """Write what came in a step."""
+        for _ in range(random.choice(BURSTS)):
+            drawn = random.random()
+            if self.lines and drawn < REPEATED:
+                self.lines.append(random.choice(self.lines))
+            elif self.lines and drawn < REPEATED + TAKEN_BACK:
+                self.lines.append(random.choice(self.lines)._replace(retracted=True))
+            else:
+                line = self._new(now_us, random)
+                if random.random() < TAKEN_BACK_BEFORE:
+                    self.lines.append(line._replace(retracted=True))
+                self.lines.append(line)
+
+    def _new(self, now_us: int, random: Random) -> MeterLine:
+        late_us = random.choice((0, 0, 0, 1, 30)) * random.randint(0, 1_000_000)
+        time_us = now_us - late_us
+        if self.lines and random.random() < SAME_TIME:
+            time_us = self.lines[-1].time_us
+        return MeterLine(time_us, random.randrange(VALUES), random.choice("ab"))
+
+    def batch(self) -> tuple[list[MeterLine], Batch] | None:
+        """Return the next lines, and as a source gives them; None at the end of the file."""
+        lines = self.lines[self.position : self.position + LINES]
+        if not lines:
+            return None
+        self.position += len(lines)
+        return lines, Batch(
+            METERS,
+            [METERED] * len(lines),
+            [line.time_us for line in lines],
+            [Retraction(line.value) if line.retracted else line.value for line in lines],
+            [{"tap": line.tap} for line in lines],
+            cursor=str(self.position),
+        )
+
+    def items(self, first: int = 0) -> Cell:
+        """Return what the lines from one on come to: taken back is for good."""
+        found: Cell = {}
+        for line in self.lines[first:]:
+            state = RETRACTED if line.retracted else PRESENT
+            found[line.item] = max(state, found.get(line.item, PRESENT))
+        return found

@@ -1,0 +1,251 @@
+"""What must hold where a program has streams: devices say what the oracle says, under all faults.
+
+- what a device holds for its streams is what its meter wrote: nothing lost, nothing that came back
+- the rows of each result are what the oracle says of what it holds, encoded alike, and their status
+  is that of the frontier
+- a row that was final changes only where something came late or was taken back, at its place or
+  before it
+- an as-of join is what its definition says: the oracle and the engine share the scan itself
+- windows over streams land as the oracle's sayings, folded
+- a row whose handler runs once final has been handled
+
+All of it is read from the store: memory may be ahead of it, and nothing has left before it.
+"""
+
+from collections import defaultdict
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from device_agent.scans.items import PRESENT, RETRACTED, Cell
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import graph_of
+from lasp_edge.ordered.deltas import Content
+from lasp_edge.ordered.oracle import sayings_of
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import encoded
+from lasp_edge.ordered.results import ResultRow
+from lasp_edge.protocol.status import TENTATIVE
+from simulations.world.device import VirtualDevice
+from simulations.world.process import StreamsHeld
+from simulations.world.streamed import ALARMED, BOTH, BOTH_WITHIN_S, METERED, OF_STAMPED
+from simulations.world.truth import landed_partials
+from simulations.world.world import World
+
+OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
+"""What is counted of readings that streams do not get."""
+
+Said = dict[tuple[str, Place], bytes]
+"""(result, place) -> what is said there, encoded."""
+
+
+class _Known:
+    """What is known of a device's streams.
+
+    Attributes:
+        items: event -> what it has held since its store is what it is.
+        final: what was final when it was looked at last, and the frontier then.
+    """
+
+    def __init__(self) -> None:
+        self.items: dict[str, Cell] = defaultdict(dict)
+        self.final: Said = {}
+        self.frontier_us: int | None = None
+        self.plan: Plan | None = None
+        self.goes_back = 0
+
+
+class ScanChecks:
+    """Looks at what streams say."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[VirtualDevice, _Known] = WeakKeyDictionary()
+
+    def stepped(self, world: World, device: VirtualDevice) -> None:
+        """Look at a running device: what was final may change for few reasons."""
+        if device.disk_until:
+            return  # its disk fails after some operations, and a look is one
+        known, held = self._seen(device)
+        if held is None:
+            return
+        rows = _rows(device.core.agent.plan, held)
+        came_us = device.arrivals.take_oldest_us()
+        floor_us = device.core.intake.progress.pruned_us
+        said = {at: encoded(_value(row)) for at, row in rows.items() if row.event is not None}
+        if known.plan is device.core.agent.plan and known.frontier_us is not None:
+            for at in sorted(known.final.keys() | said.keys()):
+                time_us = at[1][0]
+                if not floor_us <= time_us < known.frontier_us or at[0] in OF_STAMPED:
+                    continue
+                if known.final.get(at) != said.get(at) and not came_us <= time_us:
+                    before, after = known.final.get(at), said.get(at)
+                    world.trouble.append(
+                        f"{device.name}: what was final changed, and nothing came late: "
+                        f"{at} from {before!r} to {after!r}"
+                    )
+                    break
+        known.plan, known.frontier_us = device.core.agent.plan, held.frontier_us
+        known.final = said
+
+    def _seen(self, device: VirtualDevice) -> tuple[_Known, StreamsHeld | None]:
+        known = self._known.get(device)
+        if known is None or known.goes_back != device.goes_back:
+            known = self._known[device] = _Known()
+            known.goes_back = device.goes_back
+        held = device.streams_held()
+        if held is not None:
+            for event, cell in held.items.items():
+                known.items[event] |= cell
+        return known, held
+
+    def at_the_end(self, world: World) -> None:
+        """Hold what the streams of all devices say against the truth."""
+        for device in world.devices.values():
+            known, held = self._seen(device)
+            if held is None:
+                if device.meter is not None and device.meter.lines and not device.forgot:
+                    world.trouble.append(f"{device.name} holds nothing of its meter")
+                continue
+            self._items(world, device, known)
+            self._results(world, device, known, held)
+
+    def _items(self, world: World, device: VirtualDevice, known: _Known) -> None:
+        """Compare what a device has held with what its meter wrote."""
+        meter, held = device.meter, known.items[METERED]
+        assert meter is not None
+        written, sure = meter.items(), meter.items(meter.sure_from)
+        strange = held.keys() - written.keys()
+        back = [each for each, state in held.items() if state > written.get(each, RETRACTED)]
+        lost = [item for item, state in sure.items() if held.get(item, 0) < state]
+        if not device.uncertain and (strange or back):
+            world.trouble.append(f"{device.name} holds {min([*strange, *back])}, not its meter's")
+        if len(lost) > device.counted(*OUTCOMES):
+            world.trouble.append(
+                f"{device.name}: its streams lack {len(lost)} readings, such as {min(lost)}"
+            )
+
+    def _results(
+        self, world: World, device: VirtualDevice, known: _Known, held: StreamsHeld
+    ) -> None:
+        plan, frontier_us = device.core.agent.plan, held.frontier_us
+        content = _content(plan, device.name, known.items)
+        truth = sayings_of(graph_of(plan, device.name).nodes, content, frontier_us)
+        floor_us = device.core.intake.progress.pruned_us
+        rows = {at: row for at, row in _rows(plan, held).items() if at[1][0] >= floor_us}
+        here = {at: encoded(_value(row)) for at, row in rows.items() if row.event is not None}
+        there = {
+            (name, place): encoded((event.value, event.key))
+            for name in plan.stream_results
+            for place, event in truth[name].items()
+            if place[0] >= floor_us
+        }
+        if here != there:
+            at = min(at for at in here.keys() | there.keys() if here.get(at) != there.get(at))
+            world.trouble.append(
+                f"{device.name} says {here.get(at)!r} at {at}, and the oracle {there.get(at)!r}"
+            )
+        wrong = [at for at, row in rows.items() if _is_wrong(at[1], row, frontier_us)]
+        if wrong:
+            status = rows[wrong[0]].status
+            world.trouble.append(f"{device.name}: {wrong[0]} is {status} at {frontier_us}")
+        self._joined(world, device, content, truth[BOTH], frontier_us)
+        if _is_clear(world, device):
+            self._left(world, device, truth, rows)
+
+    def _left(
+        self,
+        world: World,
+        device: VirtualDevice,
+        truth: dict[str, Content],
+        rows: dict[tuple[str, Place], ResultRow],
+    ) -> None:
+        """Compare what has left a device: windows over streams, and what handlers told."""
+        plan = device.core.agent.plan
+        for window in plan.windows.values():
+            if window.source.name in {METERED, *plan.streams}:
+                self._landed(world, device, window, truth[window.source.name])
+        told: Any = device.core.variables.shared()["alarms"]
+        for (name, place), row in rows.items():
+            is_told = name == ALARMED and row.event is not None and row.status != TENTATIVE
+            if is_told and f"{row.event and row.event.key} {place[0]}" not in told:
+                world.trouble.append(f"{device.name}: nobody was told of {place}")
+
+    def _joined(
+        self,
+        world: World,
+        device: VirtualDevice,
+        content: dict[str, Content],
+        said: Content,
+        frontier_us: int | None,
+    ) -> None:
+        """Compare an as-of join with its definition."""
+        right = sorted((p[0], p[1:], e.value) for p, e in content["timed"].items())
+        expected = []
+        for place, event in sorted(content[METERED].items()):
+            before = [(at_us, value) for at_us, _, value in right if at_us <= place[0]]
+            is_said = frontier_us is not None and place[0] + 1 < frontier_us
+            if is_said and before and place[0] - before[-1][0] <= BOTH_WITHIN_S * 1_000_000:
+                expected.append((event.value, before[-1][1]))
+        found = [event.value for place, event in said.items() if place[0] < (frontier_us or 0)]
+        if sorted(found) != sorted(expected):
+            world.trouble.append(f"{device.name} joins {sorted(found)}, not {sorted(expected)}")
+
+    def _landed(self, world: World, device: VirtualDevice, window: Window, truth: Content) -> None:
+        """Compare what has landed of a window with what it is to be."""
+        fold, expected = window.fold, dict[tuple[int, str], Any]()
+        key_of = partial(device.core.agent.plan.functions.key, window.name)
+        for event in truth.values():
+            at = (event.time_us // window.span_us * window.span_us, key_of(event))
+            lifted = fold.lift(window.resolution.quantise(event.value), event.time_us)
+            expected[at] = fold.combine(expected.get(at, fold.zero), lifted)
+        expected = {at: partial for at, partial in expected.items() if any(partial)}
+        for sink in world.sinks:
+            landed = landed_partials(sink.lander, window, device.name)
+            if landed != expected:
+                at = min(
+                    at
+                    for at in landed.keys() | expected.keys()
+                    if landed.get(at) != expected.get(at)
+                )
+                world.trouble.append(
+                    f"{device.name}: {window.name} landed {landed.get(at)} at {at}, "
+                    f"and it is {expected.get(at)}"
+                )
+
+
+def _is_clear(world: World, device: VirtualDevice) -> bool:
+    """Return whether all that a device ever said is known, and was taken."""
+    short = world.scenario.retain_s < 3_600  # noqa: PLR2004
+    retired = device.name in world.operator.membership.entries
+    lost = device.forgot or device.uncertain or device.counted(*OUTCOMES)
+    return not (short or retired or lost or any(sink.former for sink in world.sinks))
+
+
+def _is_wrong(place: Place, row: ResultRow, frontier_us: int | None) -> bool:
+    """Return whether the status of a row is not that of the frontier."""
+    is_final = frontier_us is not None and place[0] < frontier_us
+    return is_final == (row.status == TENTATIVE)
+
+
+def _value(row: ResultRow) -> Any:
+    assert row.event is not None
+    return row.event.value, row.event.key
+
+
+def _rows(plan: Plan, held: StreamsHeld) -> dict[tuple[str, Place], ResultRow]:
+    return {
+        (name, place): row for name in plan.stream_results for place, row in held.rows[name].items()
+    }
+
+
+def _content(plan: Plan, device: str, items: dict[str, Cell]) -> dict[str, Content]:
+    """Return what is present, as the oracle takes it."""
+    return {
+        event: {
+            item.place(event, device): item.event(event, device, plan.events[event].resolution)
+            for item, state in items[event].items()
+            if state == PRESENT
+        }
+        for event in plan.streamed_events
+    }

@@ -1,0 +1,120 @@
+"""A gateway's file: all of a turn or nothing, damage is said, and who looks sees what is kept."""
+
+import sqlite3
+
+import pytest
+
+from device_agent.gateway.kept import FleetChanges, FleetRow, KeptEntry, WindowStart, WriterOfPanes
+from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
+from device_agent.gateway.table import found, meaning_of
+from device_agent.state.damage import DamagedStoreError
+from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.tool.command_line import main
+from lasp_edge.tool.printing import RowsWanted
+from tests.cloud_tier.support_devices import rooms
+
+PLAN = rooms()
+WINDOW = PLAN.windows["totals"]
+ENTRY = KeptEntry(WINDOW.stream, 30_000_000, "", WriterOfPanes("pi", 1, 7), 3, (2100,))
+
+
+def row(start_s, total, status="final", revision=0, frontier_us=90_000_000):
+    at = WindowStart("totals", "", start_s * 1_000_000)
+    record = (2, 3, ("attic",), status, revision, frontier_us, WINDOW.stream)
+    return FleetRow(at, at.start_us + WINDOW.size_us, (total,), *record)
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = FleetStore(tmp_path)
+    store.say({"program": meaning_of(PLAN), "store": "s-1", "name": PLAN.name})
+    yield store
+    store.close()
+
+
+def wanted(name="totals", **only):
+    blank = {"key": None, "since_us": None, "until_us": None, "as_of_us": None}
+    return RowsWanted(name, **{**blank, "all_revisions": False, **only})
+
+
+def shown(directory, **only):
+    columns, rows = found(str(directory), wanted(**only))
+    return [dict(zip(columns, each, strict=True)) for each in rows]
+
+
+def test_rows_have_a_lakes_columns_and_are_chosen_as_there(store, tmp_path, capsys):
+    rows = [row(0, 5, "tentative", frontier_us=None), row(0, 7, revision=1), row(30, 2**70)]
+    store.commit(FleetChanges(rows=rows, frontier_us=90_000_000))
+    now = shown(tmp_path)
+    assert list(now[0]) == [
+        *("key", "start_us", "end_us", "sum", "total_q", "devices_in", "devices_expected"),
+        *("excluded", "status", "revision", "frontier"),
+    ]
+    assert [(each["total_q"], each["revision"]) for each in now] == [(7, 1), (2**70, 0)]
+    assert [each["total_q"] for each in shown(tmp_path, all_revisions=True)] == [5, 7, 2**70]
+    assert [each["total_q"] for each in shown(tmp_path, as_of_us=1)] == [5]
+    assert [each["start_us"] for each in shown(tmp_path, since_us=1)] == [30_000_000]
+    assert shown(tmp_path, until_us=0) == shown(tmp_path, key="attic") == []
+    assert main(["windows", "totals", "--gateway", str(tmp_path), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == ",0,30000000,0.07,7,2,3,final,1"
+
+
+def test_what_is_not_there_is_said(store, tmp_path):
+    with pytest.raises(NotFound, match=r"no window 'other' in .*; there are: by_room, odd, totals"):
+        found(str(tmp_path), wanted("other"))
+    with pytest.raises(NotFound, match="holds no gateway's data"):
+        existing_fleet(tmp_path / "elsewhere")
+    with pytest.raises(BlockingIOError):
+        FleetStore(tmp_path)
+
+
+def test_a_turn_is_durable_whole_or_not_at_all(store):
+    class Broken(dict):
+        def items(self):
+            raise RuntimeError
+
+    changes = FleetChanges([ENTRY], [row(0, 5)], heard=Broken(pi="line"))
+    with pytest.raises(RuntimeError):
+        store.commit(changes)
+    assert store.entries(WINDOW.stream, 0, 10**9) == []
+    assert store.row(WindowStart("totals", "", 0)) is None
+    store.commit(FleetChanges([ENTRY], [row(0, 5)]))
+    assert store.entries(WINDOW.stream, 0, 10**9) == [ENTRY]
+
+
+def test_what_is_of_no_use_is_forgotten_in_the_same_turn(store):
+    store.commit(FleetChanges([ENTRY, ENTRY._replace(pane_us=60_000_000)], [row(0, 5), row(60, 6)]))
+    store.commit(FleetChanges(panes_below={WINDOW.stream: 60_000_000}, rows_below=30_000_000))
+    assert [each.pane_us for each in store.entries(WINDOW.stream, 0, 10**9)] == [60_000_000]
+    assert [each.partial for each in store.rows("totals", WINDOW.stream)] == [(6,)]
+
+
+def change(directory, statement):
+    db = sqlite3.connect(directory / FILE_NAME)
+    db.execute(statement)
+    db.commit()
+    db.close()
+
+
+def test_a_changed_entry_is_damage_when_it_is_read(store, tmp_path):
+    store.commit(FleetChanges([ENTRY], [row(0, 5)]))
+    store.close()
+    change(tmp_path, "UPDATE entry SET seq = 4")
+    again = FleetStore(tmp_path)
+    with pytest.raises(DamagedStoreError):
+        again.entries(WINDOW.stream, 0, 10**9)
+    again.put_aside()
+    assert (tmp_path / f"{FILE_NAME}.damaged-1").exists()
+
+
+def test_a_damaged_start_is_put_aside_and_another_format_is_left(store, tmp_path):
+    store.close()
+    change(tmp_path, "UPDATE fact SET value = 'x' WHERE name = 'store'")
+    fresh = FleetStore(tmp_path)
+    assert "damaged, kept as" in fresh.news
+    assert fresh.facts() == {}
+    fresh.close()
+    change(tmp_path, "PRAGMA user_version = 9")
+    change(tmp_path, f"PRAGMA application_id = {0x6C617100 + 9}")
+    with pytest.raises(UsageError, match="start the gateway with another --data-dir"):
+        FleetStore(tmp_path)

@@ -1,0 +1,178 @@
+"""`lasp-edge check` of streams: what is no function is found, and a late reading has its price."""
+
+import json
+import math
+import random
+import time
+from datetime import datetime
+
+import pytest
+
+from lasp_edge import Program, scans
+from lasp_edge.checking.determinism import risks
+from lasp_edge.checking.handlers import uncallable
+from lasp_edge.checking.streams import tried_streams
+from lasp_edge.checking.texts import texts_of
+from lasp_edge.checking.ties import ties
+from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.testing import check_program
+from lasp_edge.tool.command_line import main
+
+
+def program_with(scan=None, function=None, key=None):
+    program = Program("water")
+    source = litres = program.event("litres", resolution="0.5")
+    if function is not None:
+        source = program.map(litres, function, "mapped")
+    if scan is not None:
+        source = program.scan("scanned", source=source, scan=scan, key=key, per_device=True)
+    program.result(source, parts={"it": "1"})
+    return program
+
+
+class Counting(scans.Scan):
+    """A scan that keeps something beside its state."""
+
+    name, zero = "counting", 0
+
+    def __init__(self):
+        self.calls = 0
+
+    def step(self, state, event):
+        self.calls += 1
+        return state, [self.calls]
+
+
+class Mutating(scans.Scan):
+    """A scan whose state is a list."""
+
+    name, zero = "mutating", ()
+
+    def step(self, state, event):
+        return [*state, event.value], ()
+
+
+def test_what_keeps_something_beside_its_state_is_found():
+    (flaw,) = tried_streams(program_with(Counting()).plan()).wrong
+    assert flaw.startswith("scan scanned: step from 0 at ")
+    with pytest.raises(AssertionError, match="scan scanned: step from 0"):
+        check_program(program_with(Counting()))
+    seen = []
+    found = tried_streams(program_with(function=lambda event: seen.append(0) or len(seen)).plan())
+    assert "map mapped: its function gives something else the second time" in found.wrong[0]
+
+
+def test_what_always_fails_is_wrong_and_what_fails_at_times_is_a_doubt():
+    (wrong,) = tried_streams(program_with(Mutating()).plan()).wrong
+    assert "scan scanned fails each time: ValueError: a plain value is needed" in wrong
+    found = tried_streams(program_with(function=lambda event: 1 / event.value).plan())
+    assert found.wrong == []
+    (doubt,) = found.doubts
+    assert "times: ZeroDivisionError" in doubt
+    assert "for the event litres 0.0" in doubt
+
+
+@pytest.mark.parametrize(
+    ("scan", "cost"),
+    [
+        (scans.differences(), "2 steps and changes 2 results"),
+        (scans.last(4), "4 steps and changes 4 results"),
+        (scans.every(3, len), "500 steps and changes 334 results: all behind it"),
+    ],
+)
+def test_a_late_reading_has_its_price(scan, cost):
+    (line,) = tried_streams(program_with(scan).plan()).costs
+    assert line == f"scan scanned: a late reading amid 1,000 takes {cost}"
+
+
+def test_tags_that_are_asked_for_are_named():
+    found = tried_streams(program_with(scans.last(2), key=lambda e: e.tags["tap"]).plan())
+    assert found.tags == {"litres": {"tap": ["scan scanned"]}}
+    assert found.wrong == found.doubts == []
+
+
+def logarithm(value):
+    return math.log(value)
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (lambda event: math.log(event.value), ["math.log"]),
+        (lambda event: logarithm(event.value), ["math.log"]),
+        (lambda event: math.sqrt(event.value) + math.floor(event.value), []),
+        (lambda event: time.time(), ["time"]),  # noqa: TID251 - what must be found
+        (lambda event: random.random(), ["random"]),  # noqa: TID251 - as above
+        (lambda event: datetime.now(), ["datetime.now"]),  # noqa: TID251, DTZ005 - as above
+        (lambda event: [hash(each) for each in "ab"], ["hash"]),
+        (lambda event: abs(event.value), []),
+    ],
+)
+def test_what_machines_do_differently_is_named(function, named):
+    assert [risk.partition(":")[0] for risk in risks(function)] == named
+
+
+def test_the_methods_and_functions_of_a_scan_are_looked_at():
+    class Logarithm(scans.Scan):
+        name = "logarithm"
+
+        def step(self, state, event):
+            return state, [math.exp(-event.value)]
+
+    for scan in (Logarithm(), scans.running(lambda state, event: math.exp(-event.value), 0.0)):
+        (doubt,) = tried_streams(program_with(scan).plan()).doubts
+        assert doubt.startswith("scan scanned names math.exp: it is rounded differently")
+
+
+def test_functions_of_streams_are_called_with_what_agents_give():
+    program = program_with(function=lambda event, more: 1)
+    (line,) = uncallable(program.plan())
+    assert line.startswith("function of mapped: <lambda>(event, more) is called as (event)")
+
+
+def test_a_recording_of_coarse_times_is_named(tmp_path):
+    plan, path = program_with(scans.last(2)).plan(), tmp_path / "meter.jsonl"
+    records = [{"ts": n // 2, "litres": n, "device": f"pi-{n % 2}"} for n in range(100)]
+    path.write_text("\n".join(map(json.dumps, records)))
+    assert ties(plan, path, "ts", "device") == []
+    (line,) = ties(plan, path, "ts", "room")
+    assert line.startswith("event litres: 50 of 100 readings have the time of another one")
+    table = tmp_path / "meter.csv"
+    table.write_text("ts,litres\n1,5\n1,6\n")
+    assert len(ties(plan, table, "ts", "device")) == 1
+    with pytest.raises(UsageError, match='no record has "at" and one of litres'):
+        ties(plan, path, "at", "device")
+    with pytest.raises(NotFound, match="cannot be read"):
+        ties(plan, tmp_path / "away.jsonl", "ts", "device")
+
+
+def test_the_command_prints_costs_and_warnings(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "streamed_program.py").write_text(
+        "import math\nfrom lasp_edge import Program, scans\n"
+        "program = Program('p')\nx = program.event('x')\n"
+        "program.scan('s', source=x, scan=scans.differences(), per_device=True)\n"
+        "program.map(x, lambda event: math.sin(event.value), 'm')\n"
+    )
+    (tmp_path / "x.jsonl").write_text('{"ts": 1, "x": 2}\n{"ts": 1, "x": 3}\n')
+    code = main(["check", "streamed_program:program", "--recording", "x.jsonl", "--strict"])
+    printed = capsys.readouterr().out
+    assert code == 1
+    assert "COST  scan s: a late reading amid 1,000 takes 2 steps" in printed
+    assert "WARNING  map m names math.sin: it is rounded differently" in printed
+    assert "WARNING  event x: 1 of 2 readings have the time of another one" in printed
+
+
+def test_a_function_whose_text_changes_is_told_from_another_version():
+    def texts(function, version=1):
+        program = Program("water")
+        litres = program.event("litres", resolution="0.5")
+        program.map(litres, function, "mapped", version=version)
+        return [(text.name, text.version, text.digest) for text in texts_of(program.plan())]
+
+    ((name, version, digest),) = texts(lambda event: event.value + 1)
+    assert (name, version) == ("map mapped, function", "1")
+    ((_, again, other),) = texts(lambda event: event.value + 2, version=2)
+    assert again == "2"
+    assert other != digest

@@ -1,0 +1,61 @@
+"""The world's devices have meters and streams: what they say is the oracle's, whatever befalls."""
+
+from dataclasses import replace
+
+import pytest
+
+from simulations.planted import of_scans
+from simulations.planted.bug import BUGS
+from simulations.world.faults import Fault
+from simulations.world.meters import MeterFile, MeterLine
+from simulations.world.run import run
+from simulations.world.scenario import Scenario, scenario_of
+
+assert of_scans, "it fills the table"
+
+CALM = Scenario(seed=3, size=1, steps=40, scans=True)
+OTHER = tuple(Fault(step, "other_release", "pi-0", 1) for step in (10, 20, 30))
+
+
+@pytest.mark.parametrize("seed", [0, 2, 9, 12])
+def test_streams_say_what_the_oracle_says_under_every_fault(seed):
+    outcome = run(replace(scenario_of(seed), scans=True))
+    replay = f"replay with: python -m simulations.explore --seed {seed} --having scans"
+    assert not outcome.trouble, replay
+
+
+@pytest.mark.parametrize("retain_s", [60, 7 * 86_400])
+def test_another_release_has_other_streams_and_the_first_one_comes_back(retain_s):
+    scenario = replace(CALM, steps=60, schedule=OTHER, retain_s=retain_s)
+    assert run(scenario).trouble == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("an_as_of_join_takes_what_has_come_before", "pi-0 joins"),
+        ("time_alone_brings_nothing", "what was final changed, and nothing came late"),
+        ("a_retraction_before_its_reading_is_dropped", "its streams lack 1 readings"),
+        ("a_window_keeps_a_reading_that_was_taken_back", "metered_by_tap landed"),
+        ("rows_never_become_final", "is tentative at"),
+    ],
+)
+def test_a_bug_of_scans_is_found(name, said):
+    with BUGS[name].plant():
+        (trouble, *_) = run(CALM).trouble
+    assert said in trouble
+
+
+def test_nothing_is_found_where_nothing_is_wrong():
+    assert run(CALM).trouble == ()
+
+
+def test_what_a_meter_wrote_is_a_set_and_taken_back_is_for_good():
+    meter = MeterFile()
+    line = MeterLine(5, 3, "a")
+    meter.lines = [line._replace(retracted=True), line, line, line._replace(tap="b")]
+    assert sorted((item.tags, state) for item, state in meter.items().items()) == [
+        ('{"tap":"a"}', 2),
+        ('{"tap":"b"}', 1),
+    ]
+    assert meter.items(first=3) == {line._replace(tap="b").item: 1}
