@@ -42,6 +42,7 @@ MARKS = {
     "cloud": ("sh", "pip install '.[cloud]'"),
     "cluster": ("sh", "spark.executor.memory"),
     "submitted": ("sh", "command.submit job"),
+    "object store": ("sh", "s3a://bucket/lake"),
     "shared": ("sh", "--share"),
     "recording": ("json", "attic-pi"),
     "trial": ("sh", "--replay readings.jsonl"),
