@@ -25,8 +25,8 @@ def write_plainly(report: Mapping[str, Any]) -> None:
 def write_until_done(report: Mapping[str, Any]) -> None:
     """Print the same of an agent that ends when all is landed: it may wait for a lander."""
     waits = report["dirty"] and not any(sink["store"] for sink in report["sinks"].values())
-    lander = f"; {report['dirty']} entries of windows wait for a lander, and none was heard yet"
-    lander += " (lasp-edge lander --help)"
+    lander = f"; {report['dirty']} entries of windows wait for a lander or gateway, and neither was"
+    lander += " heard yet (lasp-edge gateway --help)"
     print(line_of(report) + (lander if waits else ""), flush=True)  # noqa: T201
 
 

@@ -219,7 +219,7 @@ class _Running:
             overheard=Overheard({}),
             is_signed=seal is not None,
         )
-        sender = Replica(1, nonce, settings.name)
+        sender = Replica(1, nonce, f"gateway-{settings.name}")
         self._core = GatewayCore(plan, self._acceptance, store, sender, settings.terms)
         told = (settings.name, settings.results_us, settings.home_assistant)
         self._results = FleetResults(plan, topics, *told)

@@ -173,7 +173,7 @@ def test_an_agent_that_ends_when_all_is_landed_says_that_it_waits_for_a_lander(p
     attic, _ = pair
     report = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {}}
     write_until_done(report)
-    said_so = "; 7 entries of windows wait for a lander, and none was heard yet"
+    said_so = "; 7 entries of windows wait for a lander or gateway, and neither was heard yet"
     assert said_so in capsys.readouterr().out
     for heard in ({"dirty": 0}, {"sinks": {"lake": {"store": "5e1f", "waiting": 7}}}):
         write_until_done(report | heard)

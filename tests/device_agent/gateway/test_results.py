@@ -1,0 +1,93 @@
+"""What a gateway tells people: the newest window that is final, and beside it what is not yet."""
+
+import json
+
+import pytest
+
+from device_agent.fleet.told import window_told
+from device_agent.gateway.kept import FleetRow, WindowStart
+from device_agent.gateway.results import FleetResults
+from device_agent.settings import SECOND_US
+from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.topics import Topics
+from lasp_edge.security.access import Role, rules
+from tests.cloud_tier.support_devices import rooms
+
+PLAN = rooms()
+TOPICS = Topics("rooms")
+COVERAGE = Coverage(60_000_000, ("attic", "cellar"), ("cellar",))
+BY_ROOM = TOPICS.result("by_room", "site 7", "attic")
+
+
+def row(start_s, total, status="final", revision=0, key="attic", window="by_room"):
+    shape = PLAN.windows[window]
+    at = WindowStart(window, key, start_s * SECOND_US)
+    partial = (2, total) if window == "by_room" else (total,)
+    record = (2, 2, ("cellar",), status, revision, None, shape.stream)
+    return FleetRow(at, at.start_us + shape.size_us, partial, *record)
+
+
+@pytest.fixture
+def results():
+    return FleetResults(PLAN, TOPICS, "site 7", 5 * SECOND_US, "homeassistant")
+
+
+def told(results, now_us):
+    return {topic: payload for topic, payload, *_ in results.publications(now_us)}
+
+
+def test_the_newest_final_window_stands_there_and_a_later_tentative_one_in_it(results):
+    results.take([row(0, 4200, "tentative")], COVERAGE)
+    assert json.loads(told(results, 0)[BY_ROOM])["status"] == "tentative"
+    results.take([row(0, 4300, revision=1), row(10, 9000, "tentative")], COVERAGE)
+    assert told(results, 1) == {}  # not more often than every five seconds
+    payload = told(results, 6 * SECOND_US)[BY_ROOM]
+    said = window_told(payload)
+    assert (said["parts"], said["count"], said["total_q"]) == ({"mean": 21.5}, 2, 4300)
+    assert (said["start"], said["end"]) == ("1970-01-01T00:00:00Z", "1970-01-01T00:01:00Z")
+    assert (said["devices"], said["expected"], said["except"]) == (2, 2, ["cellar"])
+    assert (said["tentative"]["start"], said["tentative"]["parts"]) == (
+        "1970-01-01T00:00:10Z",
+        {"mean": 45.0},
+    )
+    results.take([row(10, 9000, revision=1), row(0, 4400, "revised", 2)], COVERAGE)
+    said = json.loads(told(results, 12 * SECOND_US)[BY_ROOM])
+    assert (said["start"], "tentative" in said) == ("1970-01-01T00:00:10Z", False)
+    results.connected()
+    assert BY_ROOM in told(results, 13 * SECOND_US)
+
+
+def test_how_far_it_is_and_that_it_vanished_is_told(results):
+    results.take([], COVERAGE)
+    said = json.loads(told(results, 0)[TOPICS.gateway("site 7")])
+    assert said["final_up_to"] == "1970-01-01T00:01:00Z"
+    assert (said["online"], said["devices"], said["except"]) == (True, 2, ["cellar"])
+    assert results.will.topic == TOPICS.gateway("site 7")
+    assert json.loads(results.will.payload) == {"online": False}
+    assert TOPICS.gateway_of(results.will.topic) == "site 7"
+    with pytest.raises(ValueError, match="not a topic of results"):
+        TOPICS.result_address(results.will.topic)
+
+
+def test_home_assistant_finds_each_window_and_hears_all_again_after_its_start(results):
+    results.take([row(0, 4200), row(0, 100, key="", window="totals")], COVERAGE)
+    found = told(results, 0)
+    topic = "homeassistant/sensor/lasp__rooms__site_207/by_5froom__mean__attic/config"
+    config = json.loads(found[topic])
+    assert (config["state_topic"], config["unit_of_measurement"]) == (BY_ROOM, "°C")
+    assert config["availability"][0]["topic"] == TOPICS.gateway("site 7")
+    assert config["device"]["model"] == "gateway of rooms"
+    assert json.loads(found["homeassistant/sensor/lasp__rooms__site_207/totals__sum/config"])
+    assert told(results, 6 * SECOND_US) == {}
+    assert results.hear("homeassistant/status", b"online", 7 * SECOND_US)
+    assert not results.hear(BY_ROOM, b"online", 7 * SECOND_US)
+    assert topic in told(results, 13 * SECOND_US)
+
+
+def test_a_lander_of_a_brokers_rules_may_tell_windows_under_its_own_name():
+    granted = {str(rule) for rule in rules(Role.LANDER, "site 7", TOPICS, "homeassistant")}
+    root = TOPICS.root
+    assert f"topic write {root}/out/+/site 7/#" in granted
+    assert "topic write homeassistant/+/lasp__rooms__site_207/#" in granted
+    assert "topic read homeassistant/status" in granted
+    assert f"topic write {root}/out/+/#" not in granted
