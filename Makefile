@@ -1,9 +1,10 @@
 # The commands of a checkout. `make` alone lists them.
 VENV := .venv
 STAMP := $(VENV)/.set-up
+CLUSTER := $(VENV)/.set-up-cluster
 
 help:  ## list these targets
-	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile
+	@sed -n "s/^\([a-z-]*\):.*## /  make \1\t/p" Makefile
 
 setup: $(STAMP)  ## bring all that demo and test need: .venv, Java, Spark, Delta
 
@@ -13,6 +14,9 @@ demo: setup  ## watch a small fleet agree, from sensor to lake
 test: setup  ## format, lint, types, arrows, then every test
 	@$(MAKE) --no-print-directory --jobs --output-sync format lint types arrows
 	$(VENV)/bin/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder
+
+test-cluster: $(CLUSTER)  ## a Spark cluster, Spark Connect, an object store, killed drivers
+	$(VENV)/bin/python -m pytest -n 2 --dist loadscope -o python_files="on_*.py" tests/cloud_tier/cluster
 
 format:
 	$(VENV)/bin/ruff format --check .
@@ -39,4 +43,8 @@ $(STAMP): $(VENV)/.made pyproject.toml
 	$(VENV)/bin/python -m cloud_tier.spark.prefetch
 	@touch $@
 
-.PHONY: help setup demo test format lint types arrows clean
+$(CLUSTER): $(STAMP)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cluster]"
+	@touch $@
+
+.PHONY: help setup demo test test-cluster format lint types arrows clean

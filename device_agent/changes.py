@@ -122,6 +122,13 @@ class StoreWide(NamedTuple):
     seqs: Seqs
 
 
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """In place of a reading's value: an equal reading with that value is taken back."""
+
+    value: Any
+
+
 class ReadingRow(NamedTuple):
     """An accepted reading as it was read; `tags` as canonical text."""
 

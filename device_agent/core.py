@@ -118,7 +118,7 @@ class Core:
             agent,
             memory,
             lambda: self.intake.sources.finished,
-            self.intake.low_us,
+            lambda now_us: _low_us(self.intake, self.streams, now_us),
             self.fence.told_highs,
         )
         self.streams = _streams(agent, self.intake, self.panes, self.variables)
@@ -147,7 +147,7 @@ class Core:
             self.beats,
             self.results,
             self.voice,
-            *_home_assistant(agent, self.voice),
+            *_home_assistant(agent, self.voice, self.streams),
             self.agreements,
             Absences(agent, self.samples, lambda: self.connected),
             self.members,
@@ -289,6 +289,12 @@ class Core:
         self.ensemble.call("succeed")
 
 
+def _low_us(intake: Intake, streams: "Streams | None", now_us: int) -> int | None:
+    """Return the time before which no source has more, and no stream says more."""
+    low_us = intake.low_us(now_us)
+    return low_us if streams is None else streams.bounded_us(low_us, now_us)
+
+
 def _streams(
     agent: Agent, intake: Intake, panes: PaneDelivery, variables: Variables
 ) -> "Streams | None":
@@ -300,10 +306,10 @@ def _streams(
     return Streams(agent, intake, panes.memory, panes.cache, variables)
 
 
-def _home_assistant(agent: Agent, voice: FleetVoice) -> list[Part]:
+def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:
     """Return the part for Home Assistant; without one a device does without the module."""
     if not agent.settings.home_assistant:
         return []
     from device_agent.fleet.home_assistant import HomeAssistant  # noqa: PLC0415 - see above
 
-    return [HomeAssistant(agent, voice)]
+    return [HomeAssistant(agent, voice, streams.said if streams else tuple)]

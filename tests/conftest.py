@@ -47,6 +47,7 @@ IN_SPARK = {
         "tests/end_to_end/test_every_fold.py",
         "tests/end_to_end/test_lost_lake.py",
         "tests/end_to_end/test_recorded_data.py",
+        "tests/end_to_end/test_streamed.py",
         "tests/end_to_end/test_strangers.py",
         "tests/test_readme_lake.py",
     ),

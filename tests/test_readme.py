@@ -133,6 +133,13 @@ def test_what_spark_submit_is_given_parses():
     assert (job.no_lander, job.lake) == (True, "/mnt/lake")
 
 
+def test_commands_for_an_object_store_parse():
+    lander, job = map(parsed, commands(block("object store")))
+    assert lander.lake == job.lake == "s3a://bucket/lake"
+    assert (lander.log_dir, job.no_lander) == (Path("./log"), True)
+    assert all(starts.startswith("spark.") for starts in job.conf)
+
+
 def test_a_shared_lander_parses():
     (line,) = commands(block("shared"))
     assert (parsed(line).share, parsed(line).log_dir) == ("landers", Path("./log-a"))

@@ -1,12 +1,20 @@
 """What the docs show of scans comes out as shown: programs on a core, a correction by processes."""
 
+import json
 import subprocess
 
 import pytest
 
+from cloud_tier.job.job import Job
+from cloud_tier.job.results import Frontiers, append_results
+from cloud_tier.lake.definitions import prepare
+from cloud_tier.lake.tables import LakeTables
+from device_agent.changes import Retraction
 from lasp_edge.language.streaming import parts_of, shown_parts
+from lasp_edge.tool.command_line import main
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program, until_true
+from tests.cloud_tier.support_devices import row, table
 from tests.device_agent.agents import NOW_US
 from tests.device_agent.scans.support_streams import SECOND_US, Metered
 from tests.support_readme import block, commands, here, succeeds
@@ -72,6 +80,32 @@ def test_words_are_counted(run):
     device = run(block("words"), [("line", 1, "dog cat dog", {}), ("line", 2, "dog", {})])
     counts = [parts[2:] for parts in rows(device, "counts")]
     assert counts == [("dog", 1), ("cat", 1), ("dog", 2), ("dog", 3)]
+
+
+def test_rows_are_in_the_lake_as_shown(run, tmp_path, capsys):
+    """What a device sends of the meter's readings, and the job's part that needs no Spark."""
+    read = [json.loads(line) for line in block("meter readings").splitlines()]
+    device = run(block("meter"), [])
+    for each in read:
+        value = Retraction(each["litres"]) if each.get("wrong") else each["litres"]
+        device.take([value], [each["ts"] * SECOND_US], [{}], name="litres")
+        device.land()
+    device.settle()
+    lake = LakeTables(tmp_path / "lake")
+    prepare(device.program, lake)
+    job = Job(device.program, lake)
+    result = device.program.stream_results["used"]
+    landed = [
+        row("pane", name, life, nonce, seq, stream=of, key=key, pane_us=at_us, said=partial[0])
+        for (of, key, at_us, name, life, nonce), (seq, partial) in device.landed.panes.items()
+        if of == result.stream
+    ]
+    job.tables.append(lake.lattice, table(device.program, landed))
+    touched = {result.stream: dict.fromkeys([each["pane_us"] for each in landed], 1)}
+    append_results(job, touched, Frontiers(None, 2**60))
+    (words,) = commands(block("rows in the lake"))
+    assert main(words.replace("./lake", lake.root).split()[1:]) == 0
+    assert capsys.readouterr().out == block("rows as they stand")
 
 
 @pytest.mark.slow

@@ -5,7 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lasp_edge.tool.printing import add_printing_arguments, show_rows
+from cloud_tier.lake.results import WindowRows
+from cloud_tier.lake.rows import StreamRows
+from lasp_edge.tool.printing import FoundRows, RowsWanted, add_printing_arguments, show_rows
 
 
 def add_lake_argument(parser: argparse.ArgumentParser) -> None:
@@ -29,3 +31,15 @@ def printable(table: pa.Table) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return the columns of a table that are not bytes, and its rows."""
     columns = [field.name for field in table.schema if not pa.types.is_binary(field.type)]
     return columns, list(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+
+
+def chosen(rows: WindowRows | StreamRows, wanted: RowsWanted) -> FoundRows:
+    """Return the columns and rows of a window or result that are wanted."""
+    return printable(
+        (rows.revisions if wanted.all_revisions else rows.current)(
+            key=wanted.key,
+            since=wanted.since_us,
+            until=wanted.until_us,
+            as_of=wanted.as_of_us,
+        )
+    )

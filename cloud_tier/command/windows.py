@@ -14,9 +14,8 @@ values of a fold that is not built in are left empty; its integers are there. Bi
 
 import argparse
 
-from lasp_edge.errors import Exit, UsageError
-from lasp_edge.tool.printing import FoundRows, RowsWanted, add_printing_arguments, show_rows
-from lasp_edge.tool.times import read_time
+from lasp_edge.errors import Exit
+from lasp_edge.tool.printing import FoundRows, RowsWanted, add_choice, rows_wanted, show_rows
 
 ADDITIONS = "lasp_edge.windows"
 """The entry points of where else windows are kept: each finds the rows that are wanted."""
@@ -29,26 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--lake", metavar="DIR", help="the lake")
     where.add_argument("--gateway", metavar="DIR", help="the --data-dir of a gateway")
-    add_printing_arguments(parser)
-    add("--key", help="only this key")
-    for option, meaning in (
-        ("--since", "only windows that start then or later"),
-        ("--until", "only windows that start before then"),
-        ("--as-of", "as they were when results were final up to then"),
-    ):
-        add(option, metavar="TIME", help=f"{meaning}: ISO 8601, in UTC unless it says otherwise")
+    add_choice(parser, "windows that start")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    wanted = RowsWanted(
-        arguments.name,
-        arguments.key,
-        _time("--since", arguments.since),
-        _time("--until", arguments.until),
-        _time("--as-of", arguments.as_of),
-        arguments.all_revisions,
-    )
+    wanted = rows_wanted(arguments)
     find = _in_lake if arguments.lake else _in_gateway
     columns, rows = find(arguments.lake or arguments.gateway, wanted)
     show_rows(columns, rows, as_csv=arguments.csv)
@@ -56,18 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _in_lake(root: str, wanted: RowsWanted) -> FoundRows:
-    from cloud_tier.command.table import printable  # noqa: PLC0415 - a Pi need not have Arrow
+    from cloud_tier.command.table import chosen  # noqa: PLC0415 - a Pi need not have Arrow
     from cloud_tier.lake.lake import Lake  # noqa: PLC0415
 
-    windows = Lake(root).windows(wanted.name)
-    return printable(
-        (windows.revisions if wanted.all_revisions else windows.current)(
-            key=wanted.key,
-            since=wanted.since_us,
-            until=wanted.until_us,
-            as_of=wanted.as_of_us,
-        )
-    )
+    return chosen(Lake(root).windows(wanted.name), wanted)
 
 
 def _in_gateway(directory: str, wanted: RowsWanted) -> FoundRows:
@@ -76,10 +53,3 @@ def _in_gateway(directory: str, wanted: RowsWanted) -> FoundRows:
     (point,) = entry_points(group=ADDITIONS, name="gateway")
     found: FoundRows = point.load()(directory, wanted)
     return found
-
-
-def _time(option: str, text: str | None) -> int | None:
-    try:
-        return None if text is None else read_time(text)
-    except ValueError:
-        raise UsageError(f"{option}: a time such as 2025-01-01T00:00:50, not {text!r}") from None

@@ -6,8 +6,9 @@ from functools import cached_property
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import Column
-from lasp_edge.language.declarations import DynamicFold, Window
+from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.lake_columns import SAID
 
 _DAY_US = 86_400_000_000
 
@@ -39,6 +40,16 @@ class Job:
     def names(self) -> tuple[str, ...]:
         """The names of these columns."""
         return tuple(self.plan.columns)
+
+    @property
+    def landed_names(self) -> tuple[str, ...]:
+        """The columns that landed rows have beside the lake's own."""
+        return (*self.plan.columns, SAID) if self.results else self.names
+
+    @property
+    def results(self) -> tuple[StreamResult, ...]:
+        """The program's results."""
+        return tuple(self.plan.stream_results.values())
 
     @property
     def windows(self) -> tuple[Window, ...]:

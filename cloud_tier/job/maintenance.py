@@ -44,7 +44,7 @@ def pack(job: Job) -> None:
     Steps open the files that they read. And of a table that is held open, `deltalake` keeps 0.2 MB
     in memory for each file, also of `globals`, which no step reads.
     """
-    for path in (job.lake.lattice, job.lake.windows, job.lake.globals):
+    for path in (job.lake.lattice, job.lake.windows, job.lake.results, job.lake.globals):
         job.tables.pack(path)
 
 
@@ -83,11 +83,11 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
     with frames(spark, few=rows <= MOST_ROWS):
         stored = read(spark, job.lake.lattice).where(where)
         # A pane keeps its partition, also where a job of another version had put it.
-        panes = merge.joined(stored.where(one_of("kind", [PANE])), job.names, [PANE_DATE])
-        others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.names)
+        panes = merge.joined(stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE])
+        others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.landed_names)
         kept = [
             others.where(one_of("kind", [MEMBER])),
-            merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.names),
+            merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.landed_names),
             merge.standing(others.where(one_of("kind", [VARIABLE]))),
         ]
         dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)

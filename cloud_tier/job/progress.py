@@ -32,7 +32,8 @@ class Progress:
         self._panes += outcome.panes
         self._too_late += outcome.too_late
         self._last = outcome
-        if outcome.panes or outcome.variables or outcome.windows or outcome.globals:
+        written = outcome.windows or outcome.globals or outcome.results
+        if outcome.panes or outcome.variables or written:
             self.active_s = self._now_s()
 
     def look(self, query: StreamingQuery) -> None:

@@ -3,16 +3,17 @@
     1 append the batch to `lattice`                                  one commit
     2 the frontier, from all promises, ticks and member commands
       that were merged
-    3 windows: touched ones and those that F has passed; what
+    3 rows of results: touched ones and those that F has passed    a commit for some thousand rows
+    4 windows: touched ones and those that F has passed; what
       differs is appended, with F in the same commit                at most one commit
-    4 globals, where variables or member commands came in          at most one commit
+    5 globals, where variables or member commands came in          at most one commit
 
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
 joins to the same, touched are the panes of all input rows, new or not, and F is recorded by the
-commit that made windows final. Nothing here reads a clock or draws a random number. What a step
-must know of earlier ones is in the tables; `MergedState` is the small part of it that the driver
-keeps between steps, replaced only after the commits returned, and read back at every start of a
-query.
+commit that made windows final, after those of the results. Nothing here reads a clock or draws a
+random number. What a step must know of earlier ones is in the tables; `MergedState` is the small
+part of it that the driver keeps between steps, replaced only after the commits returned, and read
+back at every start of a query.
 """
 
 import json
@@ -28,6 +29,7 @@ from pyspark.sql import functions as sql
 from cloud_tier.job import dynamic, merge, sifting, windows
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
+from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.lake.coverage import liveness_of, recorded_frontier
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
@@ -54,12 +56,15 @@ class MergedState(NamedTuple):
         liveness: every promise and tick, and who was retired.
         current_rows: the newest rows of `globals`.
         complete: whether these are all of them (`dynamic.remembered`).
+        rows_frontier: F of the last step of this process, which has made all rows of results before
+            it final; None at its start.
     """
 
     frontier: int | None
     liveness: Liveness
     current_rows: dynamic.CurrentRows = MappingProxyType({})
     complete: bool = True
+    rows_frontier: int | None = None
 
 
 class Outcome(NamedTuple):
@@ -74,6 +79,7 @@ class Outcome(NamedTuple):
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
         too_late: how many rows of panes came so late that a window of theirs stays as it is.
+        results: how many rows of results were appended.
     """
 
     known: MergedState
@@ -84,6 +90,7 @@ class Outcome(NamedTuple):
     windows: int = 0
     globals: int = 0
     too_late: int = 0
+    results: int = 0
 
 
 class BatchSummary(NamedTuple):
@@ -111,13 +118,17 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     starts = spans.affected(
         job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
     )
+    frontiers = Frontiers(known.rows_frontier, coverage.frontier)
+    rows = append_results(job, summary.panes_us, frontiers)
     spark = batch.sparkSession
     appended = append_windows(spark, job, starts, coverage)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
     news = append_globals(spark, job, liveness.membership, known, touched)
     return Outcome(
-        _state(coverage.frontier, liveness, known, news),
+        _state(coverage.frontier, liveness, known, news)._replace(
+            rows_frontier=coverage.frontier if job.results else None
+        ),
         coverage,
         sum(summary.rows.values()),
         summary.rows.get(PANE, 0),
@@ -125,6 +136,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         appended,
         len(news),
         spans.too_late(job.windows, summary.panes_us, known.frontier, job.retain_us),
+        rows,
     )
 
 
@@ -135,7 +147,10 @@ def _state(
         return before._replace(frontier=frontier, liveness=liveness)
     rows = {**before.current_rows, **news}
     kept = dynamic.remembered(rows)
-    return MergedState(frontier, liveness, kept, before.complete and len(kept) == len(rows))
+    complete = before.complete and len(kept) == len(rows)
+    return before._replace(
+        frontier=frontier, liveness=liveness, current_rows=kept, complete=complete
+    )
 
 
 def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
@@ -144,7 +159,7 @@ def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
     The join of a small batch would cost as much as a query over it, and save rows which the next
     compaction joins anyhow.
     """
-    landed = batch.select(*LANDED, *job.names)
+    landed = batch.select(*LANDED, *job.landed_names)
     with frames(batch.sparkSession):
         rows = at_most(merge.with_date(landed, job.windows), MOST_ROWS)
     if rows is not None:
@@ -152,7 +167,7 @@ def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
         counts = rows.group_by(_COUNTED).aggregate([([], "count_all")])
         telling = pc.is_in(rows["kind"], value_set=pa.array(_TELLING))
         return _summary(counts, rows.filter(telling))
-    joined = merge.joined(landed, job.names).persist()
+    joined = merge.joined(landed, job.landed_names).persist()
     try:
         counts = joined.groupBy(*_COUNTED).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
         told = joined.where(one_of("kind", _TELLING)).toArrow()

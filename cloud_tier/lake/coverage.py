@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from deltalake import DeltaTable
+
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.tables import MEMBER, PROMISE, TICK, LakeTables
@@ -111,10 +113,17 @@ def fleet_coverage(
 
 
 def recorded_frontier(tables: LakeTables) -> int | None:
-    """Return the frontier that the windows record: the greatest of their rows."""
+    """Return the frontier that the windows record: the greatest of their rows.
+
+    Where there are no windows, it is that of the rows of results, which are written before them.
+    """
     query = "SELECT max(frontier) AS frontier FROM source"
-    found: int | None = selected(tables.table(tables.windows), query).to_pylist()[0]["frontier"]
-    return found
+    for path in (tables.windows, tables.results):
+        if DeltaTable.is_deltatable(path):  # an earlier release made fewer
+            found: int | None = selected(tables.table(path), query).to_pylist()[0]["frontier"]
+            if found is not None:
+                return found
+    return None
 
 
 def liveness_of(rows: Iterable[Mapping[str, Any]]) -> Liveness:

@@ -19,11 +19,12 @@ from cloud_tier.lake.coverage import DEAD_AFTER_S, DeviceCoverage, fleet_coverag
 from cloud_tier.lake.definitions import definitions, shared_meanings
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.results import ValueRows, WindowRows, known_at
+from cloud_tier.lake.rows import StreamRows
 from cloud_tier.lake.shared import SharedValues
 from cloud_tier.lake.sqltext import any_of, newest_of, standard_literal
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import NotFound
-from lasp_edge.language.described import FOLD, WINDOW, ResultDefinition
+from lasp_edge.language.described import FOLD, RESULT, WINDOW, ResultDefinition
 from lasp_edge.tool.times import Time, microseconds
 
 _Defined = TypeVar("_Defined")
@@ -84,6 +85,22 @@ class Lake:
             NotFound: there is no such lake, or no such fold in it.
         """
         return ValueRows(self.tables, self._meaning(FOLD, name, "fleet-wide value"))
+
+    def result_names(self) -> list[str]:
+        """Return the names of the streams' results in the lake, sorted.
+
+        Raises:
+            NotFound: there is no such lake.
+        """
+        return list(definitions(self.tables, RESULT))
+
+    def results(self, name: str) -> StreamRows:
+        """Return the rows of a stream's result, by the stream's name in the program.
+
+        Raises:
+            NotFound: there is no such lake, or no such result in it.
+        """
+        return StreamRows(self.tables, self._meaning(RESULT, name, "result"))
 
     def shared_names(self) -> list[str]:
         """Return the names of the shared variables in the lake, sorted.

@@ -10,7 +10,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from lasp_edge.folds.numbers import Resolution
+from lasp_edge.language.declarations import TEXT
 from lasp_edge.language.described import ResultDefinition
+from lasp_edge.language.streaming import in_unit
 
 _PROBE: Final = range(64)
 """Samples whose partial tells which types the parts have: more than a `top(k)` has parts."""
@@ -24,12 +27,27 @@ def lowered(stored: pa.Table, meaning: ResultDefinition) -> dict[str, pa.Chunked
         meaning: of the result.
     """
     found = {name: stored.column(name) for name in meaning.columns}
+    if meaning.steps:
+        return found | _shown(stored, meaning)
     parts = [part for part in meaning.parts if part not in found]
     if parts:
         rows = _lowered_rows(stored, meaning)
         for part, type_ in _part_types(meaning).items():
             if part in parts:
                 found[part] = pa.chunked_array([_array([row.get(part) for row in rows], type_)])
+    return found
+
+
+def _shown(stored: pa.Table, meaning: ResultDefinition) -> dict[str, pa.ChunkedArray]:
+    """Return the parts of rows of a result: numbers in their unit, and texts."""
+    found = {}
+    for part, column, step in zip(meaning.parts, meaning.columns, meaning.steps, strict=True):
+        values = stored.column(column)
+        if step != TEXT:
+            shown = [None if n is None else in_unit(step, n) for n in values.to_pylist()]
+            is_whole = Resolution(step).denominator == 1
+            values = pa.chunked_array([_array(shown, pa.int64() if is_whole else pa.float64())])
+        found[part] = values
     return found
 
 

@@ -1,16 +1,17 @@
 """A lake's results as Arrow tables: windows and fleet-wide values, without Spark or the program.
 
-One class for both, since both are tables of revisions: a row is one revision of one entry, rows
-are only ever appended, and of an entry the row with the greatest `revision` is the current one.
+One class for both, and for the rows of streams (`cloud_tier.lake.rows`), since all are tables of
+revisions: a row is one revision of one entry, rows are only ever appended, and of an entry the row
+with the greatest `revision` is the current one.
 
     current      the newest revision of each entry
     revisions    all of them
     changes      those that were appended after a version of the table
     spark_frame  the newest revisions, read by Spark itself
 
-Rows of `windows` carry the frontier at which they were appended, so what was known at an earlier
-frontier is a condition on rows: the newest revision among those at most that old. It needs no old
-version of the table, and holds however often the table was compacted.
+Rows of `windows` and `results` carry the frontier at which they were appended, so what was known at
+an earlier frontier is a condition on rows: the newest revision among those at most that old. It
+needs no old version of the table, and holds however often the table was compacted.
 """
 
 from collections.abc import Sequence
@@ -31,8 +32,13 @@ from cloud_tier.lake.sqltext import (
     standard_literal,
 )
 from cloud_tier.lake.tables import LakeTables
-from lasp_edge.language.described import FOLD, WINDOW, ResultDefinition
-from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
+from lasp_edge.language.described import FOLD, RESULT, WINDOW, ResultDefinition
+from lasp_edge.protocol.lake_columns import (
+    ROW_IDENTITY,
+    ROW_RECORD,
+    WINDOW_IDENTITY,
+    WINDOW_RECORD,
+)
 from lasp_edge.tool.times import Time, microseconds
 
 if TYPE_CHECKING:
@@ -40,12 +46,12 @@ if TYPE_CHECKING:
 
 
 class Choice(TypedDict, total=False):
-    """Which rows and columns of a window are wanted: all, where nothing is said.
+    """Which rows and columns of a window or result are wanted: all, where nothing is said.
 
     Attributes:
         key: only this key.
-        since: only windows that start then or later.
-        until: only windows that start before then.
+        since: only windows that start, and rows that were said, then or later.
+        until: only windows that start, and rows that were said, before then.
         as_of: as the table was when results were final up to this time and no further.
         columns: only these, in this order.
     """
@@ -85,11 +91,18 @@ _SHAPES = {
     FOLD: _Shape(
         "globals", "name", ("key",), ("name", "key"), ("devices_in", "inputs", "revision")
     ),
+    RESULT: _Shape(
+        "results",
+        "result",
+        ("time_us", "device", "place"),
+        tuple(name for name in ROW_IDENTITY if name != "result"),
+        tuple(name for name in ROW_RECORD if name != "stream"),
+    ),
 }
 
 
-class _Results:
-    """The rows of one window or one dynamic fold.
+class RevisedRows:
+    """The rows of one window, one dynamic fold or one result.
 
     Args:
         tables: of the lake.
@@ -195,7 +208,7 @@ class _Results:
         return pa.table({name: found[name] for name in wanted})
 
 
-class WindowRows(_Results):
+class WindowRows(RevisedRows):
     """A window's rows: one for each key and start, in as many revisions as it changed.
 
     | column | type | what it is |
@@ -249,13 +262,7 @@ null before anything was |
         columns: Sequence[str] | None = None,
         all_revisions: bool = False,
     ) -> pa.Table:
-        conditions = _of_key(key)
-        if since is not None:
-            conditions.append(f"start_us >= {microseconds(since)}")
-        if until is not None:
-            conditions.append(f"start_us < {microseconds(until)}")
-        if as_of is not None:
-            conditions.append(known_at(microseconds(as_of)))
+        conditions = _of_key(key) + of_time("start_us", since, until, as_of)
         return self._rows(conditions, columns, all_revisions=all_revisions)
 
     def newest_start_us(self) -> int | None:
@@ -273,7 +280,7 @@ null before anything was |
         return found[0]
 
 
-class ValueRows(_Results):
+class ValueRows(RevisedRows):
     """The fleet-wide values of one dynamic fold: one row for each key, in revisions.
 
     | column | type | what it is |
@@ -312,6 +319,13 @@ shows the same has made it from the same |
 
 def _of_key(key: str | None) -> list[str]:
     return [] if key is None else [f"key = {standard_literal(key)}"]
+
+
+def of_time(column: str, since: Time | None, until: Time | None, as_of: Time | None) -> list[str]:
+    """Return which rows `Choice` leaves, as SQL text; `column` holds their time."""
+    found = [] if since is None else [f"{column} >= {microseconds(since)}"]
+    found += [] if until is None else [f"{column} < {microseconds(until)}"]
+    return found + ([] if as_of is None else [known_at(microseconds(as_of))])
 
 
 def known_at(frontier_us: int) -> str:

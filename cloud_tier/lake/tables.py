@@ -4,6 +4,7 @@
     lattice    the same rows, of large batches joined; rows may repeat until compaction
     windows    every revision of every window; the current one has the greatest `revision`
     globals    every value of every dynamic fold; the current one has the greatest `revision`
+    results    every revision of every row of a result; the current one has the greatest `revision`
     shared     the irreducibles of shared variables (`cloud_tier.shared`); rows may repeat
     rejects    frames that were not taken, with the reason
     programs   what the windows and folds in the lake mean, so that readers need no program
@@ -13,7 +14,8 @@
 a version, and all rows have `received_us`, the time at which the lander took them in:
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
-               greatest `seq` of a replica wins
+               greatest `seq` of a replica wins. A row of a result is a pane of its own, packed in
+               `said` (`lasp_edge.ordered.said`), and of a device's the greatest version wins
     variable   one key of a device's entry of a dynamic variable, that is, of one `shard` of it. It
                counts while its version is the greatest of (stream, device, shard); `changed` is
                the seq at which the key itself last changed. An entry without keys is one row whose
@@ -33,7 +35,7 @@ Tables are plain (reader version 1, writer version 2): any Delta reader opens th
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,11 +47,15 @@ from deltalake.schema import PrimitiveType
 from cloud_tier.lake.query import in_one_line
 from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
+from lasp_edge.language.declarations import TEXT, StreamResult
 from lasp_edge.protocol.lake_columns import (
     IDENTITY,
     LAKE_COLUMNS,
     LANDED,
     PANE_DATE,
+    ROW_IDENTITY,
+    ROW_RECORD,
+    SAID,
     VALUE_IDENTITY,
     VALUE_RECORD,
     WINDOW_IDENTITY,
@@ -159,6 +165,11 @@ class LakeTables:
         return f"{self.root}/windows"
 
     @property
+    def results(self) -> str:
+        """Revisions of rows of results."""
+        return f"{self.root}/results"
+
+    @property
     def globals(self) -> str:
         """Values of dynamic folds."""
         return f"{self.root}/globals"
@@ -196,6 +207,7 @@ class LakeTables:
             self.lattice,
             self.windows,
             self.globals,
+            self.results,
             self.shared,
             self.rejects,
         )
@@ -252,25 +264,29 @@ class LakeTables:
         if not os.access(place, os.W_OK | os.X_OK):
             raise UsageError(f"--lake {self.root}: this user cannot write there")
 
-    def create(self, columns: Mapping[str, Column]) -> None:
+    def create(self, columns: Mapping[str, Column], results: Collection[StreamResult] = ()) -> None:
         """Make the tables that are missing, and widen those that lack one of the columns.
 
         Args:
             columns: the program's columns by name.
+            results: the program's results.
 
         Raises:
             UsageError: a column's name cannot stand beside the lake's own, or the lake is there
                 and has another format.
         """
         _check_names(columns)
-        self._check_format()
+        _check_format(self)
         parts = _part_types(columns)
+        landed = {**LANDED, **parts, **_said_type(results)}
         combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
         windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}
         values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
-        _ensure(self.landing, {**LANDED, **parts}, _APPENDED_ONLY)
-        _ensure(self.lattice, {**LANDED, PANE_DATE: "date", **parts}, {}, PANE_DATE)
+        rows = {**ROW_IDENTITY, **row_types(results), **ROW_RECORD}
+        _ensure(self.landing, landed, _APPENDED_ONLY)
+        _ensure(self.lattice, {**landed, PANE_DATE: "date"}, {}, PANE_DATE)
         _ensure(self.windows, windows, _APPENDED_ONLY)
+        _ensure(self.results, rows, _APPENDED_ONLY)
         _ensure(self.globals, values, _APPENDED_ONLY)
         _ensure(self.shared, SHARED, {})
         _ensure(self.rejects, REJECTS, _APPENDED_ONLY)
@@ -282,31 +298,47 @@ class LakeTables:
         described = landing.metadata().description or ""
         return described.removeprefix(_DESCRIPTION) if described else "1"
 
-    def _check_format(self) -> None:
-        """Check that the lake is new or has this format; `landing` is its oldest table."""
-        if not DeltaTable.is_deltatable(self.landing):
-            return
-        number = self.format_of(DeltaTable(self.landing))
-        if number != str(FORMAT):
-            raise UsageError(
-                f"{self.root} has the lake format {number}, and this lasp-edge writes {FORMAT}: "
-                "name another directory with --lake, and the devices will send everything again"
-            )
-
 
 def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
     """Return the Arrow schema of columns that are given by Delta type."""
     return pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
 
 
-def landed_schema(columns: Mapping[str, Column]) -> pa.Schema:
-    """Return the Arrow schema of landing rows with these part columns."""
-    return arrow_schema({**LANDED, **_part_types(columns)})
+def landed_schema(
+    columns: Mapping[str, Column], results: Collection[StreamResult] = ()
+) -> pa.Schema:
+    """Return the Arrow schema of landing rows with these part columns and results."""
+    return arrow_schema({**LANDED, **_part_types(columns), **_said_type(results)})
+
+
+def row_types(results: Iterable[StreamResult]) -> dict[str, str]:
+    """Return the Delta types of the columns in which the parts of results are."""
+    return {
+        column: "string" if step == TEXT else "long"
+        for result in results
+        for column, (_, step) in zip(result.columns, result.parts, strict=True)
+    }
+
+
+def _said_type(results: Collection[StreamResult]) -> dict[str, str]:
+    return {SAID: "binary"} if results else {}
 
 
 def _part_types(columns: Mapping[str, Column]) -> dict[str, str]:
     """Return the Delta types of one device's parts."""
     return {name: "binary" if made.binary else "long" for name, made in columns.items()}
+
+
+def _check_format(lake: LakeTables) -> None:
+    """Check that the lake is new or has this format; `landing` is its oldest table."""
+    if not DeltaTable.is_deltatable(lake.landing):
+        return
+    number = lake.format_of(DeltaTable(lake.landing))
+    if number != str(FORMAT):
+        raise UsageError(
+            f"{lake.root} has the lake format {number}, and this lasp-edge writes {FORMAT}: "
+            "name another directory with --lake, and the devices will send everything again"
+        )
 
 
 def _check_names(columns: Iterable[str]) -> None:

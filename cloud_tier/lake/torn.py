@@ -73,7 +73,7 @@ def _taken_back(lake: LakeTables, path: str, version: int) -> str:
     _cut(path, version)
     name = Path(path).name
     said = f"a power cut has torn commit {version} of the table {name}, which is taken back"
-    if path in {lake.landing, lake.lattice, lake.windows, lake.globals}:
+    if path in {lake.landing, lake.lattice, lake.windows, lake.globals, lake.results}:
         put_aside(lake)
         said += "; all that landed is merged again"
     return said

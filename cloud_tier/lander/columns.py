@@ -28,8 +28,8 @@ class LandedColumns:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._schema = landed_schema(plan.columns)
-        self._parts = {each.stream: each.fold.columns_named for each in plan.windows.values()}
+        self._schema = landed_schema(plan.columns, plan.stream_results.values())
+        self._parts = {each.stream: each.fold.columns_named for each in plan.pane_streams}
         self._parts |= {
             each.stream: each.fold.columns_named for each in plan.published_folds.values()
         }

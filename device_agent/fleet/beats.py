@@ -31,6 +31,8 @@ LEAST_US = 2 * SECOND_US
 """Microseconds between two beats, at least: as often as a fleet at rest agrees on something new."""
 MOST_MET = 1_000
 """Others of whom it is remembered that they came: some 100 kB."""
+ROWS_US = 10 * SECOND_US
+"""Microseconds by which a promise passes rows of results before it is new: each is a pane alone."""
 REST_US = 5 * SECOND_US
 """Microseconds without a change of what is held, after which the fleet counts as at rest."""
 
@@ -75,7 +77,8 @@ class Beats(Part):
         )
         self._keep_alive = Timer(settings.keep_alive_us)
         self._least = Timer(min(LEAST_US, settings.beat_us))
-        self._spans_us = sorted({window.span_us for window in agent.plan.windows.values()})
+        spans_us = {window.span_us for window in agent.plan.windows.values()}
+        self._spans_us = sorted(spans_us | ({ROWS_US} if agent.plan.stream_results else set()))
         self._held: tuple[VariableReport, ...] = ()
         self._moved_us = 0
         self._at_rest = False
@@ -173,7 +176,7 @@ class Beats(Part):
 
     def lows(self, now_us: int) -> tuple[SinkLow, ...]:
         """Return the time before which nothing more will come, for each sink."""
-        return self._panes.lows(self._intake.low_us(now_us))
+        return self._panes.lows(now_us)
 
     def _beat(self, now_us: int) -> BeatFrame:
         """Return the next beat."""

@@ -24,9 +24,9 @@ import msgpack
 
 from device_agent.fleet.values import AnyFold
 from lasp_edge.folds.fold import Fold
-from lasp_edge.folds.numbers import decimals
+from lasp_edge.folds.numbers import Resolution, decimals
 from lasp_edge.folds.structs import Struct
-from lasp_edge.language.declarations import DynamicFold, EventType, Window
+from lasp_edge.language.declarations import TEXT, DynamicFold, EventType, StreamResult, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import HOME_SEPARATOR, Topics, home_node, level
 from lasp_edge.release import RELEASE
@@ -230,6 +230,29 @@ class Discovery:
         found |= {"unit_of_measurement": unit} if unit else {}
         return found | ({"device_class": kind} if kind else {})
 
+    def row(self, result: StreamResult, key: str) -> list[tuple[str, Config]]:
+        """Return topic and configuration of each part of a result's newest final row.
+
+        Args:
+            result: whose row it is.
+            key: of the scan that said it; "" where there are no keys.
+        """
+        state = self._topics.result(result.name, self._device, key or None)
+        several, found = len(result.parts) > 1, []
+        for part, step in result.parts:
+            levels = (level(result.name), level(part), *([level(key)] if key else []))
+            entity = HOME_SEPARATOR.join(levels)
+            shown = f"value_json.final[{json.dumps(part)}]"
+            config = self._shared(self.of_agent, entity, state)
+            config["name"] = _named(result.name, part if several else "", key or None)
+            # Before there is a final row, the topic may have a tentative one alone.
+            config["value_template"] = f"{{{{ {shown} if value_json.final is defined }}}}"
+            if step != TEXT:
+                config["state_class"] = "measurement"
+                config["suggested_display_precision"] = decimals(Resolution(step))
+            found.append((self.topic("sensor", self.of_agent, entity), config))
+        return found
+
     def alert(self, name: str, key: str | None) -> list[tuple[str, Config]]:
         """Return topic and configuration of an alert of this device, as a binary sensor.
 
@@ -313,6 +336,9 @@ _OF_AGENT: Final[tuple[tuple[str, str, Mapping[str, Any]], ...]] = (
 
 def _words(fold: AnyFold | Window, part: str, key: str | None) -> str:
     """Return the name of an entity, which Home Assistant shows behind its device's."""
-    words = fold.name.replace("_", " ")
-    words += f" {part.replace('_', ' ')}" if len(fold.fold.parts) > 1 else ""
+    return _named(fold.name, part if len(fold.fold.parts) > 1 else "", key)
+
+
+def _named(name: str, part: str, key: str | None) -> str:
+    words = f"{name} {part}".strip().replace("_", " ")
     return words if key is None else f"{words} ({key})"

@@ -6,6 +6,7 @@ the fleet announces the fleet's entities, with its own presence as their availab
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
@@ -35,13 +36,19 @@ class HomeAssistant(Part):
     Args:
         agent: what all parts share.
         voice: whether this device speaks for the fleet, and all values.
+        said: tells result and key of each newest row of this device's streams.
     """
 
     name = "home assistant"
 
-    def __init__(self, agent: Agent, voice: FleetVoice) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        voice: FleetVoice,
+        said: Callable[[], Iterable[tuple[str, str]]] = tuple,
+    ) -> None:
         self._agent = agent
-        self._voice = voice
+        self._voice, self._said = voice, said
         device, prefix = agent.replica.device, agent.settings.home_assistant
         self._birth_topic = f"{prefix}/status"
         self._discovery = Discovery(agent.plan, agent.topics, device, prefix)
@@ -101,7 +108,7 @@ class HomeAssistant(Part):
         made += [
             self._configs(name, key, of_fleet=of_fleet) for name, key in self._entities(of_fleet)
         ]
-        made += [] if of_fleet else list(self._alerts())
+        made += [] if of_fleet else [*self._alerts(), *self._rows()]
         for topic, config in (each for configs in made for each in configs):
             yield Content(topic, topic, partial(_as_json, config))
 
@@ -110,6 +117,14 @@ class HomeAssistant(Part):
         for name, watched in self._agent.plan.alerts.items():
             for key in self._keys(watched.variable):
                 yield self._discovery.alert(name, key)
+
+    def _rows(self) -> Iterator[list[tuple[str, Config]]]:
+        """Yield the configurations of the rows that this device's streams say."""
+        results, count = self._agent.plan.stream_results, Counter[str]()
+        for name, key in self._said():
+            count[name] += 1
+            if count[name] <= MOST_KEYS:
+                yield self._discovery.row(results[name], key)
 
     def _keys(self, name: str) -> Iterable[str | None]:
         """Return the keys of a value that are entities; None for the value of one without keys."""

@@ -7,13 +7,6 @@ from operator import lt
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
-class Retraction:
-    """In place of a reading's value: an equal reading with that value is taken back."""
-
-    value: Any
-
-
 @dataclass(slots=True)
 class Batch:
     """Readings in arrival order; the columns are equally long.

@@ -16,8 +16,8 @@ from operator import not_
 from typing import Any, NamedTuple
 
 from device_agent.agent import Agent
-from device_agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow
-from device_agent.intake.batch import Batch, Retraction, ascends
+from device_agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow, Retraction
+from device_agent.intake.batch import Batch, ascends
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.changes import ReadingRow
-from device_agent.intake.batch import Batch, Retraction
+from device_agent.changes import ReadingRow, Retraction
+from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
 from device_agent.intake.pending import PaneBuilder, PendingBatch, StreamItem
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
@@ -76,7 +76,7 @@ class OneByOne:
                 quantised = route.quantise(value)
                 time_us = self._accept_one(pending, name, own_us, came_us, tags, quantised, value)
             except BaseException as error:  # noqa: BLE001 - a source may give anything
-                taken_us = self._failed(pending, (name, own_us, tags, value), error)
+                taken_us = self._failed(pending, (name, own_us, tags, value, batch.source), error)
                 high_us = taken_us if high_us is None else max(high_us, taken_us or high_us)
                 continue
             if time_us is None:
@@ -148,14 +148,14 @@ class OneByOne:
     def _failed(
         self,
         pending: PendingBatch,
-        reading: tuple[str, int | None, Mapping[str, str], Any],
+        reading: tuple[str, int | None, Mapping[str, str], Any, str],
         error: BaseException,
     ) -> int | None:
         """Refuse what is no reading; return the time of a retraction."""
-        name, own_us, tags, value = reading
+        name, own_us, tags, value, source = reading
         try:
             if type(value) is Retraction:
-                return self._take_back(pending, name, own_us, tags, value.value)
+                return self._take_back(pending, name, own_us, tags, value.value, source)
         except BaseException as found:  # noqa: BLE001 - a source may give anything
             error = found
         _refuse(pending, name, error)
@@ -168,6 +168,7 @@ class OneByOne:
         own_us: int | None,
         tags: Mapping[str, str],
         value: Any,
+        source: str,
     ) -> int | None:
         """Take a reading back; return its time, or None where it is too late for that.
 
@@ -192,6 +193,10 @@ class OneByOne:
         told = value if route.event.text else quantised
         pending.items.append(StreamItem(name, own_us, told, text, retracted=True))
         pending.counted["retractions"] += 1
+        if self._keep_readings:
+            at_us, kept = self._progress.stamp_us, Retraction(value)
+            row = ReadingRow(at_us, name, own_us, kept, quantised, text, source)
+            pending.readings.append(row)
         return own_us
 
     def _route(

@@ -32,7 +32,8 @@ class PaneDelivery(Part):
         agent: what all parts share.
         panes: the entries in memory.
         is_finished: tells whether all sources are finished: then entries need not be due.
-        low_us: tells the time before which no source has more; None while that is unknown.
+        low_us: tells the time before which no source has more, and nothing more is said; None while
+            that is unknown.
         highs: tells how far the sources have come.
 
     Attributes:
@@ -55,7 +56,7 @@ class PaneDelivery(Part):
         self.memory = panes
         self.sinks = Sinks(agent.facts.sinks, agent.settings.retain_us, agent.counters)
         panes.bits = self.sinks.bits
-        self._is_finished = is_finished
+        self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
         self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
         streams = tuple(sorted(panes.streams))
@@ -168,17 +169,15 @@ class PaneDelivery(Part):
         for frame in self._sender.frames(now_us, everything=self._is_finished()):
             yield Publication.of(frame, self._agent.topics)
 
-    def lows(self, source_us: int | None) -> tuple[SinkLow, ...]:
+    def lows(self, now_us: int) -> tuple[SinkLow, ...]:
         """Return what may be promised to each sink.
 
         A low watermark is at most the time of the oldest reading that may not have landed there
         (`device_agent.panes.unlanded`), so it goes back where a late reading came or another store
         must be filled.
-
-        Args:
-            source_us: the time before which no source has more; None while that is unknown.
         """
         lows: list[SinkLow] = []
+        source_us = self._low_us(now_us)
         for sink in self.sinks:
             oldest_us, low_us = self.cache.oldest_dirty_us(sink.bit), source_us
             if source_us is not None and oldest_us is not None:

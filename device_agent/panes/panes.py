@@ -76,6 +76,7 @@ class Panes:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._windows = {window.stream: window for window in agent.plan.windows.values()}
+        self._spans_us = {each.stream: each.span_us for each in agent.plan.pane_streams}
         self.entries: dict[PaneId, PaneEntry] = {}
         self.dirty: set[PaneId] = set()
         self.bits = 0
@@ -91,7 +92,7 @@ class Panes:
     @property
     def streams(self) -> Collection[int]:
         """The streams of the program; frozen entries may be of others, of a former program."""
-        return self._windows.keys()
+        return self._spans_us.keys()
 
     def own(self, stream: int, key: str, pane_us: int) -> PaneId:
         """Return the id of this replica's entry."""
@@ -130,7 +131,7 @@ class Panes:
             partial = self._windows[pane.stream].fold.combine(entry.partial, partial)
         self.seq += 1
         if entry is None:
-            end_us = pane.pane_us + self._windows[pane.stream].span_us
+            end_us = pane.pane_us + self._spans_us[pane.stream]
             row = PaneRow(self.seq, end_us, partial, self.bits)
             entry = self.entries[pane] = PaneEntry(row, since_us + self.patience_us)
         else:

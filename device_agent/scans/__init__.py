@@ -4,5 +4,6 @@
 - `history`: where items, states and rows of results stand in the store
 - `engine`: the live end of the streams, and what came late, block by block
 - `rows`: the rows of results, and which of them are new
+- `stream_panes`: panes of windows over streams, and of rows of results
 - `streams`: the part of the agent: windows over streams, handlers of results, topics for people
 """

@@ -21,7 +21,7 @@ import msgpack
 
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.ordered.places import Place, reading_place
+from lasp_edge.ordered.places import Place, Tie, reading_place
 
 CELL_US = 10_000_000
 """Microseconds of a cell: what is written again with each commit of a reading in it."""
@@ -42,7 +42,7 @@ class Item(NamedTuple):
 
     def place(self, event: str, device: str) -> Place:
         """Return its place in the order."""
-        return reading_place(event, self.tags, self.value, self.time_us, device)
+        return self.time_us, device, _tie(event, self.tags, self.value), ()
 
     def event(self, name: str, device: str, resolution: Resolution) -> Event:
         """Return it as scans see it."""
@@ -103,6 +103,12 @@ def _steps(values: list[int | str]) -> list[int | str]:
     if not numbers:
         return values
     return [*numbers[:1], *[after - before for before, after in pairwise(numbers)]]
+
+
+@lru_cache(maxsize=1_000)
+def _tie(event: str, tags: str, value: int | str) -> Tie:
+    """Return what tells readings of one time apart: one object for a value that comes again."""
+    return reading_place(event, tags, value, 0)[2]
 
 
 @lru_cache(maxsize=1_000)

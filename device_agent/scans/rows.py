@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from device_agent.changes import PaneId, PaneRow
-from device_agent.scans.history import FOR_EVER_US, StreamHistory
+from device_agent.scans.history import FOR_EVER_US, NOBODY, StreamHistory
 from device_agent.scans.items import CELL_US
 from lasp_edge.event import Event
 from lasp_edge.language.declarations import StreamResult
@@ -240,6 +240,8 @@ def stored_rows(
         result: of the program.
         count: how many, at most.
     """
-    cells = [row.partial[0] for _, row in newest(result.stream, LAST_US)]
+    # Beside the cells, which are nobody's, there are the rows that a replica sends, one by one.
+    found = newest(result.stream, LAST_US)
+    cells = [row.partial[0] for pane, row in found if pane.incarnation == NOBODY.incarnation]
     rows = [found for stored in cells for found in rows_in(result, stored).items()]
     return [shown_row(result, place, row) for place, row in sorted(rows, key=_place)[-count:]]

@@ -4,52 +4,33 @@ It is evaluated by the driver right before each commit (`device_agent.durable`),
 store where something comes late. So items, states, rows, the panes of windows over streams and what
 handlers of results change are in one transaction with the readings.
 
-A window over a stream is made of panes like any other. What a stream says is folded into its pane,
-and what it takes back is folded out of it again, where the fold has an inverse.
+What streams say becomes panes, which land like all others (`device_agent.scans.stream_panes`).
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from crdts import Replica
 from device_agent.agent import Agent
-from device_agent.changes import Changes, PaneId, PaneRow
+from device_agent.changes import Changes
 from device_agent.clock import Timer
 from device_agent.fleet.retained import Content, Retained
 from device_agent.intake.intake import Intake
-from device_agent.intake.pending import StreamItem
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import Panes
 from device_agent.parts import Part, Publication
 from device_agent.scans.engine import Anew, StreamChanges, StreamEngine
 from device_agent.scans.history import FOR_EVER_US, StreamHistory
-from device_agent.scans.items import CELL_US, Item
+from device_agent.scans.items import CELL_US
 from device_agent.scans.rows import Newest, ResultBook
+from device_agent.scans.stream_panes import PaneReader, StreamPanes
 from device_agent.settings import SECOND_US
 from device_agent.variables.variables import PendingUpdates, Variables
-from lasp_edge.event import Event
-from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.streaming import StreamRow
 from lasp_edge.language.updates import Update
-from lasp_edge.ordered.deltas import Delta
-
-
-class PaneReader(Protocol):
-    """What the streams read of the store."""
-
-    def own_panes(
-        self, replica: Replica, stream: int, least_us: int, end_us: int
-    ) -> list[tuple[PaneId, PaneRow]]:
-        """Return a replica's entries of a stream with least_us <= pane start < end_us."""
-
-    def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
-        """Return those of these entries that are here."""
-
-    def newest_panes(self, stream: int, span_us: int) -> list[tuple[PaneId, PaneRow]]:
-        """Return all replicas' entries of a stream that start within a span before its last one."""
+from lasp_edge.protocol.limits import FUTURE_US
 
 
 class Streams(Part):
@@ -73,10 +54,10 @@ class Streams(Part):
         self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache, variables: Variables
     ) -> None:
         plan, self._agent, self._intake = agent.plan, agent, intake
-        self._panes, self._cache, self._variables = panes, cache, variables
+        self._variables = variables
+        self._stream_panes = StreamPanes(agent, panes, cache)
         self._load()
         self._windows = [w for w in plan.windows.values() if w.source.name in plan.streams]
-        self._raw = [w for w in plan.windows.values() if w.source.name in plan.streamed_events]
         self._known = frozenset(agent.facts.streams or ())
         self.waits = False
         self._frontier_us: int | None = None
@@ -99,7 +80,7 @@ class Streams(Part):
 
     def tick(self, now_us: int) -> None:
         """Note how far the readings have come, and whether that alone brings something."""
-        self._now_us = now_us
+        self._now_us = self._stream_panes.now_us = now_us
         low_us = self._intake.low_us(now_us)
         if low_us is not None and self._intake.sources.all_done:
             high_us = self._intake.progress.high_us
@@ -129,7 +110,7 @@ class Streams(Part):
         self._said(outcome, before_us, store, self._windows)
         for each in outcome.retracted:
             self._agent.counters.add("retracted")
-            self._take_back(each, store)
+            self._stream_panes.take_back(each, store)
         self._count_failures()
 
     def give_up(self) -> None:
@@ -156,7 +137,9 @@ class Streams(Part):
             said = anew.deltas.get(window.source.name, {})
             delta = {place: change for place, change in said.items() if place[0] >= first_us}
             held = store.newest_panes(window.stream, FOR_EVER_US)
-            self._fold(window, delta, store, [each for each in held if each[0].pane_us >= first_us])
+            self._stream_panes.fold(
+                window, delta, store, [each for each in held if each[0].pane_us >= first_us]
+            )
         since_us = max(anew.since_us, least_us)
         changed = {
             name: book.changed(anew.deltas.get(name, {}), since_us)
@@ -172,9 +155,10 @@ class Streams(Part):
         for window in windows:
             delta = outcome.deltas.get(window.source.name)
             if delta:
-                self._fold(window, delta, store)
+                self._stream_panes.fold(window, delta, store)
         for name, book in self.books.items():
             delta = book.fitting(outcome.deltas.get(name, {}))
+            self._stream_panes.deliver(book.result, delta, store)
             unfit = book.unfit
             for row in book.take(delta, since_us, before_us, frontier_us):
                 self._handle(row)
@@ -182,75 +166,20 @@ class Streams(Part):
                 self._agent.counters.note(f"failed: {book.why}", book.unfit)
                 book.unfit, book.why = 0, ""
 
-    def _fold(
-        self,
-        window: Window,
-        delta: Delta,
-        store: PaneReader,
-        held_before: Iterable[tuple[PaneId, PaneRow]] = (),
-    ) -> None:
-        """Fold what a stream says into a window's panes, and what it takes back out of them.
+    def bounded_us(self, low_us: int | None, now_us: int) -> int | None:
+        """Return the time before which no stream says anything any more.
 
-        And what they have held before, if the change is from nothing.
+        Args:
+            low_us: no reading comes that is older; None while that is unknown.
+            now_us: the time.
         """
-        fold, partials = window.fold, dict[PaneId, Partial]()
-        for at, row in held_before:
-            pane = self._panes.own(window.stream, at.key, at.pane_us)
-            held = partials.get(pane, fold.zero)
-            partials[pane] = fold.retract(held, row.partial)
-        for place in sorted(delta):
-            for event, into in zip(delta[place], (False, True), strict=True):
-                if event is None:
-                    continue
-                try:
-                    pane, lifted = self._lifted(window, event)
-                except BaseException as error:  # noqa: BLE001 - a user's key may raise anything
-                    if into:
-                        self._agent.guard.failed(f"window {window.name}", error)
-                    continue
-                held = partials.get(pane, fold.zero)
-                partials[pane] = fold.combine(held, lifted) if into else fold.retract(held, lifted)
-        self._fold_in(window, partials, store)
-
-    def _lifted(self, window: Window, event: Event) -> tuple[PaneId, Partial]:
-        """Return the pane and the partial of what is said.
-
-        Raises:
-            ValueError: its value is no number with a step, or its key no text.
-        """
-        key = self._agent.plan.functions.key(window.name, event)
-        lifted = window.fold.lift(window.resolution.quantise(event.value), event.time_us)
-        start_us = event.time_us - event.time_us % window.span_us
-        return self._panes.own(window.stream, key, start_us), lifted
-
-    def _fold_in(self, window: Window, partials: dict[PaneId, Partial], store: PaneReader) -> None:
-        fold, panes = window.fold, self._panes
-        gone = [
-            pane
-            for pane in partials
-            if pane not in panes.entries and pane.pane_us + window.span_us <= panes.evicted_us
-        ]
-        if gone:
-            self._cache.restore(store.panes_named(gone))
-        for pane, lifted in sorted(partials.items()):
-            if lifted == fold.zero:
-                continue  # as much was taken back as came
-            held = panes.partial(pane)
-            joined = lifted if held is None else fold.combine(held, lifted)
-            if fold.within_limits(joined):
-                panes.fold_in(pane, joined, self._now_us, joined=True)
-            else:
-                self._agent.counters.note(f"failed: window {window.name}: the partial is too large")
-
-    def _take_back(self, taken: StreamItem, store: PaneReader) -> None:
-        """Take a reading that was retracted out of the windows over its event."""
-        event = self._agent.plan.events[taken.event]
-        item = Item(taken.time_us, taken.value, taken.tags)
-        made = item.event(event.name, self._agent.replica.device, event.resolution)
-        place = item.place(event.name, self._agent.replica.device)
-        for window in self._raw:
-            if window.source.name == event.name:
-                self._fold(window, {place: (made, None)}, store)
+        due_us, frontier_us = self.engine.graph.due_us, self.engine.frontier_us
+        if low_us is None or due_us is not None:
+            return low_us if low_us is None or due_us is None else min(low_us, due_us)
+        if frontier_us is None or not self._intake.sources.all_done:
+            return low_us
+        # All timers have rung, some of them perhaps ahead of time; nobody believes far promises.
+        return max(low_us, min(frontier_us, self._agent.clock.time_us(now_us) + FUTURE_US // 2))
 
     def _handle(self, row: StreamRow) -> None:
         """Run the handlers of a row; what one changes is taken whole, or not at all."""
@@ -301,6 +230,11 @@ class Streams(Part):
             for key, newest in sorted(book.newest.items()):
                 topic = self._agent.topics.result(name, device, key or None)
                 yield Content(topic, _mark(newest), partial(_as_json, newest))
+
+    def said(self) -> Iterator[tuple[str, str]]:
+        """Yield result and key of each row that people are shown."""
+        for name, book in self.books.items():
+            yield from ((name, key) for key in sorted(book.newest))
 
     def report(self) -> dict[str, Any]:
         frontier_us = self.engine.frontier_us

@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from device_agent.intake.batch import Batch, Retraction
+from device_agent.changes import Retraction
+from device_agent.intake.batch import Batch
 from device_agent.nearest import quoted
 from device_agent.sources.fields import ABSENT, Field, Record, SpreadField, field_of
 from device_agent.sources.times import Unit, time_us

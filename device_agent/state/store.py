@@ -8,7 +8,6 @@ any later read or commit: then the method raises `DamagedStoreError`, and the ag
 Who looks while an agent has the file open is given a copy (`look`).
 """
 
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from device_agent.changes import (
     WaitingTotals,
 )
 from device_agent.facts import Facts
+from device_agent.state.kept_readings import shown_reading, stored_reading
 from device_agent.state.opening import AGENT, check_format
 from device_agent.state.pane_table import PaneTable
 from device_agent.state.sealed import unsealed
@@ -135,10 +135,7 @@ class Store(SealedFile):
         put(
             self._db,
             "reading",
-            [
-                (n, *row._replace(value=json.dumps(row.value, default=str)))
-                for n, row in enumerate(changes.readings, last + 1)
-            ],
+            [(n, *stored_reading(row)) for n, row in enumerate(changes.readings, last + 1)],
         )
 
     @finding_damage
@@ -236,19 +233,8 @@ class Store(SealedFile):
 
     def readings(self) -> Iterator[dict[str, Any]]:
         """Yield the kept readings in the order of their acceptance."""
-        for n, accepted_us, event, time_us, value, quantised, tags, source in self._rows(
-            "SELECT * FROM reading ORDER BY n"
-        ):
-            yield {
-                "n": n,
-                "event": event,
-                "time_us": time_us,
-                "value": json.loads(value),
-                "q": quantised,
-                "tags": json.loads(tags) if tags else {},
-                "accepted_us": accepted_us,
-                "source": source,
-            }
+        for row in self._rows("SELECT * FROM reading ORDER BY n"):
+            yield shown_reading(*row)
 
 
 def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.changes import Changes, WaitingRow, WaitingTotals
-from device_agent.intake.batch import Batch, Retraction
+from device_agent.changes import Changes, Retraction, WaitingRow, WaitingTotals
+from device_agent.intake.batch import Batch
 from device_agent.intake.progress import SourceProgress
 from device_agent.parts import Part
 from device_agent.timing.timing import EARLIEST_US, Timing

@@ -8,6 +8,7 @@ names, and theirs. What it reaches otherwise (an attribute of a module, a file) 
 
 import ast
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -69,6 +70,7 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
         version = plan.derivations[derived].version
         name = f"variable {derived}"
         yield f"{name}, function", str(version), function, f"version= of {derived}"
+    yield from _of_streams(plan)
     handlers = [(f"event {e}", h) for e, each in plan.functions.handlers.items() for h in each]
     reacting = zip(plan.reactions, plan.functions.reacting, strict=True)
     handlers += [(f"value {watched.variable}", handler) for watched, handler in reacting]
@@ -78,6 +80,17 @@ def _carriers(plan: Plan) -> Iterator[Carrier]:
         if not fold.is_built_in:
             name = f"fold {fold.name} {fold.parameters}".strip()
             yield name, str(fold.version), fold, f"the version of class {type(fold).__name__}"
+
+
+def _of_streams(plan: Plan) -> Iterator[Carrier]:
+    """Yield the functions and keys of streams."""
+    for name, stream in plan.streams.items():
+        title, version = f"{stream.operator} {name}", str(json.loads(stream.fingerprint)[2])
+        made, key = plan.functions.streams.get(name), plan.functions.keys.get(name)
+        functions: dict[str, Any] = {"function": made, "key": key}
+        for what, function in functions.items():
+            if function is not None and inspect.isfunction(inspect.unwrap(function)):
+                yield f"{title}, {what}", version, function, f"version= of {name}"
 
 
 def _handler(what: str, handler: Any) -> Iterator[Carrier]:

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import gcd
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from lasp_edge.event import Event
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.variables import Variable
+
+if TYPE_CHECKING:
+    from lasp_edge.ordered.said import RowForm
 
 
 class Tier(StrEnum):
@@ -21,6 +24,9 @@ class Tier(StrEnum):
     DEVICE = "device"
     CLOUD = "cloud"
 
+
+TEXT = "text"
+"""In place of the step of a number: a part is a text."""
 
 Key = Callable[[Event], str]
 """Gives the text by which an event is grouped."""
@@ -175,11 +181,27 @@ class StreamResult:
     Attributes:
         parts: name -> the step of a number as decimal text, or "text".
         stream: signed 64-bit id of what its rows mean.
+        span_us: each row is a pane of its own.
     """
 
     name: str
     parts: tuple[tuple[str, str], ...]
     stream: int
+
+    span_us: ClassVar = 1
+    size_us: ClassVar = 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its parts: `<part>_q` of a number in steps, and the part of a text."""
+        return tuple(name if step == TEXT else f"{name}_q" for name, step in self.parts)
+
+    @property
+    def fold(self) -> "RowForm":
+        """The form in which its rows travel."""
+        from lasp_edge.ordered.said import RowForm  # noqa: PLC0415 - of programs with streams
+
+        return RowForm(tuple(step == TEXT for _, step in self.parts))
 
 
 class Derivation(NamedTuple):

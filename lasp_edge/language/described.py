@@ -1,7 +1,8 @@
 """What results mean, as plain data beside them: whoever reads them needs no program for that.
 
 A mean is kept as its count and total, in steps of a resolution. So a lake and a gateway keep, for
-each window and dynamic fold, its fold, resolution and stream; and both show the same columns.
+each window and dynamic fold, its fold, resolution and stream, and for each stream's result the
+steps of its parts; and both show the same columns.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,13 +16,14 @@ from lasp_edge.language.plan import Plan
 
 WINDOW = "window"
 FOLD = "fold"
+RESULT = "result"
 
 
 class ResultDefinition(NamedTuple):
-    """What a window or a dynamic fold means.
+    """What a window, a dynamic fold or a stream's result means.
 
     Attributes:
-        kind: `WINDOW` or `FOLD`.
+        kind: `WINDOW`, `FOLD` or `RESULT`.
         stream: the stream id of its rows.
         columns: the columns of its partial.
         binary: those of them that hold bytes.
@@ -29,6 +31,7 @@ class ResultDefinition(NamedTuple):
         fold: what lowers them; None where the program wrote its own fold.
         size_us: length of a window, 0 for a fold.
         slide_us: distance of its starts, 0 for a fold.
+        steps: of a stream's result, the step of each part, or "text".
     """
 
     kind: str
@@ -41,6 +44,7 @@ class ResultDefinition(NamedTuple):
     resolution: Resolution
     size_us: int
     slide_us: int
+    steps: tuple[str, ...] = ()
 
     @property
     def value_columns(self) -> tuple[str, ...]:
@@ -56,12 +60,16 @@ def descriptions(plan: Plan) -> Iterator[tuple[str, str, dict[str, object]]]:
         yield WINDOW, window.name, _description(plan, window) | sizes
     for fold in plan.dynamic_folds.values():
         yield FOLD, fold.name, _description(plan, fold) | {"size_us": 0, "slide_us": 0}
+    for made in plan.stream_results.values():
+        described = {"program": plan.name, "stream": made.stream, "columns": list(made.columns)}
+        parts, steps = zip(*made.parts, strict=True)
+        yield RESULT, made.name, described | {"parts": list(parts), "steps": list(steps)}
 
 
 def definition_of(kind: str, name: str, plain: Mapping[str, Any]) -> ResultDefinition:
     """Return what a description says."""
-    resolution = Resolution(plain["resolution"])
-    fold = folds.fold_of(plain["fold"])
+    resolution = Resolution(plain.get("resolution", "1"))
+    fold = folds.fold_of(plain["fold"]) if "fold" in plain else None
     return ResultDefinition(
         kind,
         name,
@@ -71,8 +79,9 @@ def definition_of(kind: str, name: str, plain: Mapping[str, Any]) -> ResultDefin
         tuple(plain["parts"]),
         None if fold is None else fold.at(resolution),
         resolution,
-        plain["size_us"],
-        plain["slide_us"],
+        plain.get("size_us", 0),
+        plain.get("slide_us", 0),
+        tuple(plain.get("steps", ())),
     )
 
 

@@ -4,21 +4,19 @@ Only a program that declares a stream imports this module, and with it the scans
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import need_key
-from lasp_edge.language.declarations import EventType, Stream, StreamResult
+from lasp_edge.language.declarations import TEXT, EventType, Stream, StreamResult
 from lasp_edge.language.draft import Draft
 from lasp_edge.ordered.scan import Scan
+from lasp_edge.protocol.lake_columns import ROW_IDENTITY, ROW_RECORD
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import named
 
-TEXT = "text"
-RESERVED = frozenset(
-    {"name", "key", "time_us", "place", "status", "revision", "present", "value_q"}
-)
+RESERVED = frozenset({"name", *ROW_IDENTITY, *ROW_RECORD})
 """Names that a row of results has already."""
 _FLEET = (
     "scan {0!r}: one order over the devices of the whole fleet is not built yet; write "
@@ -120,8 +118,30 @@ def declare_result(draft: Draft, stream: Any, parts: Mapping[str, str] | None) -
         if step != TEXT:
             Resolution(step)
     meaning = (draft.name, "result", found.name, found.fingerprint, given)
-    draft.stream_results[found.name] = StreamResult(found.name, given, stream_id(*meaning))
+    made = StreamResult(found.name, given, stream_id(*meaning))
+    _check_parts(made, draft.stream_results.values())
+    draft.stream_results[found.name] = made
     return found
+
+
+def _check_parts(made: StreamResult, others: Iterable[StreamResult]) -> None:
+    """Check that all results can stand in one table: a column is a text or a number.
+
+    Raises:
+        ValueError: a column's name stands for something else.
+    """
+    seen = dict.fromkeys(RESERVED, ("", ""))
+    for result in (*others, made):
+        own: set[str] = set()
+        for column, (part, step) in zip(result.columns, result.parts, strict=True):
+            what = (column, TEXT if step == TEXT else "number")
+            shown = {part.casefold(), column.casefold()}
+            if shown & own or seen.setdefault(column.casefold(), what) != what:
+                raise ValueError(
+                    f"result {made.name!r}: part {part!r} would be the column {column!r}, which is "
+                    "taken; give the part another name"
+                )
+            own |= shown
 
 
 def known_stream(draft: Draft, stream: Any, what: str) -> Stream:

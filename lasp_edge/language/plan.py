@@ -181,6 +181,11 @@ class Plan:
         return frozenset(event for each in self.streams.values() for event in each.events)
 
     @property
+    def pane_streams(self) -> tuple[Window | StreamResult, ...]:
+        """What devices send pane entries of: windows, and the rows of results."""
+        return (*self.windows.values(), *self.stream_results.values())
+
+    @property
     def published_folds(self) -> dict[str, LocalFold]:
         """The local folds that a dynamic fold reads, and notes of absence: only these are sent."""
         read = {fold.source.name for fold in self.dynamic_folds.values()}

@@ -9,14 +9,14 @@
 ['much', 'used']
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.declarations import Stream, StreamResult
+from lasp_edge.language.declarations import TEXT, Stream, StreamResult
 from lasp_edge.language.plan import Plan
 from lasp_edge.ordered.graph import StreamGraph, StreamNode
 from lasp_edge.ordered.places import Place
@@ -30,6 +30,8 @@ from lasp_edge.ordered.stages import (
 )
 from lasp_edge.protocol.streams import stream_id
 
+TEXT_BYTES = 1_024
+"""Bytes of a text in a row of results, at most: as of a reading that is a text."""
 PART_LIMIT = 2**63
 """Steps of a number in a row of results are less than these: a BIGINT."""
 
@@ -97,19 +99,31 @@ def parts_of(result: StreamResult, value: Any) -> dict[str, int | str]:
         raise ValueError(f"result {result.name}: {values!r} is not of the parts {names}")
     found: dict[str, int | str] = {}
     for (name, step), part in zip(result.parts, values, strict=True):
-        if step == "text":
+        if step == TEXT:
             if not isinstance(part, str):
                 raise ValueError(f"result {result.name}: part {name} is not text: {part!r}")
+            if len(part.encode()) > TEXT_BYTES:
+                raise ValueError(f"result {result.name}: part {name} has over {TEXT_BYTES} bytes")
             found[name] = part
         else:
             found[f"{name}_q"] = _steps(result, name, step, part)
     return found
 
 
+def plain_parts(result: StreamResult, value: Any) -> tuple[int | str, ...]:
+    """Return the parts of a value alone, in their order: `parts_of` without the names."""
+    return tuple(parts_of(result, value).values())
+
+
+def row_parts(result: StreamResult, parts: Iterable[int | str]) -> dict[str, int | str]:
+    """Return parts alone, in their order, by their columns: the inverse of `plain_parts`."""
+    return dict(zip(result.columns, parts, strict=True))
+
+
 def shown_parts(result: StreamResult, parts: dict[str, int | str]) -> dict[str, Any]:
     """Return the parts of a row as people read them."""
     return {
-        name: parts[name] if step == "text" else _shown(Resolution(step), parts[f"{name}_q"])
+        name: parts[name] if step == TEXT else in_unit(step, int(parts[f"{name}_q"]))
         for name, step in result.parts
     }
 
@@ -123,10 +137,15 @@ def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
     return steps
 
 
-def _shown(resolution: Resolution, steps: Any) -> int | float:
-    """Return a number of steps in its unit; a whole one where the step is whole."""
+def in_unit(step: str, steps: int) -> int | float:
+    """Return a number of steps in its unit; a whole one where the step is whole.
+
+    >>> in_unit("0.01", 150), in_unit("5", 3)
+    (1.5, 15)
+    """
+    resolution = Resolution(step)
     if resolution.denominator == 1:
-        return int(steps) * resolution.numerator
+        return steps * resolution.numerator
     return resolution.real(steps)
 
 

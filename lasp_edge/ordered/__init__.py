@@ -8,5 +8,6 @@
 - `log`: the items of one key in order, replayed from a change until the state agrees again
 - `stages`: map, filter, flat_map, union, and a scan by key; `graph`: stages one after the other
 - `results`: what leaves: rows that are tentative, final or revised
+- `said`: how rows of results travel and land
 - `oracle`: all of it by definition, from scratch
 """

@@ -10,6 +10,8 @@ again after a store was lost is the same item.
     (True, True)
     >>> timer_place(20, "left_open", "hall") < first
     True
+    >>> place_text(child_place(reading_place("litres", "", 130, 20, "pi-1"), 0))
+    'b20!!pi-1!!litres!!!!c130!!a0'
 
 Laws: the places of all items of a content differ; what is made of an item stands behind the item
 and before the next one.
@@ -48,3 +50,32 @@ def timer_place(at_us: int, scan: str, key: str) -> Place:
     A scan and key have at most one timer at one time.
     """
     return at_us, "", (scan, key), ()
+
+
+_ENDS = "!!"
+"""Stands between two parts of a place's text: lower than whatever a part may go on with."""
+_ESCAPED = {chr(code): "!" + chr(code + 0x22) for code in range(0x21)} | {"!": "!~"}
+
+
+def place_text(place: Place) -> str:
+    """Return a place as text; texts of places are ordered as the places are.
+
+    A number begins with a letter that tells how many digits follow, so 9 (a9) comes before 10
+    (b10).
+    """
+    time_us, device, tie, path = place
+    numbers = ".".join(map(_number_text, path))
+    return _ENDS.join(map(_part_text, (time_us, device, *tie, numbers)))
+
+
+def _part_text(part: str | int) -> str:
+    if isinstance(part, int):
+        return _number_text(part)
+    return "".join([_ESCAPED.get(letter, letter) for letter in part])
+
+
+def _number_text(number: int) -> str:
+    digits = str(abs(number))
+    if number >= 0:
+        return chr(ord("a") + len(digits) - 1) + digits
+    return chr(ord("Z") - len(digits) + 1) + "".join(str(9 - int(digit)) for digit in digits)

@@ -177,7 +177,9 @@ class ScanStage(StreamStage):
         said: Delta = {}
         by_key, moved = self._by_key(deltas[0])
         for key, changes in by_key.items():
-            log = self.logs.get(key) or self.log(key)
+            log = self.logs.get(key)
+            if log is None:
+                log = self.log(key)
             delta = log.apply(changes, frontier_us)
             if moved:
                 join_into(said, delta)

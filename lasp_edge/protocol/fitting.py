@@ -18,6 +18,17 @@ from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.spans import WindowShape
 
 
+class PartialForm(Protocol):
+    """The form of partials: a fold's, or that in which rows of results travel."""
+
+    @property
+    def columns_named(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+
+    def within_limits(self, partial: Sequence[Any]) -> bool:
+        """Return whether `partial`, which may hold anything, is valid as one device's partial."""
+
+
 class FoldedStream(Protocol):
     """What must be known of partials to take them; `lasp_edge.language` has such objects."""
 
@@ -26,12 +37,12 @@ class FoldedStream(Protocol):
         """The id that travels with them."""
 
     @property
-    def fold(self) -> Fold:
+    def fold(self) -> PartialForm:
         """The fold whose partials they are."""
 
 
 class PaneStream(FoldedStream, WindowShape, Protocol):
-    """What must be known of a window to take its panes."""
+    """What must be known of a window to take its panes, or of a result to take its rows."""
 
 
 class PartialsRefusedError(ValueError):
@@ -134,7 +145,7 @@ def _in_form(window: PaneStream) -> Rule:
         try:
             check_partials(fold, columns)
         except PartialsRefusedError as error:
-            same_width = len(columns) == len(fold.columns)
+            same_width = len(columns) == len(fold.columns_named)
             rows = zip(*columns, strict=True)
             fits = [same_width and fold.within_limits(partial) for partial in rows]
             return _without(block, fits or [False] * len(block.seqs), NotTaken.NOT_IN_FORM, error)
@@ -168,20 +179,22 @@ def _without(
     return chosen, untaken
 
 
-def check_partials(fold: Fold, columns: Sequence[Sequence[Any]]) -> None:
+def check_partials(fold: PartialForm, columns: Sequence[Sequence[Any]]) -> None:
     """Check columns of partials against their fold.
 
     Raises:
         PartialsRefusedError: one of them is not in the fold's form.
     """
-    if len(columns) != len(fold.columns):
+    if len(columns) != len(fold.columns_named):
         raise PartialsRefusedError("not the columns of its stream")
-    for column, values in zip(fold.columns, columns, strict=True):
-        if not column.binary:
-            _check_integers(column, values)
-    # Integers that stand alone were checked by column. What is packed, or stands beside another
-    # column, takes a look at each partial.
-    by_row = any(column.binary or column.by for column in fold.columns)
+    by_row = True
+    if isinstance(fold, Fold):
+        for column, values in zip(fold.columns, columns, strict=True):
+            if not column.binary:
+                _check_integers(column, values)
+        # Integers that stand alone were checked by column. What is packed, or stands beside another
+        # column, takes a look at each partial.
+        by_row = any(column.binary or column.by for column in fold.columns)
     if by_row and not all(map(fold.within_limits, zip(*columns, strict=True))):
         raise PartialsRefusedError("partial not in its form")
 

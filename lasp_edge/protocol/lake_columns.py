@@ -82,7 +82,28 @@ VALUE_RECORD: Final[Mapping[str, str]] = {
 }
 """What follows the fold's columns in a row of a dynamic fold."""
 
+SAID: Final = "said"
+"""In a landed row, a row of a result, packed; only programs with results have the column."""
+
+ROW_IDENTITY: Final[Mapping[str, str]] = {
+    "result": "string",
+    "device": "string",
+    "key": "string",
+    "time_us": "long",
+    "place": "string",
+}
+"""What a row of a result is about; its parts follow."""
+
+ROW_RECORD: Final[Mapping[str, str]] = {
+    "present": "boolean",
+    "status": "string",
+    "revision": "integer",
+    "frontier": "long",
+    "stream": "long",
+}
+"""What follows the parts in a row of a result."""
+
 LAKE_COLUMNS: Final = frozenset(
-    {PANE_DATE}.union(LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD)
+    {PANE_DATE, SAID}.union(LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD)
 )
 """All of them, in lower case: no column and no part of a fold has such a name, in any case."""

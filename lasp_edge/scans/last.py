@@ -33,8 +33,9 @@ class LastValues(Scan):
 
     def step(self, state: Any, event: Event) -> Stepped:
         seen = (*state, event.value)
-        kept = seen[1:] if len(seen) == self._n else seen
-        return kept, (seen,) if self._partial or len(seen) == self._n else ()
+        if len(seen) == self._n:
+            return seen[1:], (seen,)
+        return seen, (seen,) if self._partial else ()
 
     @property
     def fingerprint(self) -> str:

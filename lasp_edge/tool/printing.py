@@ -6,20 +6,23 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from lasp_edge.tool.times import shown_time
+from lasp_edge.errors import UsageError
+from lasp_edge.tool.times import read_time, shown_time
 
 _NOT_PRINTED = frozenset({"excluded", "frontier"})
-"""What a window row records for whoever looks into the table itself."""
+"""What a row records for whoever looks into the table itself."""
+_NOT_FOR_PEOPLE = frozenset({"place"})
+"""What only programs read."""
 
 
 class RowsWanted(NamedTuple):
-    """Which rows of a window are to be printed.
+    """Which rows of a window or result are to be printed.
 
     Attributes:
-        name: the window's.
+        name: the window's or the result's.
         key: only this key; None for all.
-        since_us: only windows that start then or later.
-        until_us: only windows that start before.
+        since_us: only windows that start, and rows that were said, then or later.
+        until_us: only windows that start, and rows that were said, before.
         as_of_us: as they were when results were final up to then.
         all_revisions: not only the current ones.
     """
@@ -40,8 +43,52 @@ def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare how rows are printed, and which of them."""
     parser.add_argument("--csv", action="store_true", help="print comma-separated values")
     parser.add_argument(
-        "--all-revisions", action="store_true", help="every revision, not only the current ones"
+        "--all-revisions",
+        "--history",
+        action="store_true",
+        help="every revision, not only the current ones",
     )
+
+
+def add_choice(parser: argparse.ArgumentParser, rows: str) -> None:
+    """Declare the arguments that say which rows with times are printed, and how.
+
+    Args:
+        parser: of the command.
+        rows: what has a time, and does something then, such as "windows that start".
+    """
+    add_printing_arguments(parser)
+    parser.add_argument("--key", help="only this key")
+    for option, meaning in (
+        ("--since", f"only {rows} then or later"),
+        ("--until", f"only {rows} before then"),
+        ("--as-of", "as they were when results were final up to then"),
+    ):
+        words = f"{meaning}: ISO 8601, in UTC unless it says otherwise"
+        parser.add_argument(option, metavar="TIME", help=words)
+
+
+def rows_wanted(arguments: argparse.Namespace) -> RowsWanted:
+    """Return what `add_choice` let people say, with the argument `name`.
+
+    Raises:
+        UsageError: a time cannot be read.
+    """
+    return RowsWanted(
+        arguments.name,
+        arguments.key,
+        _time("--since", arguments.since),
+        _time("--until", arguments.until),
+        _time("--as-of", arguments.as_of),
+        arguments.all_revisions,
+    )
+
+
+def _time(option: str, text: str | None) -> int | None:
+    try:
+        return None if text is None else read_time(text)
+    except ValueError:
+        raise UsageError(f"{option}: a time such as 2025-01-01T00:00:50, not {text!r}") from None
 
 
 def show_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_csv: bool) -> None:
@@ -52,7 +99,8 @@ def show_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_csv: 
         rows: a value for each column.
         as_csv: for programs.
     """
-    printed = [place for place, name in enumerate(columns) if name not in _NOT_PRINTED]
+    hidden = _NOT_PRINTED if as_csv else _NOT_PRINTED | _NOT_FOR_PEOPLE
+    printed = [place for place, name in enumerate(columns) if name not in hidden]
     columns = [columns[place] for place in printed]
     kept = ([row[place] for place in printed] for row in rows)
     if as_csv:

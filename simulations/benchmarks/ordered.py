@@ -52,6 +52,7 @@ UNIT = "items/s"
 DIFFERENCES_GOAL, SINGLE_GOAL, GROUPING_GOAL, SESSIONS_GOAL = 250e3, 150e3, 200e3, 150e3
 SHUFFLES, SHUFFLED, DISORDER, WINDOW = 10, 1_000, 2, 2
 BATCHED_GOAL = 1.02
+START_US = 1_700_000_000_000_000
 LIVE = 10_000
 LIVE_GOAL_MB, FAST_GOAL, SLOW_GOAL = 8, 4, 6.5
 RUN, PAUSE_US, GAP_S = 10, 1_000_000, 0.2
@@ -228,11 +229,18 @@ def _replay() -> Iterator[Line]:
 
 def cell(rate_hz: int) -> dict[Item, int]:
     """Return the items of one cell of a sensor whose value wanders."""
-    rng, value, made = Random(rate_hz), 2_150, {}
-    for n in range(10 * rate_hz):
+    return {
+        Item(START_US + n * 1_000_000 // rate_hz, value, ""): PRESENT
+        for n, value in enumerate(wandering(10 * rate_hz))
+    }
+
+
+def wandering(count: int) -> Iterator[int]:
+    """Yield the values of a sensor, in steps: each near the one before."""
+    rng, value = Random(count), 2_150
+    for _ in range(count):
         value += rng.randint(-3, 3)
-        made[Item(1_700_000_000_000_000 + n * 1_000_000 // rate_hz, value, "")] = PRESENT
-    return made
+        yield value
 
 
 def _bytes() -> Iterator[Line]:
@@ -261,8 +269,12 @@ def engine_of(items: int) -> StreamEngine:
     history = StreamHistory(plan)
     history.read = _nothing
     engine = StreamEngine(plan, "pi-1", history, 2 * items)
+    values = list(wandering(items))
     for first in range(0, items, BATCH):
-        taken = [StreamItem("litres", n * 1_000_000, n, "") for n in range(first, first + BATCH)]
+        taken = [
+            StreamItem("litres", START_US + n * 1_000_000, values[n], "")
+            for n in range(first, first + BATCH)
+        ]
         engine.take(taken, None)
         history.take_changes()
     return engine

@@ -7,7 +7,6 @@ tables, and what is right from `simulations.oracle`. A value without `key=` has 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from textwrap import wrap
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from crdts import BoundedLWWSet
@@ -15,11 +14,12 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import DynamicFold, LocalFold, Window
-from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import in_words, number
 from simulations.demo.devices import KeyValue, Value
+from simulations.demo.evidence import Evidence, Finding, count_of, differs, holds
 from simulations.demo.lake import Row
-from simulations.oracle import Reading, WindowTruth, dynamic_partials, left_out, windows
+from simulations.demo.streamed import rows_finding
+from simulations.oracle import WindowTruth, dynamic_partials, left_out, windows
 
 _EXAMPLES = 2
 _MOST_FINDINGS = 3
@@ -47,48 +47,6 @@ class Verdict(NamedTuple):
         return wrap(text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False)
 
 
-class Evidence(NamedTuple):
-    """What there is to check.
-
-    Attributes:
-        values: what each device holds at the end, by device and name.
-        readings: each device's accepted readings in the order of acceptance.
-        globals: current rows of the lake's table of fleet-wide values, by name; None where a
-            gateway kept the windows: it keeps no values.
-        windows: current rows of the lake's table of windows, by name.
-        lasted_s: how long the demo ran: no sample is older.
-        silent_us: for how long each device had no connection when it was asked; those that had one
-            need not be here.
-    """
-
-    plan: Plan
-    values: Mapping[str, Mapping[str, Value]]
-    readings: Mapping[str, Sequence[Reading]]
-    globals: Mapping[str, Sequence[Row]] | None
-    windows: Mapping[str, Sequence[Row]]
-    lasted_s: float
-    silent_us: Mapping[str, int] = MappingProxyType({})
-
-    def all_readings(self) -> list[Reading]:
-        """Return the readings of all devices."""
-        return [reading for of_device in self.readings.values() for reading in of_device]
-
-
-class Finding(NamedTuple):
-    """What a check found of one name; `ok` is as in `Verdict`."""
-
-    ok: bool | None
-    text: str
-
-
-def _holds(text: str) -> Finding:
-    return Finding(ok=True, text=text)
-
-
-def _differs(text: str) -> Finding:
-    return Finding(ok=False, text=text)
-
-
 def verdicts(evidence: Evidence) -> list[Verdict]:
     """Return the verdicts (a) to (d)."""
     folds = evidence.plan.dynamic_folds.values()
@@ -96,7 +54,8 @@ def verdicts(evidence: Evidence) -> list[Verdict]:
         "a": [_agreement(evidence, fold) for fold in folds] + _derived(evidence),
         "b": [_recomputation(evidence, fold) for fold in folds],
         "c": [_in_the_lake(evidence, fold) for fold in folds],
-        "d": [_windows(evidence, window) for window in evidence.plan.windows.values()],
+        "d": [_windows(evidence, window) for window in evidence.plan.windows.values()]
+        + [rows_finding(evidence, result) for result in evidence.plan.stream_results.values()],
     }
     return [_joined(letter, found) for letter, found in checks.items()]
 
@@ -127,22 +86,22 @@ def _agreement(evidence: Evidence, fold: DynamicFold) -> Finding:
     held = {device: values[fold.name] for device, values in told.items() if fold.name in values}
     silent = sorted(told.keys() - held.keys())
     if silent or not held:
-        return _differs(f"{fold.name}: {', '.join(silent)} reported no value")
+        return differs(f"{fold.name}: {', '.join(silent)} reported no value")
     different = _different([value.keys for value in held.values()])
     if not different and len({value.inputs for value in held.values()}) == 1:
         one = _partials(fold.fold, next(iter(held.values())).keys)
-        return _holds(f"all {len(held)} devices hold the same {fold.name}: {_text(fold, one)}")
+        return holds(f"all {len(held)} devices hold the same {fold.name}: {_text(fold, one)}")
     if not different:
         each = ", ".join(f"{device} {value.inputs}" for device, value in held.items())
-        return _differs(f"{fold.name}: equal values from different inputs: {each}")
+        return differs(f"{fold.name}: equal values from different inputs: {each}")
     key = min(different)
     each = ", ".join(
         f"{device} {_of_key(fold, _partials(fold.fold, value.keys), key)}"
         for device, value in held.items()
     )
     if not fold.keyed:
-        return _differs(f"{fold.name}: different values: {each}")
-    return _differs(
+        return differs(f"{fold.name}: different values: {each}")
+    return differs(
         f"{fold.name}: {len(different):,} keys with different values (such as {key}: {each})"
     )
 
@@ -165,12 +124,12 @@ def _derived_agreement(evidence: Evidence, name: str) -> Finding:
     held = {device: values.get(name) for device, values in evidence.values.items()}
     silent = sorted(device for device, value in held.items() if value is None)
     if silent:
-        return _differs(f"{name}: {', '.join(silent)} reported no value")
+        return differs(f"{name}: {', '.join(silent)} reported no value")
     plain = [value.keys[""] for value in held.values() if value is not None]
     told = ", ".join(f"{part} {number(value, 2)}" for part, value in plain[0].parts.items())
     if all(value == plain[0] for value in plain):
-        return _holds(f"all {len(plain)} devices hold the same {name}: {told}")
-    return _differs(f"{name}: the devices hold different values")
+        return holds(f"all {len(plain)} devices hold the same {name}: {told}")
+    return differs(f"{name}: the devices hold different values")
 
 
 def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
@@ -197,9 +156,9 @@ def _recomputation(evidence: Evidence, fold: DynamicFold) -> Finding:
             for key in sorted(_different([held, right]))[:1]
         ]
     if wrong:
-        return _differs(f"{fold.name} from {what}: {'; '.join(wrong)}")
+        return differs(f"{fold.name} from {what}: {'; '.join(wrong)}")
     equal = f"{len(right):,} keys" if fold.keyed else _integers(fold.fold, right[""])
-    return _holds(f"{_name(evidence, fold)}recomputed from {what}: equal ({equal})")
+    return holds(f"{_name(evidence, fold)}recomputed from {what}: equal ({equal})")
 
 
 def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
@@ -211,15 +170,15 @@ def _in_the_lake(evidence: Evidence, fold: DynamicFold) -> Finding:
     there = [row for row in rows if row["devices_in"] or not fold.keyed]
     stored = {row["key"]: (_of_row(fold.fold, row), row["inputs"]) for row in there}
     if len(stored) < len(there) or not held or (not stored and not fold.keyed):
-        return _differs(f"globals has {len(there)} current rows of {fold.name}")
+        return differs(f"globals has {len(there)} current rows of {fold.name}")
     right = {key: (_partial(fold.fold, value), value.inputs) for key, value in held[0].keys.items()}
     wrong = sorted(_different([stored, right]))
     if not wrong:
         keys = f"{len(right):,} keys" if fold.keyed else held[0].inputs
         same = f"{_name(evidence, fold)}the same, from the same inputs ({keys})"
-        return _holds(f"Spark's table: {same}")
+        return holds(f"Spark's table: {same}")
     (spark, theirs), (devices, ours) = (each.get(wrong[0], (None, "-")) for each in (stored, right))
-    return _differs(
+    return differs(
         f"{fold.name}{_of(wrong[0])}: Spark has {_integers(fold.fold, spark)} from inputs "
         f"{theirs}, the devices have {_integers(fold.fold, devices)} from inputs {ours}",
     )
@@ -237,18 +196,18 @@ def _windows(evidence: Evidence, window: Window) -> Finding:
         (row["key"], row["start_us"]): WindowTruth(_of_row(window.fold, row), row["devices_in"])
         for row in rows
     }
-    count = sum(reading.event == window.source.name for reading in evidence.all_readings())
+    count = count_of(evidence, window.source.name)
     missing, extra = right.keys() - stored.keys(), stored.keys() - right.keys()
     wrong = {where for where in right.keys() & stored.keys() if right[where] != stored[where]}
     told = f"{window.name}: {len(rows):,} windows"
     if not (missing or extra or wrong) and len(rows) == len(stored):
-        return _holds(f"{told} equal the recomputation from {count:,} readings")
+        return holds(f"{told} equal the recomputation from {count:,} readings")
     kinds = {"missing": missing, "extra": extra, "with other integers": wrong}
     parts = [
         f"{len(places):,} {kind}{_examples(places)}" for kind, places in kinds.items() if places
     ]
     parts += [f"{len(rows) - len(stored):,} doubled"] if len(rows) > len(stored) else []
-    return _differs(f"{told} in the table: {', '.join(parts)}")
+    return differs(f"{told} in the table: {', '.join(parts)}")
 
 
 def _examples(places: Iterable[tuple[str, int]]) -> str:

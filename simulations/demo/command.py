@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--device", metavar="FIELD", help="the field of the device's name")
     add("--event", action="append", default=[], metavar="NAME=FIELD", help="repeat for each event")
     add("--tag", action="append", default=[], metavar="NAME=FIELD", help="repeat for each tag")
+    add("--retract", metavar="FIELD", help="where it is true, an equal line is taken back")
     add("--speed", default="max", metavar="N|max", help="times faster than recorded (default max)")
     add("--max-agents", type=int, default=32, metavar="N", help="refuse more devices (default 32)")
     add("--chaos", action="store_true", help="accidents: kill and cut off at random")
@@ -141,6 +142,7 @@ def _refuse_without_replay(arguments: argparse.Namespace) -> None:
         "--device": arguments.device,
         "--event": arguments.event,
         "--tag": arguments.tag,
+        "--retract": arguments.retract,
         "--chaos": arguments.chaos,
         "--seed": arguments.seed,
     }
@@ -166,4 +168,5 @@ def _recording(arguments: argparse.Namespace) -> Recording:
         arguments.time_unit,
         arguments.speed,
         arguments.time_zone,
+        arguments.retract,
     )

@@ -9,8 +9,9 @@ from lasp_edge.errors import Exit
 from lasp_edge.folds.numbers import decimals
 from lasp_edge.language.declarations import Window
 from lasp_edge.tool.screen import aligned, in_words, number
-from simulations.demo.checks import Evidence, Verdict, lowered, verdicts
+from simulations.demo.checks import Verdict, lowered, verdicts
 from simulations.demo.devices import Value
+from simulations.demo.evidence import Evidence
 from simulations.demo.lake import Row
 from simulations.demo.stage import Stage
 from simulations.demo.traffic import Pace, Traffic, json_bytes, traffic_lines
@@ -54,9 +55,13 @@ async def finish(stage: Stage, pace: Pace) -> int:
     values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
     silent_us = stage.silent_us()
     await stage.stop_devices()
+    spec, devices = stage.cast.spec, stage.devices.items()
+    statuses = {name: await stage.commands.status(spec, d.data_dir) for name, d in devices}
     evidence = await _evidence(stage, values, silent_us)
-    statuses = [await stage.commands.status(d.data_dir) for d in stage.devices.values()]
-    stage.say("", *_windows_lines(evidence), "", counts_line(statuses))
+    told = {name: status.get("results", {}) for name, status in statuses.items()}
+    evidence = evidence._replace(device_rows=told)
+    stage.say("", *_windows_lines(evidence), *rows_lines(evidence))
+    stage.say("", counts_line(statuses.values()))
     found = verdicts(evidence)
     stage.say(*(line for verdict in found for line in verdict.lines()))
     readings = evidence.all_readings()
@@ -76,7 +81,8 @@ async def _evidence(
     in_globals = merging.globals(stage.lake, plan.dynamic_folds)
     in_windows = {name: merging.windows(stage.lake, window) for name, window in windows}
     found = (plan, values, readings, in_globals, in_windows)
-    return Evidence(*found, stage.lasted_s(), silent_us)
+    in_results = merging.results(stage.lake, plan.stream_results)
+    return Evidence(*found, stage.lasted_s(), silent_us, in_results)
 
 
 def _windows_lines(evidence: Evidence) -> list[str]:
@@ -84,6 +90,20 @@ def _windows_lines(evidence: Evidence) -> list[str]:
     first, *others = evidence.plan.windows.values() or (None,)
     lines = [] if first is None else window_lines(first, evidence.windows[first.name])
     return lines + [f"{_title(window, evidence.windows[window.name])}." for window in others]
+
+
+def rows_lines(evidence: Evidence) -> list[str]:
+    """Return how many rows each result has in the lake."""
+    lines = []
+    for name, rows in (evidence.results or {}).items():
+        there = [row for row in rows if row["present"]]
+        corrected = sum(row["status"] == "revised" for row in there)
+        taken_back = len(rows) - len(there)
+        words = [f"{len(there):,} rows"]
+        words += [f"{corrected:,} of them corrected"] if corrected else []
+        words += [f"{taken_back:,} taken back"] if taken_back else []
+        lines.append(f"{name}: {', '.join(words)}.")
+    return lines
 
 
 def _title(window: Window, rows: Sequence[Row]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lasp_edge.errors import Exit
-from lasp_edge.language.declarations import DynamicFold, Window
+from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
 from simulations.demo.processes import Child, Children
 from simulations.demo.trouble import Trouble
 from simulations.oracle import Reading
@@ -28,6 +28,11 @@ def current_windows(lake: Path, window: Window) -> list[Row]:
 def current_globals(lake: Path, fold: DynamicFold) -> list[Row]:
     """Return the newest revision of each key of a fleet-wide value, as the table has it."""
     return _newest(lake / "globals", fold.stream, "key")
+
+
+def current_rows(lake: Path, result: StreamResult) -> list[Row]:
+    """Return the newest revision of each row of a result, as the table has it."""
+    return _newest(lake / "results", result.stream, "time_us, device, place")
 
 
 def _newest(table: Path, stream: int, identity: str) -> list[Row]:
@@ -59,9 +64,9 @@ class Commands:
         lines = await self._lines("readings", "--data-dir", str(data_dir))
         return [_reading(json.loads(line)) for line in lines]
 
-    async def status(self, data_dir: Path) -> dict[str, Any]:
-        """Return what a device's agent counted."""
-        lines = await self._lines("status", "--data-dir", str(data_dir), "--json")
+    async def status(self, spec: str, data_dir: Path) -> dict[str, Any]:
+        """Return what a device's agent counted, and the last rows of its program's results."""
+        lines = await self._lines("status", spec, "--data-dir", str(data_dir), "--json")
         status: dict[str, Any] = json.loads(lines[0]) if lines else {}
         return status
 
@@ -79,7 +84,8 @@ class Commands:
 
 def _reading(plain: dict[str, Any]) -> Reading:
     names = ("device", "event", "value", "time_us", "tags")
-    return Reading(*(plain[name] for name in names))
+    reading = Reading(*(plain[name] for name in names))
+    return reading._replace(retracted=plain.get("retracted", False))
 
 
 def trouble_with(child: Child) -> Trouble:

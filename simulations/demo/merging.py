@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from lasp_edge.language.declarations import DynamicFold, Window
-from simulations.demo.lake import Row, current_globals, current_windows
+from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
+from simulations.demo.lake import Row, current_globals, current_rows, current_windows
 
 
 class Merging(NamedTuple):
@@ -44,10 +44,18 @@ class Merging(NamedTuple):
         return read(place, window)
 
     def globals(self, place: Path, folds: Mapping[str, DynamicFold]) -> dict[str, list[Row]] | None:
-        """Return the newest revision of each key of the fleet-wide values; None: it keeps none."""
+        """Return the newest revision of each key of the fleet-wide values; None without any."""
         if not self.is_spark:
             return None
         return {name: current_globals(place, fold) for name, fold in folds.items()}
+
+    def results(
+        self, place: Path, results: Mapping[str, StreamResult]
+    ) -> dict[str, list[Row]] | None:
+        """Return the newest revision of each row of streams' results; None without any."""
+        if not self.is_spark:
+            return None
+        return {name: current_rows(place, result) for name, result in results.items()}
 
 
 SPARK = Merging(

@@ -32,6 +32,7 @@ class Recording:
         time_unit: s, ms, us or iso; by default told apart by size.
         speed: how many times faster than recorded, or "max".
         time_zone: of times that name none; None: such times are refused.
+        retract: the field that says that an equal earlier line is taken back; None without one.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Recording:
     time_unit: str | None = None
     speed: str = "max"
     time_zone: str | None = None
+    retract: str | None = None
 
     @property
     def is_csv(self) -> bool:
@@ -56,6 +58,7 @@ class Recording:
         words += [word for event in self.events for word in ("--event", event)]
         words += [word for tag in self.tags for word in ("--tag", tag)]
         words += ["--time-unit", self.time_unit] if self.time_unit else []
+        words += ["--retract", self.retract] if self.retract else []
         return words + (["--time-zone", self.time_zone] if self.time_zone else [])
 
     def devices(self, most: int) -> dict[str, int]:

@@ -11,6 +11,7 @@ definitions, over fractions and lists, and shares no code with the way that a de
 
 - `readings`: which readings count, and what they are in steps of the resolution
 - `partials`: what a fold makes of values, column by column
+- `streams`: what streams say, and the rows of their results
 - `windows`: what each window holds
 - `values`: what is in the sets, and what local and dynamic folds make of them
 - `inputs`: what a fleet-wide value was made from, as a digest
@@ -32,6 +33,7 @@ definitions, over fractions and lists, and shares no code with the way that a de
 from simulations.oracle.inputs import PublishedPartial, inputs
 from simulations.oracle.partials import combined, folded
 from simulations.oracle.readings import Reading, accepted, quantised
+from simulations.oracle.streams import rows
 from simulations.oracle.values import added, dynamic_partials, left_out, local_partials
 from simulations.oracle.windows import WindowTruth, windows
 
@@ -48,5 +50,6 @@ __all__ = [
     "left_out",
     "local_partials",
     "quantised",
+    "rows",
     "windows",
 ]

@@ -23,6 +23,7 @@ class Reading(NamedTuple):
         tags: its labels.
         stamped: its time is that of its acceptance; such readings are never taken for repeats.
         accepted_us: when the device accepted it, where that matters: for sets bounded by age.
+        retracted: it takes an equal reading back, whenever that came.
     """
 
     device: str
@@ -32,10 +33,11 @@ class Reading(NamedTuple):
     tags: Mapping[str, str] = NO_TAGS
     stamped: bool = False
     accepted_us: int | None = None
+    retracted: bool = False
 
 
 class AcceptedReading(NamedTuple):
-    """An accepted reading: its value in steps of the resolution, and what handlers and keys see."""
+    """An accepted reading: its value in steps (of a text 0), and what handlers and keys see."""
 
     quantised: int
     event: Event
@@ -56,24 +58,33 @@ def quantised(value: Any, resolution: Resolution) -> int | None:
 def accepted(plan: Plan, readings: Iterable[Reading]) -> list[AcceptedReading]:
     """Return the readings that count, in order.
 
-    Left out are unknown events, values that must be refused, and repeats: equal device, event,
-    tags, own time and quantised value. Readings that a device left aside for another reason (too
-    late, in the future, a key or handler that raised) must not be given.
+    Left out are unknown events, values that must be refused, what was taken back, and repeats:
+    equal device, event, tags, own time and quantised value. Readings that a device left aside for
+    another reason (too late, in the future, a key or handler that raised) must not be given.
     """
     samples = []
-    known = set()
-    for reading in readings:
-        event = plan.events.get(reading.event)
-        steps = None if event is None else quantised(reading.value, event.resolution)
-        if event is None or steps is None:
-            continue
-        tags = tuple(sorted(reading.tags.items()))
-        identity = (reading.device, reading.event, tags, reading.time_us, steps)
-        if identity in known and not reading.stamped:
+    known: set[Any] = set()
+    found = [(reading, *_identified(plan, reading)) for reading in readings]
+    gone = {identity for reading, identity, _ in found if reading.retracted}
+    for reading, identity, steps in found:
+        if identity is None or identity in gone or (identity in known and not reading.stamped):
             continue
         if not reading.stamped:
             known.add(identity)
-        value = float(steps * event.resolution.exact)
+        event = plan.events[reading.event]
+        value = reading.value if event.text else float(steps * event.resolution.exact)
         seen = Event(reading.event, value, reading.time_us, reading.device, reading.tags)
         samples.append(AcceptedReading(steps, seen, reading.accepted_us))
     return samples
+
+
+def _identified(plan: Plan, reading: Reading) -> tuple[Any, int]:
+    """Return what tells a reading from others, and its steps; None where it must be refused."""
+    event = plan.events.get(reading.event)
+    if event is None or (event.text and not isinstance(reading.value, str)):
+        return None, 0
+    steps = 0 if event.text else quantised(reading.value, event.resolution)
+    if steps is None:
+        return None, 0
+    tags, told = tuple(sorted(reading.tags.items())), reading.value if event.text else steps
+    return (reading.device, reading.event, tags, reading.time_us, told), steps

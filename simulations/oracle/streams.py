@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from lasp_edge.event import tags_text
 from lasp_edge.folds.numbers import Refused
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import graph_of
+from lasp_edge.language.streaming import graph_of, plain_parts
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import sayings_of
-from lasp_edge.ordered.places import reading_place
+from lasp_edge.ordered.places import Place, reading_place
+from lasp_edge.ordered.said import SaidRow
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
 
 AT_THE_END_US = 2**62
@@ -22,18 +23,41 @@ def said(
 
     Left out is what is no number with a step.
     """
-    by_device: dict[str, dict[str, Content]] = {}
-    for sample in accepted(plan, readings):
-        name, _, time_us, device, tags, _ = sample.event
-        place = reading_place(name, tags_text(tags), sample.quantised, time_us, device)
-        by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
     resolution = plan.streams[stream].resolution
     assert resolution is not None
-    for device, contents in sorted(by_device.items()):
-        nodes = graph_of(plan, device).nodes
-        for _, event in sorted(sayings_of(nodes, contents, frontier_us)[stream].items()):
+    for device, content in _sayings(plan, stream, readings, frontier_us):
+        for _, event in sorted(content.items()):
             try:
                 steps = resolution.quantise(event.value)
             except Refused:
                 continue
             yield AcceptedReading(steps, event._replace(device=device))
+
+
+def rows(
+    plan: Plan, result: str, readings: Iterable[Reading], frontier_us: int = AT_THE_END_US
+) -> dict[tuple[str, Place], SaidRow]:
+    """Return (device, place) -> the row of a result; left out is what has not its parts."""
+    found: dict[tuple[str, Place], SaidRow] = {}
+    for device, content in _sayings(plan, result, readings, frontier_us):
+        for place, event in content.items():
+            try:
+                parts = plain_parts(plan.stream_results[result], event.value)
+            except ValueError:
+                continue
+            found[device, place] = SaidRow(place, event.key, parts)
+    return found
+
+
+def _sayings(
+    plan: Plan, stream: str, readings: Iterable[Reading], frontier_us: int
+) -> Iterator[tuple[str, Content]]:
+    """Yield what a stream says of the readings of each device."""
+    by_device: dict[str, dict[str, Content]] = {}
+    for sample in accepted(plan, readings):
+        name, value, time_us, device, tags, _ = sample.event
+        told = value if plan.events[name].text else sample.quantised
+        place = reading_place(name, tags_text(tags), told, time_us, device)
+        by_device.setdefault(device, {}).setdefault(name, {})[place] = sample.event
+    for device, contents in sorted(by_device.items()):
+        yield device, sayings_of(graph_of(plan, device).nodes, contents, frontier_us)[stream]

@@ -213,8 +213,9 @@ def a_promise_is_made_of_the_sources_alone() -> Iterator[None]:
     """A device promises what its sources are at, whatever has landed."""
     right = PaneDelivery.lows
 
-    def lows(self: PaneDelivery, source_us: int | None) -> Any:
-        return tuple([low._replace(low_us=source_us) for low in right(self, source_us)])
+    def lows(self: PaneDelivery, now_us: int) -> Any:
+        source_us = self._low_us(now_us)
+        return tuple([low._replace(low_us=source_us) for low in right(self, now_us)])
 
     with replaced(PaneDelivery, "lows", lows):
         yield

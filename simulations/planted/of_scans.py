@@ -13,12 +13,11 @@ from device_agent.scans.engine import StreamEngine
 from device_agent.scans.history import NOBODY, Cut, StreamHistory
 from device_agent.scans.items import CELL_US, PRESENT, Item
 from device_agent.scans.rows import ResultBook
-from device_agent.scans.streams import Streams
+from device_agent.scans.stream_panes import StreamPanes
 from device_agent.state.store import Store
 from lasp_edge.event import Event
 from lasp_edge.ordered import log as ordered_log
 from lasp_edge.ordered.deltas import netted
-from lasp_edge.ordered.graph import StreamGraph
 from lasp_edge.ordered.log import Checkpoint, ScanLog
 from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.results import ResultRows
@@ -51,9 +50,9 @@ def items_stand_in_the_order_of_their_arrival() -> Iterator[None]:
         number = known.setdefault(device, {}).setdefault((event, self), next(arrived))
         return self.time_us, device, (event, number), ()
 
-    def begin(self: StreamEngine) -> Any:
+    def begin(self: StreamEngine, *pruned_us: int) -> Any:
         known.pop(self._device, None)
-        return right(self)
+        return right(self, *pruned_us)
 
     with replaced(Item, "place", place), replaced(StreamEngine, "begin", begin):
         yield
@@ -245,15 +244,8 @@ for _name, _history, _owner, _method, _says in (
     (
         "a_window_keeps_a_reading_that_was_taken_back",
         "A wrong reading is taken back, and the window over its event counts it on.",
-        Streams,
-        "_take_back",
-        None,
-    ),
-    (
-        "time_alone_is_no_reason_to_evaluate",
-        "Nothing is read any more, and rows stay as they are.",
-        StreamGraph,
-        "due_us",
+        StreamPanes,
+        "take_back",
         None,
     ),
 ):

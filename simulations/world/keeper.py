@@ -12,6 +12,7 @@ from device_agent.gateway.kept import (
     WriterOfPanes,
 )
 from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.status import TENTATIVE
 
 PaneKey = tuple[int, str, int, str, int, int]
@@ -35,6 +36,17 @@ class SimulatedKeeper:
         self._membership = Membership()
         self._heard: dict[str, str] = {}
         self._frontier_us: int | None = None
+
+    def keep(self, rows: PaneRows) -> None:
+        """Take rows of results, which no window is made of: of each the greatest version."""
+        block = rows.block
+        partials = zip(*block.columns, strict=True)
+        for key, pane_us, seq, partial in zip(
+            block.keys, block.panes_us, block.seqs, partials, strict=True
+        ):
+            at = (block.stream, key, pane_us, rows.device, block.incarnation, block.nonce)
+            if at not in self.panes or self.panes[at][0] < seq:
+                self.panes[at] = (seq, partial)
 
     def restored(self) -> RestoredFleet:
         """Return what a core starts with."""

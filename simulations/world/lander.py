@@ -12,7 +12,9 @@ from device_agent.gateway.kept import FleetRow, WindowStart
 from device_agent.settings import SECOND_US
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import Acceptance, Accepted, Record, Refusal
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
+from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import MemberFrame
@@ -73,13 +75,14 @@ class SimulatedLander:
         self.shared: dict[str, Lattice] = {} if shared is None else shared
         self.refused: dict[tuple[str, str], Refusal] = {}
         self._acceptance = _Acceptance(
-            plan.windows.values(),
+            plan.pane_streams,
             plan.published_folds.values(),
             topics or Topics(plan.name),
             (sink, lake),
             membership=membership,
             overheard=_overheard(plan, self.shared),
         )
+        self._results = {result.stream for result in plan.stream_results.values()}
         self._core = GatewayCore(plan, self._acceptance, self._keeper, process, TERMS)
         self._pending = Accepted()
         self._since_us: int | None = None
@@ -183,7 +186,11 @@ class SimulatedLander:
         self.refused |= accepted.refused
         for name, _, news, _ in accepted.shared:
             self.shared[name] = self.shared.get(name, news.bottom()) | news
-        self._pending.rows += accepted.rows
+        for rows in accepted.rows:
+            if isinstance(rows, PaneRows) and rows.block.stream in self._results:
+                self._keeper.keep(rows)
+            else:
+                self._pending.rows.append(rows)
         self._pending.promises |= accepted.promises
         for device in accepted.answers:
             self._pending.answers.setdefault(device, Answer())
@@ -196,6 +203,16 @@ class SimulatedLander:
         said = (self.process, self._acks_sent, device, self._acceptance.sink)
         (frame,) = answer.frames(*said, now_us // SECOND_US)
         return frame
+
+    def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SaidRow]:
+        """Return (device, place) -> the row of a result that is there."""
+        stream = plan.stream_results[name].stream
+        landed = [
+            Landed(device, time_us, key, (incarnation, nonce, seq), partial[0])
+            for (of, key, time_us, device, incarnation, nonce), (seq, partial) in self.panes.items()
+            if of == stream
+        ]
+        return {at: row for at, row in newest_rows(landed).items() if row.parts is not None}
 
     def windows(
         self, plan: Plan, name: str, without: Collection[str] = ()

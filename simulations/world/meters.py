@@ -7,7 +7,8 @@ from math import inf
 from random import Random
 from typing import NamedTuple
 
-from device_agent.intake.batch import Batch, Retraction
+from device_agent.changes import Retraction
+from device_agent.intake.batch import Batch
 from device_agent.scans.items import PRESENT, RETRACTED, Cell, Item
 from lasp_edge.event import tags_text
 from simulations.world.streamed import METERED, METERS

@@ -171,7 +171,8 @@ def history(program: Plan, readings: Iterable[Reading], seed: int = 0) -> list[R
 
 def table(program: Plan, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as Arrow, as the lander writes them."""
-    return pa.Table.from_pylist(list(rows), schema=landed_schema(program.columns))
+    schema = landed_schema(program.columns, program.stream_results.values())
+    return pa.Table.from_pylist(list(rows), schema=schema)
 
 
 def true_windows(

@@ -29,7 +29,7 @@ class LandedFleet:
         self.program = program
         self.fleet = Fleet(program, **options)
         self.lake = LakeUnderTest(spark, program, root)
-        streams = (program.windows.values(), program.published_folds.values())
+        streams = (program.pane_streams, program.published_folds.values())
         lander = self.fleet.lander
         self._acceptance = Acceptance(*streams, Topics(program.name), (DEFAULT_SINK, lander.lake))
         self._columns = LandedColumns(program)

@@ -332,7 +332,7 @@ def merge(spark: Any, plan: Plan, lake: Path, devices: Sequence[str]) -> None:
     for name, value in {**QUICK, **COMPILED}.items():
         spark.conf.set(name, value)
     place = LakeTables(lake)
-    place.create(plan.columns)
+    place.create(plan.columns, plan.stream_results.values())
     record(plan, place)
     job = Job(plan, place, roster=tuple(devices), dead_after_us=600_000_000)
     Run(spark, job, None, trigger_s=0.05, until_idle_s=0.0, say=lambda _: None).run()

@@ -6,8 +6,9 @@ import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Program, folds
-from simulations.demo.checks import Evidence, verdicts
+from simulations.demo.checks import verdicts
 from simulations.demo.devices import KeyValue, Value
+from simulations.demo.evidence import Evidence
 from simulations.oracle import Reading, dynamic_partials, windows
 
 

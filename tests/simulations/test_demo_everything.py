@@ -13,8 +13,9 @@ from lasp_edge.errors import EnvironmentLacks, Exit
 from lasp_edge.folds.columns import Op
 from lasp_edge.folds.fold import Fold
 from simulations.demo.broker import find_broker
-from simulations.demo.checks import Evidence, verdicts
+from simulations.demo.checks import verdicts
 from simulations.demo.devices import Value
+from simulations.demo.evidence import Evidence
 from simulations.demo.lake import COMMAND
 from simulations.oracle import Reading, dynamic_partials, windows
 from tests.conftest import CHECKOUT

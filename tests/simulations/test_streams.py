@@ -1,4 +1,4 @@
-"""Windows over streams land from a fleet with every fault as the oracle says."""
+"""What streams say lands from a fleet with every fault as the oracle says: windows and rows."""
 
 from random import Random
 
@@ -6,7 +6,7 @@ import pytest
 
 from lasp_edge import Program, folds, scans
 from simulations.fleet import ROUGH, Fleet
-from simulations.oracle import Reading, windows
+from simulations.oracle import Reading, rows, windows
 
 
 def water():
@@ -27,7 +27,7 @@ def water():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_windows_over_streams_land_as_the_oracle_says(seed):
+def test_what_streams_say_lands_as_the_oracle_says(seed):
     rng, fleet, readings = Random(seed), Fleet(water(), size=3, seed=seed, faults=ROUGH), []
     for _ in range(60):
         for name in [name for name, agent in fleet.devices.items() if agent.durable]:
@@ -46,4 +46,7 @@ def test_windows_over_streams_land_as_the_oracle_says(seed):
         landed = fleet.lander.windows(fleet.plan, name, ())
         landed = {at: partial for at, partial in landed.items() if any(partial)}
         assert landed == truth, f"seed {seed}"
+    for name in fleet.plan.stream_results:
+        landed = fleet.lander.rows(fleet.plan, name)
+        assert landed == rows(fleet.plan, name, readings), f"seed {seed}"
     fleet.close()

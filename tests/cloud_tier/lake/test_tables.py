@@ -6,6 +6,7 @@ from deltalake.schema import PrimitiveType
 
 from cloud_tier.lake.tables import FORMAT, LakeTables, LakeUnreadable
 from lasp_edge.errors import UsageError
+from lasp_edge.language.declarations import StreamResult
 from lasp_edge.protocol.lake_columns import LAKE_COLUMNS
 from tests.cloud_tier.support_devices import rooms
 
@@ -16,7 +17,7 @@ def columns_of(path):
 
 def test_every_column_beside_a_folds_is_reserved(tmp_path):
     lake, columns = LakeTables(tmp_path), rooms().columns
-    lake.create(columns)
+    lake.create(columns, [StreamResult("used", (("litres", "1"),), 7)])
     made = [columns_of(path) for path in (lake.landing, lake.lattice, lake.windows, lake.globals)]
     assert set().union(*made) - set(columns) == LAKE_COLUMNS
 

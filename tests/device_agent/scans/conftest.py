@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.device_agent.fleet.conftest import jinja  # noqa: F401 - a fixture
 from tests.device_agent.scans.support_streams import Metered
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crdts import ORSet
-from device_agent.intake.batch import Retraction
+from device_agent.changes import Retraction
 from device_agent.scans.items import PRESENT, RETRACTED, Item, packed, unpacked
 from device_agent.settings import Settings
 from device_agent.sources.mapping import FieldMapping

@@ -12,6 +12,7 @@ from lasp_edge import Program, scans
 from lasp_edge.checking.determinism import risks
 from lasp_edge.checking.handlers import uncallable
 from lasp_edge.checking.streams import tried_streams
+from lasp_edge.checking.texts import texts_of
 from lasp_edge.checking.ties import ties
 from lasp_edge.errors import NotFound, UsageError
 from lasp_edge.testing import check_program
@@ -161,3 +162,17 @@ def test_the_command_prints_costs_and_warnings(tmp_path, monkeypatch, capsys):
     assert "COST  scan s: a late reading amid 1,000 takes 2 steps" in printed
     assert "WARNING  map m names math.sin: it is rounded differently" in printed
     assert "WARNING  event x: 1 of 2 readings have the time of another one" in printed
+
+
+def test_a_function_whose_text_changes_is_told_from_another_version():
+    def texts(function, version=1):
+        program = Program("water")
+        litres = program.event("litres", resolution="0.5")
+        program.map(litres, function, "mapped", version=version)
+        return [(text.name, text.version, text.digest) for text in texts_of(program.plan())]
+
+    ((name, version, digest),) = texts(lambda event: event.value + 1)
+    assert (name, version) == ("map mapped, function", "1")
+    ((_, again, other),) = texts(lambda event: event.value + 2, version=2)
+    assert again == "2"
+    assert other != digest

@@ -3,7 +3,7 @@
 from cloud_tier.job import step
 from tests.cloud_tier.support_devices import rooms_program
 
-SPEC = "tests.cloud_tier.spark.support_many_rows:program"
+SPEC = "tests.cloud_tier.cluster.support_many_rows:program"
 
 
 def __getattr__(name):

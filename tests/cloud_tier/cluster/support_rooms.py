@@ -2,6 +2,6 @@
 
 from tests.cloud_tier.support_devices import rooms_program
 
-SPEC = "tests.cloud_tier.spark.support_rooms:program"
+SPEC = "tests.cloud_tier.cluster.support_rooms:program"
 
 program = rooms_program()

@@ -1,6 +1,7 @@
 """A standalone Spark cluster on loopback, and jobs on it in processes of their own."""
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -131,6 +132,15 @@ def finish(process: Process) -> None:
     """Wait for the end of a process that ends well by itself."""
     support_site.until(lambda: not process.runs, PATIENCE_S, process.last_words)
     assert process.exit_code == 0, process.last_words()[-3_000:]
+
+
+def answers(port: int) -> bool:
+    """Return whether somebody accepts connections at a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def all_merged(tables: LakeTables) -> bool:

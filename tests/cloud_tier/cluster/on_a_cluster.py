@@ -1,15 +1,12 @@
 """The job on a real cluster, where executors and drivers die, and through Spark Connect.
 
-The tables are to equal the recomputation bit for bit, as those of a job on this machine do. These
-take minutes on an idle machine and are no part of the suite; they run where they are named:
-
-    pytest tests/cloud_tier/spark/on_a_cluster.py
+The tables are to equal the recomputation bit for bit, as those of a job on this machine do. No part
+of the suite, since they take minutes: see `make test-cluster`.
 """
 
 import json
 import os
 import signal
-import socket
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,9 +17,9 @@ from cloud_tier.lake.definitions import prepare
 from cloud_tier.lake.tables import LakeTables
 from simulations.oracle import Reading
 from tests.brokers import free_port
+from tests.cloud_tier.cluster import support_many_rows, support_rooms
+from tests.cloud_tier.cluster.support_cluster import Cluster, all_merged, answers, finish, until
 from tests.cloud_tier.lakes import ReadLake
-from tests.cloud_tier.spark import support_many_rows, support_rooms
-from tests.cloud_tier.spark.support_cluster import Cluster, all_merged, finish, until
 from tests.cloud_tier.support_devices import (
     SECOND_US,
     Device,
@@ -99,7 +96,6 @@ def parts(devices):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    pytest.importorskip("pyspark", reason="needs the extra `cloud`")
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         made.start()
@@ -115,14 +111,6 @@ def check(landed, readings, devices):
     value = found.globals()["global_average", ""]
     assert (value.partial, value.inputs) == true_global(PROGRAM, devices[0].values())
     assert max(each.count("final") for each in found.statuses().values()) == 1
-
-
-def answers(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), 1.0).close()
-    except OSError:
-        return False
-    return True
 
 
 def test_executor_and_driver_are_killed_and_the_tables_are_the_same(
