@@ -145,7 +145,9 @@ class GatewayCore:
         for rows in accepted.rows:
             if not isinstance(rows, PaneRows):
                 continue
-            window = self._streams[rows.block.stream]
+            window = self._streams.get(rows.block.stream)
+            if window is None:
+                continue  # rows of streams' results: a lake keeps them, and devices need not wait
             least_us = floor_us(window, before_us, self._terms.retain_us)
             for entry in self._panes.join(rows):
                 first_us, last_us = window.start_of_first(entry.pane_us), entry.pane_us
