@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,7 +154,7 @@ def started(driver: Driver, *extra: str) -> Iterator[subprocess.Popen[bytes]]:
         _STARTED.append(process)
         port, secret = _wait_for(told, process)
     if driver.archive.is_file():
-        driver.archive.touch()
+        mark_used(driver.archive)
     gateway = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     os.environ.update(gateway)
     try:
@@ -222,6 +222,12 @@ def _wait_for(told: Path, process: subprocess.Popen[bytes]) -> tuple[int, str]:
     # The file is renamed into place, so it is whole: a port and a string, as Java writes them.
     content = told.read_bytes()
     return int.from_bytes(content[:4], "big"), content[8:].decode()
+
+
+def mark_used(archive: Path) -> None:
+    """Note that a start used an archive; where nothing can be written, nobody removes it either."""
+    with suppress(OSError):
+        os.utime(archive)
 
 
 def _remove_unused(newest: Path) -> None:

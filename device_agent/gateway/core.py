@@ -143,9 +143,10 @@ class GatewayCore:
         """Join the accepted entries, and return how many came too late for a window of theirs."""
         late = 0
         for rows in accepted.rows:
-            if not isinstance(rows, PaneRows):
-                continue
-            window = self._streams[rows.block.stream]
+            window = self._streams.get(rows.block.stream) if isinstance(rows, PaneRows) else None
+            if window is None:
+                continue  # variables, and rows of results: their devices keep them
+            assert isinstance(rows, PaneRows)
             least_us = floor_us(window, before_us, self._terms.retain_us)
             for entry in self._panes.join(rows):
                 first_us, last_us = window.start_of_first(entry.pane_us), entry.pane_us

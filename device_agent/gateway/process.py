@@ -212,7 +212,7 @@ class _Running:
         topics = self._topics = Topics(settings.fleet or plan.name)
         nonce = secrets.randbits(32)
         self._acceptance = Acceptance(
-            plan.windows.values(),
+            plan.pane_streams,
             plan.published_folds.values(),
             topics,
             (settings.name, store.facts()[STORE_ID]),

@@ -77,7 +77,8 @@ class Draft:
         """
         name = source.name if isinstance(source, EventType) else source
         if not isinstance(name, str):
-            raise ValueError(f"program {self.name!r} declares no event {_shown(name)}")
+            shown, meant = _shown(name, "on_event(door)")
+            raise ValueError(f"program {self.name!r} declares no event {shown}{meant}")
         known = self.events.get(name)
         if known is None or (isinstance(source, EventType) and known != source):
             raise ValueError(f"program {self.name!r} declares no event {name!r}")
@@ -95,7 +96,8 @@ class Draft:
             ValueError: the program did not declare it.
         """
         if not isinstance(variable, Variable) or self.variables.get(variable.name) is not variable:
-            raise ValueError(f"{_shown(variable)} is not a variable of program {self.name!r}")
+            shown, meant = _shown(variable, "on_value(mean)")
+            raise ValueError(f"{shown} is not a variable of program {self.name!r}{meant}")
         return variable
 
     def declare(self, made: Variable, measures: Any, key: Key | None = None) -> Variable:
@@ -201,9 +203,9 @@ def _shape(bottom: Lattice) -> list[Op] | None:
     return None if None in shapes else [op for ops in shapes for op in ops or ()]
 
 
-def _shown(given: Any) -> str:
-    """Return what somebody gave in place of an event or variable, for an error."""
-    if callable(given) and not isinstance(given, type):
-        name = getattr(given, "__name__", type(given).__name__)
-        return f"{name}; a decorator takes the name, as in @program.on_event(door)"
-    return repr(given)
+def _shown(given: Any, such: str) -> tuple[str, str]:
+    """Return what somebody gave in place of an event or variable, and what was meant by it."""
+    if not callable(given) or isinstance(given, type):
+        return repr(given), ""
+    name = getattr(given, "__name__", type(given).__name__)
+    return name, f"; a decorator takes the name, as in @program.{such}"

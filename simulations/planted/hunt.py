@@ -18,6 +18,7 @@ from simulations.planted import (
     of_scans,
     of_the_fleet,
     of_the_store,
+    of_windows,
 )
 from simulations.planted.bug import PlantedBug
 from simulations.world.faults import KINDS
@@ -26,7 +27,7 @@ from simulations.world.scenario import scenario_of
 
 SEEDS = 1_000
 """A planted bug that this many seeds do not find is not found."""
-ROOMS = (of_the_store, of_delivery, of_the_fleet, of_omission, of_acting, of_scans)
+ROOMS = (of_the_store, of_delivery, of_the_fleet, of_omission, of_acting, of_scans, of_windows)
 """The modules that fill the table of bugs."""
 
 

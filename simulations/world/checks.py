@@ -30,7 +30,7 @@ from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.scanning import ScanChecks
 from simulations.world.truth import counted_lines, live_landed
-from simulations.world.window_checks import wrong_windows
+from simulations.world.window_checks import FrontierWatch, wrong_windows
 from simulations.world.world import World
 
 OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
@@ -55,6 +55,7 @@ class Checks:
         self.trace = sha256()
         self.quiet = False
         self._acting, self._scans = ActingChecks(), ScanChecks()
+        self._frontiers = FrontierWatch()
         self._dots: dict[tuple[Any, ...], Any] = {}
         self._last_seq: dict[Replica, int] = {}
         self._digests: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -151,7 +152,9 @@ class Checks:
         self._last_seq[device.core.replica] = device.core.panes.memory.seq
 
     def stepped(self, world: World) -> None:
-        """Look at one device, a different one after each step."""
+        """Look at each sink, and at one device, a different one after each step."""
+        for sink in world.sinks:
+            world.trouble += self._frontiers.wrong(sink.lander, world.now_us)
         devices = world.running()
         if not devices:
             return

@@ -3,6 +3,7 @@
 - a current row is the combination of the pane entries that landed, by plain recomputation
 - each window that has entries has a row, and no other has
 - revisions count from 0, each differs from the one before, and a status never goes back
+- the frontier never goes back, and passes no promise of a device that was heard lately
 - a window is final at most once, and not before the frontier has passed its end; when it has, no
   row of it is tentative any more
 """
@@ -17,7 +18,7 @@ from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.status import FINAL, STATUSES, TENTATIVE
 from simulations.oracle import combined
-from simulations.world.lander import SimulatedLander
+from simulations.world.lander import TERMS, SimulatedLander
 
 
 def wrong_windows(plan: Plan, lander: SimulatedLander) -> Iterator[str]:
@@ -34,6 +35,28 @@ def wrong_windows(plan: Plan, lander: SimulatedLander) -> Iterator[str]:
         if found != right[at]:
             yield f"{at} is {found}, and its panes give {right[at]}"
         yield from _wrong_history(rows, lander.coverage.frontier)
+
+
+class FrontierWatch:
+    """Looks at the frontier of each sink after each step."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, int | None] = {}
+
+    def wrong(self, lander: SimulatedLander, now_us: int) -> Iterator[str]:
+        """Yield what is wrong with a lander's frontier."""
+        before_us = self._before.get(lander.lake)
+        after_us = self._before[lander.lake] = lander.coverage.frontier
+        if after_us == before_us:
+            return
+        if after_us is None or (before_us is not None and after_us < before_us):
+            yield f"the frontier of {lander.lake} went from {before_us} back to {after_us}"
+            return
+        for device, promise in lander.promises.entries.items():
+            is_heard = now_us - promise.heard_us <= TERMS.dead_after_us
+            counts = device not in lander.membership.retired and not promise.done
+            if is_heard and counts and promise.low_us is not None and promise.low_us < after_us:
+                yield f"the frontier of {lander.lake} passed the promise of {device}"
 
 
 def _streams(plan: Plan) -> set[int]:

@@ -1,3 +1,4 @@
+import errno
 import os
 import re
 import select
@@ -8,7 +9,7 @@ import zipfile
 
 import pytest
 
-from cloud_tier.spark.driver import Driver, module_options, started
+from cloud_tier.spark.driver import Driver, mark_used, module_options, started
 from cloud_tier.spark.jars import spark_home
 from cloud_tier.spark.java import Java
 from lasp_edge.errors import EnvironmentLacks
@@ -20,6 +21,20 @@ def driver(tmp_path, monkeypatch):
     jar = tmp_path / "a.jar"
     jar.write_bytes(b"1")
     return Driver(Java(tmp_path / "java", 17), (jar,))
+
+
+def test_an_archive_that_was_used_is_young_again_where_that_can_be_noted(tmp_path, monkeypatch):
+    archive = tmp_path / "a.jsa"
+    archive.touch(0o444)
+    os.utime(archive, (1, 1))
+    mark_used(archive)
+    assert archive.stat().st_mtime > 1
+
+    def refuse(*_words, **_more):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)  # as in a container
+    mark_used(archive)
 
 
 def test_the_module_options_are_those_of_sparks_launcher():

@@ -9,6 +9,9 @@ from device_agent.gateway.store import FleetStore
 from lasp_edge import Program, folds
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.acceptance import Accepted, PaneRows
+from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.blocks import PaneEntries
 from simulations.oracle import Reading
 from simulations.world.keeper import SimulatedKeeper
 from tests.cloud_tier.lakes import batches
@@ -104,6 +107,28 @@ def test_a_promise_to_another_sink_moves_nothing_and_silence_excludes(tmp_path):
     (row,) = gateway.revisions("by_room", START_US, "attic")[-1:]
     assert (row.status, row.devices_in, row.devices_expected) == ("final", 1, 2)
     assert row.excluded == ("pi-1",)
+
+
+def test_rows_of_results_are_acknowledged_and_not_kept():
+    """Devices send them among the panes of windows; a gateway has no table for them."""
+    program = Program("rooms")
+    temperature = program.event("temperature", resolution="0.01")
+    program.window("totals", source=temperature, fold=folds.sum(), size_s=30)
+    program.result(program.filter(temperature, lambda event: event.value > 0, "warm"))
+    plan = program.plan()
+    gateway = GatewayUnderTest(plan)
+    block = PaneEntries(
+        plan.stream_results["warm"].stream, 1, 1, 7, ((b"x",),), ("",), (START_US,), (1,)
+    )
+    accepted = Accepted(rows=[PaneRows("pi-0", block, BEGIN_US)])
+    accepted.answers["pi-0"] = Answer()
+    accepted.answers["pi-0"].take(1, 7, (1,))
+    turn = gateway.core.join(accepted, None)
+    assert (turn.changes.entries, turn.changes.rows) == ([], [])
+    said = []
+    gateway.core.replies.owe(accepted, BEGIN_US)
+    gateway.core.replies.answer(lambda frame: said.append(frame) is None, BEGIN_US)
+    assert [seq for frame in said for seqs in frame.taken for seq in seqs.runs] == [(1, 1)]
 
 
 def test_windows_below_the_floor_stay_as_they_are_and_what_is_too_late_is_counted(monkeypatch):

@@ -1,6 +1,7 @@
 """What is not a plain function is refused where a program names it: nothing of it would run."""
 
 import functools
+import re
 
 import pytest
 
@@ -58,11 +59,10 @@ def test_what_can_be_called_and_is_no_function_is_fine(program, door):
 
 
 def test_a_decorator_without_its_name_is_told(program):
-    for decorator in (program.on_event, program.on_value):
-        with pytest.raises(
-            ValueError, match=r"a decorator takes the name, as in @program\.on_event"
-        ):
-            decorator(lambda _event, _update: None)
+    for decorator, such in {"on_event": "on_event(door)", "on_value": "on_value(mean)"}.items():
+        why = f"; a decorator takes the name, as in @program.{such}"
+        with pytest.raises(ValueError, match=re.escape(why)):
+            getattr(program, decorator)(lambda _event, _update: None)
 
 
 def test_a_variable_in_place_of_a_fold_is_named(program):
