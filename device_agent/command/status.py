@@ -231,17 +231,19 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> list[str]:
         (
             row["key"],
             _at(row["time_us"]),
-            *(_part(row.get(part)) for part in parts),
+            *(_part(part, row.get(part)) for part in parts),
             row["status"] if any(part in row for part in parts) else "taken back",
         )
         for row in rows
     ]
-    head = ("key", "time (UTC)", *parts, "")
+    head = ("key", "time (UTC)", *(part.removesuffix("_us") for part in parts), "")
     shown = aligned([head, *lines], left=(0, -1))
     return [f"result {name}, of this device:", *(f"  {line}" for line in shown)]
 
 
-def _part(value: Any) -> str:
+def _part(name: str, value: Any) -> str:
+    if name.endswith("_us") and isinstance(value, int):
+        return _at(value)
     return value if isinstance(value, str) else number(value, 2)
 
 

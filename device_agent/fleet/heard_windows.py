@@ -56,7 +56,7 @@ class HeardWindows:
             del rows[start]
 
     def plain(self) -> dict[str, Any] | None:
-        """Return the rows as the page has them, the newest first; None where none was heard."""
+        """Return the rows as the page has them, the newest first; None where nothing was heard."""
         if not self._rows:
             return None
         gateways = sorted({place.gateway for place in self._rows})

@@ -80,12 +80,15 @@ def tried_streams(plan: Plan, tags: Mapping[str, str] | None = None) -> StreamFi
     with redirect_stdout(io.StringIO()):
         asked = _AskedTags(tags)
         _run(plan, asked, found)
+        asked.user = ""  # who asks was noted
         _price(plan, asked, found)
     for name in plan.streams:
         for function in _functions(plan.functions.streams.get(name), plan.functions.keys.get(name)):
             found.doubts += [f"{_title(plan, name)} names {risk}" for risk in risks(function)]
     for event in sorted(plan.streamed_events):
-        found.tags[event] = {tag: sorted(users) for tag, users in sorted(asked.users.items())}
+        of_event = {_title(plan, n) for n, each in plan.streams.items() if event in each.events}
+        asking = {tag: sorted(users & of_event) for tag, users in sorted(asked.users.items())}
+        found.tags[event] = {tag: users for tag, users in asking.items() if users}
     return found
 
 
@@ -93,7 +96,7 @@ class _AskedTags(dict[str, str]):
     """The tags of all made-up readings: it has each that is asked for, and notes who asks.
 
     Attributes:
-        user: who is running.
+        user: who is running; "" where nobody is noted.
         users: tag -> who asked.
     """
 
@@ -105,7 +108,8 @@ class _AskedTags(dict[str, str]):
 
     def __getitem__(self, name: str) -> str:
         if self._open:
-            self.users.setdefault(name, set()).add(self.user)
+            if self.user:
+                self.users.setdefault(name, set()).add(self.user)
             return self.get(name) or f"some {name}"
         return super().__getitem__(name)
 

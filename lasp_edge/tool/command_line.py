@@ -40,6 +40,7 @@ ORDER = (
     "lander",
     "lake",
     "windows",
+    "results",
     "globals",
     "completion",
 )
@@ -47,7 +48,7 @@ ORDER = (
 OURS = frozenset({"crdts", "lasp_edge", "device_agent", "cloud_tier", "simulations"})
 EXTRAS = {"amqtt": "demo", "cryptography": "signed"}
 """The extra that installs a package; a package that is not listed here comes with `cloud`."""
-WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "globals", "dashboard"})
+WITHOUT_SPARK = frozenset({"lander", "lake", "windows", "results", "globals", "dashboard"})
 """Commands for which the small extra `lake` is enough where others need `cloud`."""
 
 SUMMARY = {
@@ -73,6 +74,7 @@ SUMMARY = {
     "lander": "only take the fleet's messages into the lake, without Spark",
     "lake": "how a lake is: its tables, how far results are final, who holds them",
     "windows": "print a window of a lake or of a gateway, without Spark",
+    "results": "print the rows of a program's result in a lake, without Spark",
     "globals": "print the fleet-wide values of the lake, without Spark",
     "completion": "print what lets bash or zsh complete these commands",
 }

@@ -6,7 +6,7 @@
 - a row that was final changes only where something came late or was taken back, at its place or
   before it
 - an as-of join is what its definition says: the oracle and the engine share the scan itself
-- windows over streams land as the oracle's sayings, folded
+- windows over streams land as the oracle's sayings, folded; and rows of results as they are
 - a row whose handler runs once final has been handled
 
 All of it is read from the store: memory may be ahead of it, and nothing has left before it.
@@ -18,9 +18,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from device_agent.scans.items import PRESENT, RETRACTED, Cell
-from lasp_edge.language.declarations import Window
+from lasp_edge.language.declarations import StreamResult, Window
 from lasp_edge.language.plan import Plan
-from lasp_edge.language.streaming import graph_of
+from lasp_edge.language.streaming import graph_of, parts_of
 from lasp_edge.ordered.deltas import Content
 from lasp_edge.ordered.oracle import sayings_of
 from lasp_edge.ordered.places import Place
@@ -165,6 +165,8 @@ class ScanChecks:
         for window in plan.windows.values():
             if window.source.name in {METERED, *plan.streams}:
                 self._landed(world, device, window, truth[window.source.name])
+        for result in plan.stream_results.values():
+            self._rows_landed(world, device, result, truth[result.name])
         told: Any = device.core.variables.shared()["alarms"]
         for (name, place), row in rows.items():
             is_told = name == ALARMED and row.event is not None and row.status != TENTATIVE
@@ -190,6 +192,28 @@ class ScanChecks:
         found = [event.value for place, event in said.items() if place[0] < (frontier_us or 0)]
         if sorted(found) != sorted(expected):
             world.trouble.append(f"{device.name} joins {sorted(found)}, not {sorted(expected)}")
+
+    def _rows_landed(
+        self, world: World, device: VirtualDevice, result: StreamResult, truth: Content
+    ) -> None:
+        """Compare the rows of a result in each sink with what the oracle says."""
+        expected = {
+            place: (event.key, tuple(parts_of(result, event.value).values()))
+            for place, event in truth.items()
+        }
+        for sink in world.sinks:
+            rows = sink.lander.rows(device.core.agent.plan, result.name)
+            found = {
+                at: (row.key, row.parts) for (of, at), row in rows.items() if of == device.name
+            }
+            if found != expected:
+                at = min(
+                    at for at in found.keys() | expected.keys() if found.get(at) != expected.get(at)
+                )
+                world.trouble.append(
+                    f"{device.name}: {result.name} landed {found.get(at)} at {at}, "
+                    f"and it is {expected.get(at)}"
+                )
 
     def _landed(self, world: World, device: VirtualDevice, window: Window, truth: Content) -> None:
         """Compare what has landed of a window with what it is to be."""

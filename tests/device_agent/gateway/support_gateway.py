@@ -34,7 +34,7 @@ class GatewayUnderTest:
     def restart(self):
         """Begin a process: what the one before held in memory is gone."""
         self.acceptance = Acceptance(
-            self.plan.windows.values(),
+            self.plan.pane_streams,
             self.plan.published_folds.values(),
             Topics(self.plan.name),
             ("gateway", "store-1"),

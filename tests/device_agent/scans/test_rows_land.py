@@ -9,8 +9,10 @@ from device_agent.scans.rows import stored_rows
 from lasp_edge import Program, scans
 from lasp_edge.language.streaming import plain_parts
 from lasp_edge.ordered.said import SaidRow
+from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.frames import PaneFrame
 from tests.device_agent.agents import NOW_US, ack_of
+from tests.device_agent.gateway.support_gateway import GatewayUnderTest
 from tests.device_agent.scans.support_streams import SECOND_US
 
 
@@ -87,6 +89,21 @@ def test_who_has_read_everything_promises_all_rows(begin):
     assert max(places)[0] == NOW_US + 40 * SECOND_US
     device.land(20)
     assert device.low_us > NOW_US + 40 * SECOND_US
+
+
+def test_a_gateway_takes_rows_that_it_does_not_keep(begin):
+    """Else a device would offer them for ever, and never be done."""
+    device = begin()
+    device.meter([(0, 100, "a"), (10, 130, "a"), (70, 140, "a")])
+    gateway, now_us = GatewayUnderTest(device.program), device.now_us
+    sent = [each for each in device.tick(20) if each.pane_frame]
+    records = [Record(now_us, each.topic, retained=False, payload=each.payload) for each in sent]
+    accepted = gateway.acceptance.take(records)
+    assert accepted.rows
+    assert not accepted.refused
+    gateway.keeper.commit(gateway.core.join(accepted, None).changes)
+    windows = {window.stream for window in device.program.windows.values()}
+    assert {pane[0] for pane in gateway.keeper.panes} == windows
 
 
 def test_a_text_that_is_too_long_is_no_part_of_a_row(begin):

@@ -122,7 +122,7 @@ def test_words_of_texts_are_counted(begin):
         ("a", 2),
         ("on", 1),
     ]
-    assert device.counted["refused: not a text"] == 1
+    assert device.counted["refused: line: not a text"] == 1
     assert device.counted["repeated"] == 1
 
 

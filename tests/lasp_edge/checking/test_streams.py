@@ -91,6 +91,12 @@ def test_tags_that_are_asked_for_are_named():
     assert found.wrong == found.doubts == []
 
 
+def test_a_tag_is_asked_of_the_events_that_come_to_who_asks():
+    program = program_with(scans.last(2), key=lambda e: e.tags["tap"])
+    program.result(program.filter(program.event("door"), lambda e: e.value, "open"))
+    assert tried_streams(program.plan()).tags == {"door": {}, "litres": {"tap": ["scan scanned"]}}
+
+
 def logarithm(value):
     return math.log(value)
 

@@ -89,6 +89,6 @@ def test_home_assistant_is_one_more_viewer_and_nobody_has_its_rights_unasked():
             "topic read ha/#",
             "topic write ha/status",
         },
-        Role.LANDER: set(),
+        Role.LANDER: {"topic write ha/+/lasp__house___4bitchen/#", "topic read ha/status"},
         Role.OPERATOR: set(),
     }

@@ -115,7 +115,12 @@ JSON_FILE = f'log-format = "json"\nprogram = "{PROGRAM}"\n'
     ("words", "file", "code", "error"),
     [
         (["--log-format", "json", "--devise", "x"], None, 2, "did you mean --device by --devise?"),
-        (["--log-form=json", "--interval", "often"], None, 2, "argument --interval: invalid"),
+        (
+            ["--log-form=json", "--interval", "often"],
+            None,
+            2,
+            "--interval: a number is needed, not 'often'",
+        ),
         (["no_such:program", *NEEDED, "--log-format=json"], None, 3, "no module 'no_such'"),
         (["--config", "fleet.toml"], JSON_FILE + "devise = 1\n", 2, "line 3: the file has no key"),
         (["--config", "fleet.toml"], JSON_FILE, 2, "says no device"),
