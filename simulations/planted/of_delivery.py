@@ -12,7 +12,7 @@ from device_agent.panes.panes import Panes
 from device_agent.panes.sender import PaneSender
 from device_agent.panes.sinks import Sinks
 from device_agent.panes.unlanded import Unlanded
-from lasp_edge.aggregates.sliding import RetractedKeys
+from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import Acceptance, PaneRows
 from lasp_edge.protocol.acks import Seqs
 from lasp_edge.protocol.sinks import MAX_SINKS
@@ -66,24 +66,22 @@ def the_lander_keeps_one_entry_a_device() -> Iterator[None]:
 @planted
 def the_lander_adds_what_comes_twice() -> Iterator[None]:
     """A message arrives twice: its readings count twice."""
-    right = PaneCell.join
-    known: dict[tuple[int, WriterOfPanes, int], Any] = {}
+    right = FleetPanes.join
+    known: dict[tuple[Any, ...], Partial] = {}
 
-    def join(self: PaneCell, writer: WriterOfPanes, seq: int, partial: Any) -> bool:
-        at = (id(self), writer, seq)
-        if at in known:
-            self._seqs[writer] = seq - 1
-        known[at] = partial
-        return right(self, writer, seq, partial)
+    def take(_cell: PaneCell, _writer: WriterOfPanes, _seq: int, _partial: Partial) -> bool:
+        return True
 
-    def put(self: RetractedKeys, key: Any, partial: Any) -> None:
-        before = self._partials.get(key)
-        if before is not None and before == partial:
-            partial = tuple(2 * part for part in partial)
-        right_put(self, key, partial)
+    def join(self: FleetPanes, rows: PaneRows) -> Iterator[KeptEntry]:
+        for entry in right(self, rows):
+            at = (id(self), *entry[:-1])
+            if at in known:
+                fold = self._windows[entry.stream].fold
+                entry = entry._replace(partial=fold.combine(known[at], entry.partial))  # noqa: PLW2901
+            known[at] = entry.partial
+            yield entry
 
-    right_put = RetractedKeys.put
-    with replaced(PaneCell, "join", join), replaced(RetractedKeys, "put", put):
+    with replaced(PaneCell, "join", take), replaced(FleetPanes, "join", join):
         yield
 
 
