@@ -27,7 +27,7 @@ program.alert("too warm", local, above=28, below=27)
 SIREN = """
 import pathlib, sys
 with pathlib.Path(sys.argv[1]).open("a") as file:
-    file.write(sys.stdin.read() + "\\n")
+    file.write(sys.stdin.read())
 """
 
 
