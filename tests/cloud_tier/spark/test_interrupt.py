@@ -37,7 +37,7 @@ def test_ctrl_c_ends_the_first_merge_in_one_line(tmp_path):
         env=os.environ | {"LASP_EDGE_SPARK_LOG": "info"},
     )
     try:
-        until_true(lambda: Path(tables.checkpoint, "offsets", "0").exists(), 120)
+        until_true(lambda: Path(tables.checkpoint, "offsets", "0").exists(), 300)
         assert not Path(tables.checkpoint, "commits", "0").exists()
         job.send_signal(signal.SIGINT)
         assert job.wait(60) == Exit.INTERRUPTED
