@@ -124,9 +124,9 @@ def page_at(address: str, wake: Callable[[], None]) -> Page:
     try:
         return Page(host or LOOPBACK, int(port), wake)
     except OSError as error:
-        raise ValueError(
-            f"--metrics {address}: {os.strerror(error.errno or 0)}; choose another port"
-        ) from None
+        advice = "choose another port" if host in {"", LOOPBACK} else f"choose {LOOPBACK}:{port}"
+        why = os.strerror(error.errno or 0)
+        raise ValueError(f"--metrics {address}: {why}; {advice}") from None
 
 
 def _request(asker: socket.socket) -> bytes:

@@ -61,7 +61,10 @@ def test_a_watched_agent_tells_its_figures_and_feeds_the_watchdog(stage, monkeyp
     [
         ("http", "--metrics: a port such as 9100, or HOST:PORT, not 'http'"),
         ("70000", "--metrics: a port such as 9100, or HOST:PORT, not '70000'"),
-        ("192.0.2.1:9100", "--metrics 192.0.2.1:9100: Cannot assign requested address"),
+        (
+            "192.0.2.1:9100",
+            "--metrics 192.0.2.1:9100: Cannot assign requested address; choose 127.0.0.1:9100",
+        ),
     ],
 )
 def test_a_page_that_cannot_be_is_refused_at_the_start(stage, address, why):
