@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from cloud_tier.command.lander import add_lake_arguments, sink_of
+from cloud_tier.command.lander import add_lake_arguments
 from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
 from cloud_tier.job import own_combine
 from cloud_tier.job.job import Job
@@ -36,7 +36,12 @@ from cloud_tier.spark.session import MEANING, spark_session
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, words_for_child
+from lasp_edge.tool.broker_options import (
+    add_broker_arguments,
+    broker_of,
+    sink_option,
+    words_for_child,
+)
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import (
     add_log_arguments,
@@ -231,7 +236,8 @@ def _lander_arguments(
     """Return the lander's arguments, and the variables that are added to its environment."""
     wire, secrets = words_for_child(arguments, broker)
     passed_on = [arguments.program, *wire, "--lake", lake.root]
-    passed_on += ["--fleet", arguments.fleet, "--sink", sink_of(arguments)]
+    passed_on += ["--fleet", arguments.fleet]
+    passed_on += ["--sink", sink_option("--sink", arguments.sink)]
     passed_on += ["--dead-after", str(arguments.dead_after)]
     passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
     passed_on += words_of(arguments)

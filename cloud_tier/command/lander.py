@@ -5,7 +5,6 @@ has acknowledged to the broker is in its log on disk, so it may be killed at any
 """
 
 import argparse
-import signal
 import sys
 from pathlib import Path
 
@@ -13,13 +12,14 @@ from cloud_tier.command.waiting import add_dead_after_argument
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
-from lasp_edge.errors import CommandError, Exit, UsageError
-from lasp_edge.protocol.sinks import DEFAULT_SINK, SINK_BYTES
+from lasp_edge.errors import CommandError, UsageError
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of, sink_option
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, write_error
+from lasp_edge.tool.signals import run_until_signalled
 
 LONGEST_TICK_S = 15.0
 """Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""
@@ -52,18 +52,6 @@ def add_lake_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def sink_of(arguments: argparse.Namespace) -> str:
-    """Return the name under which devices deliver to the lake.
-
-    Raises:
-        UsageError: it cannot be a name of a sink.
-    """
-    name: str = arguments.sink
-    if not 0 < len(name.encode()) <= SINK_BYTES or not name.isprintable():
-        raise UsageError(f"--sink: a name of 1 to {SINK_BYTES} bytes, not {name!r}")
-    return name
-
-
 def _group_of(arguments: argparse.Namespace) -> str:
     group: str = arguments.share
     if any(letter in group for letter in "/+#\0") or not group.isprintable():
@@ -86,22 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
         lake,
         arguments.log_dir or Path(lake.log),
         fleet=arguments.fleet,
-        sink=sink_of(arguments),
+        sink=sink_option("--sink", arguments.sink),
         group=_group_of(arguments),
         tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
         parent=arguments.parent,
         seal=seal_of(arguments, topics, Role.LANDER),
     )
-    signals: list[int] = []
-
-    def stop(number: int, _frame: object) -> None:
-        signals.append(number)
-        process.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    process.run()
-    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
+    return run_until_signalled(process)
 
 
 def main() -> int:

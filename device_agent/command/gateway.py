@@ -10,20 +10,20 @@ data directory. It may be killed at any moment.
 """
 
 import argparse
-import signal
 from pathlib import Path
 
 from device_agent.command.agent import HOME
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.process import GatewayProcess, GatewaySettings
 from device_agent.settings import SECOND_US
-from lasp_edge.errors import Exit, UsageError
-from lasp_edge.protocol.sinks import DEFAULT_SINK, SINK_BYTES
+from lasp_edge.errors import UsageError
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
-from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of
+from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_of, sink_option
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import add_log_arguments, set_up_logs
+from lasp_edge.tool.signals import run_until_signalled
 
 _DAY_US = 86_400 * SECOND_US
 
@@ -77,16 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     process = GatewayProcess(
         plan, broker, arguments.data_dir, settings, seal=seal, say=_say_at_once
     )
-    signals: list[int] = []
-
-    def stop(number: int, _frame: object) -> None:
-        signals.append(number)
-        process.stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    process.run()
-    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
+    return run_until_signalled(process)
 
 
 def _say_at_once(line: str) -> None:
@@ -99,9 +90,7 @@ def _settings(arguments: argparse.Namespace) -> GatewaySettings:
     Raises:
         UsageError: that cannot work.
     """
-    name: str = arguments.name
-    if not 0 < len(name.encode()) <= SINK_BYTES or not name.isprintable():
-        raise UsageError(f"--name: a name of 1 to {SINK_BYTES} bytes, not {name!r}")
+    name = sink_option("--name", arguments.name)
     if name == DEFAULT_SINK:
         raise UsageError(f"--name: {DEFAULT_SINK!r} is the lake's name; choose another one")
     for option in ("dead_after", "retain_days", "commit_every", "results"):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from lasp_edge.errors import UsageError
 from lasp_edge.link import BrokerUrl, TlsFiles
+from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.sinks import SINK_BYTES, sink_name
 from lasp_edge.protocol.topics import Topics
 
 if TYPE_CHECKING:  # most agents sign nothing, and do without these modules
@@ -129,6 +131,18 @@ def seal_of(
             what = f"{arguments.trust} does not know the key in {arguments.sign} as that of {me}"
             raise UsageError(f"{what}; see: lasp-edge keys show {arguments.sign} --name NAME")
     return seal
+
+
+def sink_option(option: str, name: str) -> str:
+    """Return the name of a sink that was typed.
+
+    Raises:
+        UsageError: it cannot be a name of a sink.
+    """
+    try:
+        return sink_name(name)
+    except FrameError:
+        raise UsageError(f"{option}: a name of 1 to {SINK_BYTES} bytes, not {name!r}") from None
 
 
 def participants_of(path: Path | None) -> "list[Participant] | None":

@@ -1,0 +1,30 @@
+"""What SIGTERM and Ctrl-C do to a command that runs until it is told to stop."""
+
+import signal
+from typing import Protocol
+
+from lasp_edge.errors import Exit
+
+
+class Stoppable(Protocol):
+    """A process that runs until it is told to stop."""
+
+    def run(self) -> None:
+        """Run until `stop` is called."""
+
+    def stop(self) -> None:
+        """Make `run` return; called in a signal handler."""
+
+
+def run_until_signalled(process: Stoppable) -> Exit:
+    """Run a process until it ends or is told to by a signal; return the command's exit code."""
+    signals: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        signals.append(number)
+        process.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    process.run()
+    return Exit.INTERRUPTED if signal.SIGINT in signals else Exit.FINE
