@@ -13,6 +13,7 @@
 - `owned_map`: one entry a device, written by it alone
 - `membership`: which devices were retired, and up to which of their writes they count
 - `frontier`: how far every device has come
+- `control_log`: what operators said of parameters, and from when on it holds
 - `chain_map`: what all of these, and the counters, are made of: the greatest value of each key
 - `bounded_lww_set`: the last samples of one writer; made of `bounded_state` (join, order)
   and `samples` (columns on the wire)
@@ -26,6 +27,7 @@
 from crdts.bounded_lww_set import BoundedLWWSet
 from crdts.causal_context import CausalContext
 from crdts.chain_map import ChainMap
+from crdts.control_log import ControlEntry, ControlLog, ControlPlace
 from crdts.derived_set import DerivedSet
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
@@ -56,6 +58,9 @@ __all__ = [
     "BoundedLWWSet",
     "CausalContext",
     "ChainMap",
+    "ControlEntry",
+    "ControlLog",
+    "ControlPlace",
     "Counter",
     "DWFlag",
     "DerivedSet",

@@ -28,6 +28,7 @@ from typing import Any
 import msgpack
 
 from crdts.bounded_lww_set import BoundedLWWSet
+from crdts.control_log import ControlLog
 from crdts.derived_set import DerivedSet
 from crdts.extrema import Max, Min
 from crdts.flags import DWFlag, EWFlag
@@ -68,6 +69,7 @@ TYPES: tuple[type[Lattice], ...] = (
     ORMap,
     Membership,
     DerivedSet,
+    ControlLog,
 )
 CODES = {kind: code for code, kind in enumerate(TYPES)}
 MAX_BYTES = 1 << 20

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from crdts import (
     BoundedLWWSet,
+    ControlEntry,
+    ControlLog,
+    ControlPlace,
     DerivedSet,
     DWFlag,
     EWFlag,
@@ -146,9 +149,16 @@ def _of_entries() -> Iterator[Claim]:
             state |= write(state, device)  # noqa: PLW2901  # in place
         entry = growth(state, write, [LONGEST]) - NAME_B
         yield Claim(type(state), "the longest entry, beside the name", entry, bound)
+    log = ControlLog()
+    log |= log.say("above", "", START_US, "0", "ann")
+    yield Claim(ControlLog, "a place", growth(log, _said_next, devices[:200]), 40)
     yield Claim(Pair, "beside its parts", size(Pair(GSet(), GSet())) - 2 * size(GSet()), 6)
     parts = [GSet() for _ in range(10)]
     yield Claim(Product, "a part, beside it", size(Product(*parts)) / 10 - size(GSet()), 3)
+
+
+def _said_next(log: Any, _replica: Replica) -> Any:
+    return log.say("above", "", START_US + len(log.entries) * 10**9, "28.75", "ann")
 
 
 def _of_bounded_lww_set() -> Iterator[Claim]:
@@ -196,6 +206,7 @@ def _of_memory() -> Iterator[Claim]:
         (lambda: bounded(SIZE, SIZE), 200),
         (lambda: filled(HERE, NUMBERS[0]), 150),
         (_all_retired, 300),
+        (_all_said, 300),
     ]
     for build, bound in held:
         yield Claim(type(build()), "one in memory", held_bytes(build) / SIZE, bound)
@@ -206,6 +217,13 @@ def _all_retired() -> Membership:
     for number in range(SIZE):
         state |= state.retire(f"pi-{number:04}", Version(1, 123_456_789 + number, 1_000 + number))
     return state
+
+
+def _all_said() -> ControlLog:
+    places = (ControlPlace("above", "", START_US + number) for number in range(SIZE))
+    return ControlLog(
+        {at: ControlEntry(number, "ann", str(number)) for number, at in enumerate(places, 1_000)}
+    )
 
 
 def held_bytes(build: Callable[[], Any]) -> float:
@@ -226,6 +244,7 @@ def _of_growth() -> Iterator[Claim]:
         (OwnedMap(), lambda s, n: s.put(HERE, n, n)),
         (Frontier(), lambda s, n: s.promise(HERE, n, START_US + n, START_US + n)),
         (Membership(), lambda s, n: s.admit("pi") if n % 2 else s.retire("pi", Version(1, 1, n))),
+        (ControlLog(), lambda s, n: s.say("above", "", START_US, str(n), "ann")),
         (Max(), lambda s, n: s.record(HERE, n)),
         (Min(), lambda s, n: s.record(HERE, -n)),
         (LWWRegister(), lambda s, n: s.write(HERE, n, START_US + n)),

@@ -14,6 +14,9 @@ from crdts import (
     NOBODY,
     BoundedLWWSet,
     CausalContext,
+    ControlEntry,
+    ControlLog,
+    ControlPlace,
     DerivedSet,
     DWFlag,
     Entry,
@@ -61,6 +64,15 @@ devices = st.sampled_from(["cellar", "kitchen", "größe"])
 
 
 members = st.builds(Member, st.integers(1, 3), st.booleans(), versions)
+
+
+places = st.builds(
+    ControlPlace, st.sampled_from(["above", "größe"]), st.sampled_from(["", "cellar"]), small
+)
+said_values = st.sampled_from([None, "", "30", "day"])
+control_entries = st.builds(
+    ControlEntry, st.integers(1, 3), st.sampled_from(["ann", "bob"]), said_values
+)
 
 
 def owned_maps(payloads):
@@ -227,6 +239,13 @@ KINDS: dict[type[Lattice], Kind] = {
         st.one_of(
             st.builds(lambda at, version: lambda s, _me: s.retire(at, version), devices, versions),
             devices.map(lambda device: lambda s, _me: s.admit(device)),
+        ),
+    ),
+    ControlLog: Kind(
+        st.dictionaries(places, control_entries, max_size=3).map(ControlLog),
+        ControlLog,
+        st.builds(
+            lambda at, value: lambda s, me: s.say(*at, value, me.device), places, said_values
         ),
     ),
     Pair: Kind(

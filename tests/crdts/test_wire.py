@@ -26,6 +26,7 @@ def refused(data, reason):
 def test_codes_are_never_reordered():
     names = "GCounter PNCounter Pair Product OwnedMap Frontier BoundedLWWSet Max Min LWWRegister"
     names += " IVar GSet TwoPSet ORSet MVRegister EWFlag DWFlag ORMap Membership DerivedSet"
+    names += " ControlLog"
     assert [kind.__name__ for kind in TYPES] == names.split()
 
 
