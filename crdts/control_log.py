@@ -3,7 +3,7 @@
 It is a schedule, as a cron table is one: (parameter, scope, from) -> value. The **place** of an
 entry is event time in integer microseconds: a reading at exactly `from_us` belongs to the new
 value, and no two readings can disagree about that. The scope is "" for the whole fleet, or a
-device. What an entry says is a text, which the program reads; or one of two words that are none:
+device. What an entry says is a text, which the program reads; or one of two words that are no text:
 
 - `INHERITED` ends what the scope said: from there on it is as the wider scope says.
 - `TAKEN_BACK` takes the place back: it is as if nobody had ever said anything there.

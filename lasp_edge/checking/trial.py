@@ -19,7 +19,7 @@ from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from crdts import Lattice, Replica
+from crdts import ControlLog, Lattice, Replica
 from lasp_edge.dataflow.engine import Dataflow
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
@@ -28,6 +28,7 @@ from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import DynamicFold, EventType
 from lasp_edge.language.derivations import dataflow_of
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.language.updates import Mutation, Update
 from lasp_edge.reasons import reason_of
 
@@ -110,6 +111,11 @@ class _Trial:
         }
         self._reached: list[tuple[int, Any]] = []
         self._flow = self._dataflow() if plan.followed else None
+        self._regimes = [
+            WindowRegimes(window, plan.functions, ControlLog())
+            for window in plan.windows.values()
+            if window.controls is not None
+        ]
 
     def run(self) -> None:
         """Run everything."""
@@ -169,15 +175,18 @@ class _Trial:
     def _read(self, event: EventType, quantised: int, time_us: int) -> None:
         """Have all that sees a reading of an event see one."""
         plan, real = self._plan, event.resolution.real(quantised)
-        windows = [w.name for w in plan.windows.values() if w.keyed and w.source is event]
-        variables = [v.name for v in plan.collections.get(event.name, ()) if v.keyed]
+        keyed = [w.name for w in plan.windows.values() if w.keyed and w.source is event]
+        keyed += [v.name for v in plan.collections.get(event.name, ()) if v.keyed]
 
         def made(tags: Mapping[str, str]) -> Event:
             return Event(event.name, real, time_us, _DEVICE, MappingProxyType(tags))
 
-        for name in (*windows, *variables):
+        for name in keyed:
             what = f"key of {'window' if name in plan.windows else 'variable'} {name}"
             self._see(what, made, partial(plan.functions.key, name))
+        for regimes in [each for each in self._regimes if each.window.source is event]:
+            counted = partial(_counted, regimes, quantised)
+            self._see(f"value= and where= of window {regimes.window.name}", made, counted)
         for handler in plan.functions.handlers.get(event.name, ()):
             named = getattr(handler, "__name__", type(handler).__name__)
             for value_of in (None, self._value_of) if event.name in plan.reads else (None,):
@@ -279,6 +288,11 @@ class _Trial:
             shown = part or (next(iter(parts)) if len(parts) == 1 else "")
             number = parts.get(shown)
             yield FoldValue(name, given, number, parts, "made up", True, (_DEVICE,))  # noqa: FBT003
+
+
+def _counted(regimes: WindowRegimes, quantised: int, event: Event) -> None:
+    """Have the functions of a window see a reading, with the defaults of all parameters."""
+    regimes.counted(event, quantised, regimes.regime_at(event.time_us).at)
 
 
 def _values(event: EventType) -> Iterator[int]:

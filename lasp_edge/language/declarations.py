@@ -47,6 +47,51 @@ class EventType:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value that operators change while the program runs, from a time on.
+
+    Attributes:
+        default: what it is where nobody has said anything, as text.
+        resolution: the step of its values; None where it is one of some texts.
+        unit: for people, such as "°C".
+        choices: the texts that it can be; empty where it is a number.
+    """
+
+    name: str
+    default: str
+    resolution: Resolution | None
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WindowControls:
+    """What of a window operators can change, and what sees parameters.
+
+    Attributes:
+        uses: the parameters that `value=`, `where=` and a fold's function may ask for, by name.
+        size, slide: the parameter that gives the size or slide; None where it is fixed.
+        slides_by_size: the slide is the size.
+        fold, value, where: whether a function of the user's gives them.
+    """
+
+    uses: tuple[Parameter, ...]
+    size: Parameter | None
+    slide: Parameter | None
+    slides_by_size: bool
+    fold: bool
+    value: bool
+    where: bool
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All parameters that change it, by name."""
+        shape = [each for each in (self.size, self.slide) if each is not None]
+        found = {each.name: each for each in (*self.uses, *shape)}
+        return tuple(found[name] for name in sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """A sliding window over an event's readings, by their own time.
 
@@ -54,8 +99,11 @@ class Window:
         size_us: length of a window.
         slide_us: distance between the starts of two windows.
         keyed: each key has rows of its own; else the only key is "".
-        version: of the meaning of its key function.
-        stream: signed 64-bit id; panes of different streams never meet.
+        version: of the meaning of its functions.
+        stream: signed 64-bit id; panes of different streams never meet. Of a window with
+            parameters it is that of the definition, and each stretch of panes has another one.
+        controls: what operators can change of it; None where nothing. Fold, size and slide are
+            those of the parameters' defaults then (see `lasp_edge.language.regimes`).
     """
 
     name: str
@@ -66,6 +114,7 @@ class Window:
     keyed: bool
     version: int
     stream: int
+    controls: WindowControls | None = None
 
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
     """Devices make its panes, the cloud its rows."""

@@ -17,6 +17,7 @@ from lasp_edge.language.declarations import (
     Derivation,
     EventType,
     Key,
+    Parameter,
     Stream,
     StreamResult,
     UserHandler,
@@ -43,6 +44,8 @@ class Draft:
         stream_results: the streams that leave.
         result_handlers: the handlers of the rows of each of them.
         stale_us: target of a dynamic fold -> the silence after which a device does not count.
+        parameters: what operators can change.
+        controlled: (window, "value", "where" or "fold") -> its function that sees parameters.
     """
 
     def __init__(self, name: str) -> None:
@@ -68,6 +71,8 @@ class Draft:
         self.stream_functions: dict[str, Any] = {}
         self.stream_results: dict[str, StreamResult] = {}
         self.result_handlers: dict[str, list[UserHandler]] = {}
+        self.parameters: dict[str, Parameter] = {}
+        self.controlled: dict[tuple[str, str], Callable[..., Any]] = {}
 
     def event(self, source: Any) -> EventType:
         """Return a declared event, given itself or its name.

@@ -14,7 +14,7 @@ only in the process that loaded the program, and a pickled plan leaves them behi
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ from lasp_edge.language.declarations import (
     EventType,
     Key,
     LocalFold,
+    Parameter,
     Stream,
     StreamResult,
     UserHandler,
@@ -54,6 +55,7 @@ class Functions:
         reacting: the handler of each entry of `Plan.reactions`.
         streams: the function or scan of each stream that has one.
         results: the handlers of the rows of each result.
+        controlled: (window, "value", "where" or "fold") -> its function that sees parameters.
     """
 
     program: str
@@ -64,6 +66,7 @@ class Functions:
     reacting: tuple[UserHandler, ...]
     streams: Mapping[str, Any]
     results: Mapping[str, tuple[UserHandler, ...]]
+    controlled: Mapping[tuple[str, str], Callable[..., Any]] = field(default_factory=dict)
 
     def key(self, name: str, event: Event) -> str:
         """Return the key of an event for a window or variable; "" where that has no keys.
@@ -117,6 +120,7 @@ class Plan:
         stream_results: the streams that leave, by name.
         columns: every column of the program's partials by name, sorted.
         functions: the user's functions.
+        parameters: what operators can change, by name.
     """
 
     name: str
@@ -137,6 +141,7 @@ class Plan:
     stream_results: Mapping[str, StreamResult]
     columns: Mapping[str, Column]
     functions: Functions
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:
@@ -163,7 +168,20 @@ class Plan:
             [(awaited.variable,) for awaited in self.awaited],
             # A program without streams keeps the digest that it had before there were any.
             *([sorted(self._streamed)] if self.streams else ()),
+            *([sorted(self._parameters)] if self.parameters else ()),
         )
+
+    @property
+    def _parameters(self) -> list[tuple[str, str, str, tuple[str, ...]]]:
+        return [
+            (
+                each.name,
+                each.default,
+                each.resolution.canonical if each.resolution else "",
+                each.choices,
+            )
+            for each in self.parameters.values()
+        ]
 
     @property
     def _streamed(self) -> list[tuple[str, str]]:

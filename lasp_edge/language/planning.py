@@ -36,6 +36,10 @@ def plan_of(draft: Draft) -> Plan:
                 raise ValueError(
                     f"collect: {variable.name!r} has another resolution than event {name!r}"
                 )
+    if draft.parameters:
+        from lasp_edge.language.controlled import check_used  # noqa: PLC0415 - few programs need it
+
+        check_used(draft)
     meanings = _meanings(draft, resolutions)
     local = {name: _local_fold(draft, name, resolutions, meanings) for name in draft.local}
     columns = {column.name: column for column in draft.columns}
@@ -72,7 +76,9 @@ def plan_of(draft: Draft) -> Plan:
             reacting=tuple(draft.reacting),
             streams=dict(draft.stream_functions),
             results={name: tuple(several) for name, several in draft.result_handlers.items()},
+            controlled=dict(draft.controlled),
         ),
+        parameters=dict(draft.parameters),
     )
 
 

@@ -22,21 +22,28 @@ at the Edge", EdgeCom 2016.
 """
 
 from collections.abc import Callable, Iterable
-from math import gcd
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
-from lasp_edge.language.arguments import need_function, need_key, size_and_slide
-from lasp_edge.language.declarations import EventType, Key, Stream, UserHandler, Window
+from lasp_edge.language.arguments import need_function, need_key
+from lasp_edge.language.declarations import (
+    EventType,
+    Key,
+    Parameter,
+    Stream,
+    UserHandler,
+    Window,
+)
 from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
 from lasp_edge.language.triggers import stale_time
 from lasp_edge.language.watching import declare_alert, react, watch_value
-from lasp_edge.protocol.streams import stream_id
+from lasp_edge.language.windowing import WindowArguments, declare_window
 from lasp_edge.variables import Variable, named
 
 if TYPE_CHECKING:
@@ -88,6 +95,31 @@ class Program(Declaring):
         made = EventType(name, Resolution(resolution), unit, bool(text))
         self._draft.events[name] = made
         return made
+
+    def parameter(
+        self,
+        name: str,
+        default: str,
+        *,
+        resolution: str = "1",
+        unit: str = "",
+        choices: Iterable[str] = (),
+    ) -> Parameter:
+        """Declare what operators can change while the program runs (`lasp-edge set`).
+
+        Args:
+            name: unique among the parameters.
+            default: its value where nobody has said anything, as text such as "28.5".
+            resolution: the step of its values as decimal text.
+            unit: for people, such as "°C".
+            choices: the texts that it can be, where it is no number.
+
+        Raises:
+            ValueError: the name is taken, or the default is no value of it.
+        """
+        from lasp_edge.language.parameters import declare_parameter  # noqa: PLC0415 - rare
+
+        return declare_parameter(self._draft, name, default, resolution, unit, tuple(choices))
 
     def declare(
         self, bottom: Lattice, name: str, *, measures: EventType | str | None = None
@@ -230,16 +262,19 @@ class Program(Declaring):
             draft.stale_us[derived.name] = stale_time(stale_after_s, derived.name)
         return derived
 
-    def window(
+    def window(  # noqa: PLR0913 - what a window can have
         self,
         name: str,
         *,
         source: EventType | Stream | str,
         fold: Any,
-        size_s: float,
-        slide_s: float | None = None,
+        size_s: float | Parameter,
+        slide_s: float | Parameter | None = None,
         key: Key | None = None,
         version: int = 1,
+        uses: Iterable[Parameter] = (),
+        value: Callable[[Any, Any], float] | None = None,
+        where: Callable[[Any, Any], Any] | None = None,
     ) -> Window:
         """Declare a sliding window over an event's readings by their own time.
 
@@ -250,29 +285,31 @@ class Program(Declaring):
             name: names the window in the lake.
             source: the event, or a stream whose values have a step.
             fold: a fold such as `folds.mean()`, or its factory. Over a scan it is of counts and
-                sums alone, for what a scan said may be taken back.
-            size_s: length in seconds, to the microsecond.
-            slide_s: distance of the starts in seconds; the size where it is left out.
+                sums alone, for what a scan said may be taken back. A function of the parameters,
+                `lambda at: folds.quantile(0.99, relative_error=at[error])`, gives the fold of the
+                windows that start while they hold.
+            size_s: length in seconds, to the microsecond; or a parameter, and of a window counts
+                what holds at its start.
+            slide_s: distance of the starts in seconds, or a parameter; the size where left out.
             key: gives the text by which readings are grouped.
-            version: raise it when the meaning of `key` changes.
+            version: raise it when the meaning of `key`, `value`, `where` or the fold's function
+                changes.
+            uses: the parameters that these functions ask for.
+            value: gives what a reading counts as, from the event and the parameters at its time.
+            where: tells whether a reading counts, from the event with that value.
         """
         draft, what = self._draft, f"window {name!r}"
         if draft.is_taken(named(name, "window"), events=False):
             raise ValueError(f"{what}: the name is taken")
         event, of_stream = self._window_source(source, what)
-        made = as_fold(fold).at(event.resolution)
-        size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
-        need_key(key, version, what)
-        draft.check_columns(made)
-        fingerprint = made.fingerprint(event.resolution)
-        self._check_over_stream(event.name, made, what)
-        meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint, *of_stream)
-        stream = stream_id(draft.name, "window", *meaning)
-        window = Window(name, event, made, size_us, slide_us, key is not None, version, stream)
-        draft.windows[name] = window
-        if key is not None:
-            draft.keys[name] = key
-        return window
+        given = WindowArguments(name, event, of_stream, fold, size_s, slide_s, key, version)
+        if draft.parameters or uses or value is not None or where is not None:
+            from lasp_edge.language.controlled import declare_controlled  # noqa: PLC0415 - rare
+
+            made = declare_controlled(draft, given, tuple(uses), value, where)
+            if made is not None:
+                return made
+        return declare_window(draft, given, partial(self._check_over_stream, event.name))
 
     def on_threshold(self, variable: Variable | str, threshold: Any = None) -> Decorator:
         """Decorate a handler `(value, update)` that runs when a variable reaches a threshold.

@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from crdts import ControlLog
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
+from simulations.oracle.controlled import ControlledTruth
 from simulations.oracle.partials import folded
 from simulations.oracle.readings import AcceptedReading, Reading, accepted
 from simulations.oracle.streams import said
@@ -20,17 +22,24 @@ class WindowTruth(NamedTuple):
     devices_in: int
 
 
+NOTHING_SAID = ControlLog()
+
+
 def windows(
-    plan: Plan, name: str, readings: Iterable[Reading]
+    plan: Plan, name: str, readings: Iterable[Reading], log: ControlLog = NOTHING_SAID
 ) -> dict[tuple[str, int], WindowTruth]:
     """Return every window that holds a reading, by (key, start), sorted.
 
     `readings` are those of all devices, in any order; repeats and foreign events are left out.
+    `log` is what operators said of parameters: each reading counts with those at its own time, in
+    each window that has it.
 
     Raises:
         KeyError: the program has no such window.
     """
     window = plan.windows[name]
+    if window.controls is not None:
+        return _controlled(plan, window, readings, log)
     held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
     for sample in _samples(plan, window, readings):
         key = plan.functions.key(name, sample.event)
@@ -40,6 +49,20 @@ def windows(
             held[key, start_us].append(sample)
             start_us -= window.slide_us
     return {at: _window_truth(window.fold, held[at]) for at in sorted(held)}
+
+
+def _controlled(
+    plan: Plan, window: Window, readings: Iterable[Reading], log: ControlLog
+) -> dict[tuple[str, int], WindowTruth]:
+    held: dict[tuple[str, int], list[AcceptedReading]] = defaultdict(list)
+    truth = ControlledTruth(plan, window, log)
+    for sample in _samples(plan, window, readings):
+        quantised = truth.counts_as(sample)
+        if quantised is not None:
+            key = plan.functions.key(window.name, sample.event)
+            for start_us in truth.starts(sample.event.time_us):
+                held[key, start_us].append(sample._replace(quantised=quantised))
+    return {at: _window_truth(truth.shape(at[1]).fold, held[at]) for at in sorted(held)}
 
 
 def _samples(plan: Plan, window: Window, readings: Iterable[Reading]) -> Iterator[AcceptedReading]:

@@ -72,7 +72,7 @@ def test_a_reason_says_what_was_needed_and_what_came():
     refused(b"", "incomplete|well-formed")
     refused(msgpack.packb([1, 2]), "one msgpack extension value, got 3 bytes of something else")
     refused(encode(GCounter()) + b"x", "well-formed msgpack")
-    refused(msgpack.packb(msgpack.ExtType(99, b"\xc0")), "a type code below 20, got 99")
+    refused(msgpack.packb(msgpack.ExtType(99, b"\xc0")), "a type code below 21, got 99")
     refused(msgpack.packb(msgpack.Timestamp(1)), "extension value|something else")
     refused(extension(GCounter, [1]), "a counter needs a map by device, got tuple")
     refused(extension(GCounter, {"d": [1, 2]}), "3 integers a replica of 'd'")

@@ -171,3 +171,19 @@ def test_the_command_tells_tags_and_failures(check):
     assert check("str(1 // event.value)", "--strict")[0] == Exit.DIFFERS
     code, out = check('"a"', "--tag", "room")
     assert (code, "--tag NAME=VALUE is needed, such as room=attic" in out) == (Exit.USAGE, True)
+
+
+def test_functions_that_see_parameters_are_tried_with_the_defaults(house):
+    offset = house.parameter("offset", "1")
+    house.window(
+        "corrected",
+        source="temperature",
+        fold=folds.mean(),
+        size_s=1,
+        uses=(offset,),
+        value=lambda event, at: 1 / (at[offset] - 1),
+        where=lambda event, at: event.tags["room"],
+    )
+    ((always, text),) = lines(house)
+    assert always
+    assert "value= and where= of window corrected fails each time: ZeroDivisionError" in text

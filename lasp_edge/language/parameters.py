@@ -1,0 +1,162 @@
+"""Parameters: what operators change while a program runs, and what functions see of them.
+
+A value is a text wherever it travels or is kept. Here it is read: a number in steps of the
+parameter's resolution, or one of its choices.
+
+    >>> above = Parameter("above", "28", Resolution("0.1"), "°C")
+    >>> (plain(above, "28.50"), meaning(above, "28.50"), shown(above, "28.50"))
+    (28.5, '57/2', '28.5 °C')
+    >>> is_value(above, "28.55"), is_value(above, "warm")
+    (False, False)
+    >>> mode = Parameter("mode", "day", None, choices=("day", "night"))
+    >>> plain(mode, "night"), is_value(mode, "dusk")
+    ('night', False)
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from crdts.control_log import PARAMETER_BYTES, VALUE_BYTES
+from lasp_edge.folds.numbers import LIMIT, Resolution
+from lasp_edge.language.declarations import Parameter
+from lasp_edge.language.draft import Draft
+
+MOST_CHOICES = 100
+"""Texts that a parameter can be, at most."""
+
+
+class At:
+    """The parameters' values at one time on one device: `at[above]`, or by name `at["above"]`.
+
+    Args:
+        values: name -> value, of the parameters that the window uses.
+
+    Attributes:
+        asked: the names of those that were asked for.
+    """
+
+    __slots__ = ("_values", "asked")
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self.asked: set[str] = set()
+
+    def __getitem__(self, parameter: Parameter | str) -> Any:
+        name = parameter.name if isinstance(parameter, Parameter) else parameter
+        try:
+            value = self._values[name]
+        except (KeyError, TypeError):
+            known = ", ".join(sorted(self._values)) or "no parameter"
+            raise ValueError(
+                f"at[{name!r}]: the window uses {known}; name it in uses=(...)"
+            ) from None
+        self.asked.add(name)
+        return value
+
+    def __repr__(self) -> str:
+        return f"At({dict(self._values)!r})"
+
+
+def declare_parameter(
+    draft: Draft,
+    name: Any,
+    default: Any,
+    resolution: str,
+    unit: str,
+    choices: tuple[Any, ...],
+) -> Parameter:
+    """Declare a parameter.
+
+    Raises:
+        ValueError: the name is taken, or something is not what it has to be.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or len(name.encode()) > PARAMETER_BYTES:
+        raise ValueError(
+            f"parameter: a name as of a variable in Python is needed, not {name!r}: it is typed "
+            "as in `lasp-edge set ... name=value`"
+        )
+    if name in draft.parameters:
+        raise ValueError(f"parameter {name!r} is declared twice")
+    for choice in choices:
+        is_text = isinstance(choice, str) and choice.isprintable() and choice.strip() == choice
+        if not is_text or not 0 < len(choice.encode()) <= VALUE_BYTES or choice == DEFAULT:
+            raise ValueError(f"parameter {name!r}: a choice is a printable text, not {choice!r}")
+    if len(set(choices)) < len(choices) or len(choices) > MOST_CHOICES:
+        raise ValueError(f"parameter {name!r}: at most {MOST_CHOICES} different choices are needed")
+    step = None if choices else Resolution(resolution)
+    made = Parameter(name, default, step, unit, choices)
+    if not isinstance(default, str):
+        raise ValueError(f'parameter {name!r}: a text such as "28" is needed, not {default!r}')
+    need_value(made, default)
+    draft.parameters[name] = made
+    return made
+
+
+DEFAULT = "default"
+"""What is typed to take a place back, so it is no choice."""
+
+
+def need_value(parameter: Parameter, text: str) -> str:
+    """Return a text that is a value of a parameter.
+
+    Raises:
+        ValueError: it is not one; the text says what is needed.
+    """
+    if not is_value(parameter, text):
+        needed = (
+            f"one of {', '.join(parameter.choices)}"
+            if parameter.resolution is None
+            else f"a number in steps of {parameter.resolution.text}"
+        )
+        raise ValueError(f"parameter {parameter.name!r}: {needed} is needed, not {text!r}")
+    return text
+
+
+def is_value(parameter: Parameter, text: str) -> bool:
+    """Return whether a text is a value of a parameter."""
+    if parameter.resolution is None:
+        return text in parameter.choices
+    number = _number(text)
+    if number is None:
+        return False
+    steps = number / parameter.resolution.exact
+    return steps.denominator == 1 and abs(steps) < LIMIT
+
+
+def meaning(parameter: Parameter, text: str) -> str:
+    """Return what tells a value from others: equal values, equal text, in whatever steps."""
+    return text if parameter.resolution is None else str(_number(text))
+
+
+def plain(parameter: Parameter, text: str) -> Any:
+    """Return a value as functions see it: a text, or a number; whole where its step is whole."""
+    if parameter.resolution is None:
+        return text
+    number = _number(text)
+    assert number is not None, "a value was checked before it counts"
+    whole = parameter.resolution.exact.denominator == 1
+    return int(number) if whole else number.numerator / number.denominator
+
+
+def shown(parameter: Parameter, text: str) -> str:
+    """Return a value as people read it, with its unit."""
+    if parameter.resolution is None:
+        return text
+    unit = f" {parameter.unit}" if parameter.unit else ""
+    return f"{Decimal(text).normalize():f}{unit}"
+
+
+def _number(text: str) -> Fraction | None:
+    """Return the number that a text is; None where it is no number, or too long to be one."""
+    try:
+        found = Decimal(text)
+    except ArithmeticError:
+        return None
+    if not found.is_finite() or abs(found.adjusted()) > _DIGITS or "_" in text:
+        return None
+    return Fraction(found)
+
+
+_DIGITS = 60

@@ -1,0 +1,315 @@
+"""Regimes: which panes a window with parameters has at each time, and what each of them means.
+
+Two rules say everything; the rest of this module makes them fast.
+
+- The parameters of a **reading** (`value=`, `where=`) are those at its own time on its device.
+- The parameters of a **window** (size, slide, the fold's) are those at its start, the same for all
+  devices. A window that began before a change ends by its old size.
+
+A pane's meaning is in its stream's id, so that what was made under other parameters can never be
+added to it, whoever is late. The id is a hash of the window's definition, the pane's span, its
+fold, and **the entries that decide it**, with their places and numbers. Values would not be enough:
+30, then 28, then 30 again would come back under the first id, and the first panes lack what was
+read in between. A place's number only grows, so no id recurs. The entries that decide a pane are,
+of each parameter that readings see, those from its end back to the last place that says something;
+and of what gives windows their form, all before its end.
+
+Between two neighbouring places nothing of this changes from pane to pane. So a window consists of
+few **pieces**: stretches of panes with one stream, one span and one fold; and time consists of few
+**regimes**, in which a reading goes to the same pieces and sees the same parameters. Both are found
+by bisection.
+
+    >>> from crdts import ControlLog
+    >>> from lasp_edge import Program, folds
+    >>> program = Program("greenhouse")
+    >>> temperature = program.event("temperature", resolution="0.1")
+    >>> offset = program.parameter("offset", "0", resolution="0.1")
+    >>> window = program.window(
+    ...     "sum", source=temperature, fold=folds.sum(), size_s=10, slide_s=5,
+    ...     uses=(offset,), value=lambda event, at: event.value + at[offset])
+    >>> log = ControlLog()
+    >>> log |= log.say("offset", "", 7_500_000, "100", "ann")
+    >>> regimes = WindowRegimes(window, program.plan().functions, log)
+    >>> [(piece.first_us, piece.end_us) for piece in regimes.pieces][1:]
+    [(5000000, 253402214400000000)]
+    >>> [regimes.regime_at(t).at[offset] for t in (7_499_999, 7_500_000)]
+    [0.0, 100.0]
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED, ControlLog
+from lasp_edge.event import Event
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.forms import FOR_EVER_US, Lane, WindowForm, WindowForms, steps_of, value_at
+from lasp_edge.language.parameters import At, plain
+from lasp_edge.language.plan import Functions
+from lasp_edge.protocol.streams import stream_id
+
+
+class PanePiece(NamedTuple):
+    """Neighbouring panes of one stream.
+
+    Attributes:
+        first_us: start of the first pane.
+        end_us: end of the last one.
+        stream: the id under which they travel.
+        meant: what tells its fold from others.
+    """
+
+    first_us: int
+    end_us: int
+    span_us: int
+    stream: int
+    fold: Fold
+    meant: str
+
+
+class Regime(NamedTuple):
+    """A stretch of time in which readings go to the same pieces and see the same parameters.
+
+    Attributes:
+        first_us, end_us: the latter is excluded.
+        pieces: in which there is a pane for a reading, by stream.
+        at: the parameters.
+    """
+
+    first_us: int
+    end_us: int
+    pieces: tuple[PanePiece, ...]
+    at: At
+
+
+class WindowRegimes:
+    """A window with parameters under one log, as one device has it.
+
+    Args:
+        window: with `controls`.
+        functions: of the plan.
+        log: what operators said.
+        device: whose own scope goes first; "" for a device of which nothing was said.
+
+    Attributes:
+        forms: by time; their starts cover all of it.
+        pieces: of all panes that some window has, by time and stream.
+    """
+
+    def __init__(
+        self, window: Window, functions: Functions, log: ControlLog, device: str = FLEET
+    ) -> None:
+        controls = window.controls
+        assert controls is not None, "it has parameters"
+        self.window = window
+        scopes = (device,) if device != FLEET else ()
+        self._uses, self._functions = controls.uses, functions.controlled
+        sees = controls.uses if controls.value or controls.where else ()
+        self._seen = [
+            (each, [Lane(log, each, scope) for scope in (*scopes, FLEET)]) for each in sees
+        ]
+        self._steps = {each.name: steps_of(log, each, *scopes) for each in controls.uses}
+        forming = WindowForms(window, functions, log)
+        self.forms, self._forming = forming.forms, forming.places
+        self._starts_us = [form.from_us for form in self.forms]
+        self.pieces = tuple(self._pieces())
+        self._bounds_us = self._regime_bounds()
+        self._regimes: dict[int, Regime] = {}
+
+    def form_at(self, start_us: int) -> WindowForm:
+        """Return the form of the windows that start at a time."""
+        return self.forms[max(0, bisect_right(self._starts_us, start_us) - 1)]
+
+    def regime_at(self, time_us: int) -> Regime:
+        """Return the regime that a time lies in."""
+        at = bisect_right(self._bounds_us, time_us) - 1
+        found = self._regimes.get(at)
+        if found is None:
+            found = self._regimes[at] = self._regime(at)
+        return found
+
+    def regimes(self, first_us: int, end_us: int) -> Iterator[Regime]:
+        """Yield the regimes from one time to another, which is excluded."""
+        while first_us < end_us:
+            regime = self.regime_at(first_us)
+            yield regime
+            first_us = regime.end_us
+
+    def counted(self, event: Event, quantised: int, at: At) -> int | None:
+        """Return what a reading counts as, in steps; None where it does not count.
+
+        Args:
+            event: the reading, as it was read.
+            quantised: its value in steps.
+            at: the parameters at its time.
+
+        Raises:
+            ValueError: the value is no number in range. What the functions raise is passed on.
+        """
+        window, functions = self.window, self._functions
+        value = functions.get((window.name, "value"))
+        if value is not None:
+            quantised = window.resolution.quantise(value(event, at))
+            event = event._replace(value=window.resolution.real(quantised))
+        where = functions.get((window.name, "where"))
+        return quantised if where is None or where(event, at) else None
+
+    def starts(self, first_us: int, last_us: int) -> Iterator[tuple[int, WindowForm]]:
+        """Yield the starts from one time to another, both included, each with its form."""
+        at = max(0, bisect_right(self._starts_us, first_us) - 1)
+        for form in self.forms[at:]:
+            if form.from_us > last_us:
+                return
+            for start_us in form.starts(first_us, last_us):
+                yield start_us, form
+
+    def exists(self, start_us: int) -> bool:
+        """Return whether a window starts at a time."""
+        return start_us % self.form_at(start_us).slide_us == 0
+
+    def starts_over(self, piece: PanePiece, pane_us: int) -> Iterator[tuple[int, WindowForm]]:
+        """Yield the starts of the windows that a pane of a piece is part of, with their forms."""
+        for form in self.forms:
+            if form.from_us > pane_us:
+                return
+            if (form.span_us, form.meant) != (piece.span_us, piece.meant):
+                continue
+            reach_us = form.size_us - form.span_us
+            for start_us in form.starts(pane_us - reach_us, pane_us):
+                yield start_us, form
+
+    def pieces_of(self, form: WindowForm, first_us: int, end_us: int) -> Iterator[PanePiece]:
+        """Yield the pieces that windows of a form are made from, in a stretch of time."""
+        for piece in self.pieces:
+            overlaps = piece.first_us < end_us and piece.end_us > first_us
+            if overlaps and (piece.span_us, piece.meant) == (form.span_us, form.meant):
+                yield piece
+
+    def _pieces(self) -> Iterator[PanePiece]:
+        """Yield the pieces of all forms, each once, by time and stream."""
+        places_us = {
+            time_us for _, lanes in self._seen for lane in lanes for time_us in lane.times_us
+        }
+        for time_us, since_us, _ in self._forming:
+            places_us.update((time_us, max(since_us, time_us)))
+        found: dict[tuple[int, int, int], PanePiece] = {}
+        for form in self.forms:
+            if form.first_us <= form.last_us:
+                for piece in self._pieces_of(form, sorted(places_us)):
+                    found[piece.first_us, piece.end_us, piece.stream] = piece
+        yield from _without_doubles(found.values())
+
+    def _pieces_of(self, form: WindowForm, places_us: Sequence[int]) -> Iterator[PanePiece]:
+        span_us, end_us = form.span_us, min(form.end_us, FOR_EVER_US)
+        bounds = {form.first_us}
+        for place_us in places_us:
+            pane_us = place_us // span_us * span_us
+            bounds.update(
+                each for each in (pane_us, pane_us + span_us) if form.first_us < each < end_us
+            )
+        ordered = sorted(bounds)
+        piece: PanePiece | None = None
+        for first_us, until_us in zip(ordered, [*ordered[1:], end_us], strict=True):
+            stream = self._stream(form, first_us)
+            if piece is not None and piece.stream == stream:
+                piece = piece._replace(end_us=until_us)
+                continue
+            if piece is not None:
+                yield piece
+            piece = PanePiece(first_us, until_us, span_us, stream, form.fold, form.meant)
+        if piece is not None:
+            yield piece
+
+    def _stream(self, form: WindowForm, pane_us: int) -> int:
+        """Return the id of a pane's stream."""
+        end_us = pane_us + form.span_us
+        inside = sorted(
+            {
+                time_us
+                for _, lanes in self._seen
+                for lane in lanes
+                for time_us in lane.times_us
+                if pane_us < time_us < end_us
+            }
+        )
+        deciding = {
+            words
+            for _, lanes in self._seen
+            for time_us in (pane_us, *inside)
+            for words in _deciding(lanes, time_us)
+        }
+        forming = [
+            words
+            for time_us, since_us, words in self._forming
+            if time_us < end_us and since_us < end_us
+        ]
+        words = (form.span_us, form.meant, sorted(deciding, key=str), forming)
+        return stream_id(self.window.stream, "piece", *words)
+
+    def _regime_bounds(self) -> list[int]:
+        bounds = {BEFORE_ALL_US}
+        for piece in self.pieces:
+            bounds.update((piece.first_us, piece.end_us))
+        for steps in self._steps.values():
+            bounds.update(from_us for from_us, _ in steps)
+        return sorted(bounds)
+
+    def _regime(self, at: int) -> Regime:
+        first_us = self._bounds_us[at]
+        end_us = self._bounds_us[at + 1] if at + 1 < len(self._bounds_us) else 2**62
+        pieces = [each for each in self.pieces if each.first_us <= first_us < each.end_us]
+        values = {
+            each.name: plain(each, value_at(self._steps[each.name], first_us))
+            for each in self._uses
+        }
+        by_stream = tuple(sorted(pieces, key=lambda piece: piece.stream))
+        return Regime(first_us, end_us, by_stream, At(values))
+
+
+def beyond(pieces: Iterable[PanePiece], known: Iterable[PanePiece]) -> list[PanePiece]:
+    """Return the panes of some pieces that are in none of the known ones, as pieces."""
+    by_stream: dict[int, list[PanePiece]] = {}
+    for piece in known:
+        by_stream.setdefault(piece.stream, []).append(piece)
+    found = []
+    for piece in pieces:
+        first_us = piece.first_us
+        for other in by_stream.get(piece.stream, ()):  # by time
+            if other.end_us <= first_us or other.first_us >= piece.end_us:
+                continue
+            if other.first_us > first_us:
+                found.append(piece._replace(first_us=first_us, end_us=other.first_us))
+            first_us = other.end_us
+        if first_us < piece.end_us:
+            found.append(piece._replace(first_us=first_us))
+    return found
+
+
+def _deciding(lanes: Iterable[Lane], time_us: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the places that decide a value at a time: back to the last one that has a value."""
+    for lane in lanes:
+        for at in range(bisect_right(lane.times_us, time_us) - 1, -1, -1):
+            yield lane.words(at)
+            value = lane.entries[at].value
+            if value is None:
+                continue
+            if value != INHERITED:
+                return
+            break
+
+
+def _without_doubles(pieces: Iterable[PanePiece]) -> list[PanePiece]:
+    """Return pieces such that no two of one stream overlap, by time and stream.
+
+    Two forms can need the same panes: windows that began before a change, and those after it.
+    """
+    by_stream: dict[int, list[PanePiece]] = {}
+    for piece in sorted(pieces, key=lambda each: (each.stream, each.first_us, each.end_us)):
+        known = by_stream.setdefault(piece.stream, [])
+        if known and piece.first_us <= known[-1].end_us:
+            known[-1] = known[-1]._replace(end_us=max(known[-1].end_us, piece.end_us))
+        else:
+            known.append(piece)
+    every = [piece for several in by_stream.values() for piece in several]
+    return sorted(every, key=lambda each: (each.first_us, each.stream))

@@ -1,0 +1,114 @@
+"""What readings count as, and which windows there are, where operators change parameters."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from crdts import ControlLog
+from lasp_edge.folds.fold import Fold, as_fold
+from lasp_edge.language.declarations import Parameter, Window
+from lasp_edge.language.parameters import At, is_value, plain
+from lasp_edge.language.plan import Plan
+from simulations.oracle.readings import AcceptedReading, quantised
+
+MOST_WINDOWS = 10_000
+"""Windows that hold one instant, at most."""
+MICRO = 1_000_000
+
+
+class TrueShape(NamedTuple):
+    """How the windows are that start at some time."""
+
+    size_us: int
+    slide_us: int
+    fold: Fold
+
+
+class ControlledTruth:
+    """The definitions: of a reading count the parameters at its time, of a window at its start."""
+
+    def __init__(self, plan: Plan, window: Window, log: ControlLog) -> None:
+        assert window.controls is not None
+        self._functions, self._window, self._log = plan.functions.controlled, window, log
+        self._controls = window.controls
+        self._marks_us = sorted({at.from_us for at in log.entries})
+        self._declared = TrueShape(window.size_us, window.slide_us, window.fold)
+        self._shapes = {mark_us: self._shape(mark_us) for mark_us in self._marks_us}
+
+    def value(self, parameter: Parameter, device: str, time_us: int) -> Any:
+        """Return what a parameter is worth for a device at a time."""
+        for scope in dict.fromkeys((device, "")):
+            said = [
+                (at.from_us, entry.value)
+                for at, entry in self._log.entries.items()
+                if (at.parameter, at.scope) == (parameter.name, scope) and at.from_us <= time_us
+            ]
+            for _, text in sorted(said, key=lambda each: each[0], reverse=True):
+                if text and is_value(parameter, text):
+                    return plain(parameter, text)
+                if text == "":
+                    break  # from there on as the wider scope says
+        return plain(parameter, parameter.default)
+
+    def counts_as(self, sample: AcceptedReading) -> int | None:
+        """Return what a reading counts as, in steps; None where it does not count."""
+        event, window = sample.event, self._window
+        at = At(
+            {
+                each.name: self.value(each, event.device, event.time_us)
+                for each in self._controls.uses
+            }
+        )
+        steps: int | None = sample.quantised
+        if self._controls.value:
+            given = self._functions[window.name, "value"](event, at)
+            steps = quantised(given, window.resolution)
+            if steps is None:
+                return None
+            event = event._replace(value=float(steps * window.resolution.exact))
+        if self._controls.where and not self._functions[window.name, "where"](event, at):
+            return None
+        return steps
+
+    def shape(self, start_us: int) -> TrueShape:
+        """Return the shape of the windows that start at a time."""
+        before = [mark_us for mark_us in self._marks_us if mark_us <= start_us]
+        return self._shapes[before[-1]] if before else self._declared
+
+    def _shape(self, mark_us: int) -> TrueShape:
+        """Return the last shape, up to a time, of which all parts fit each other."""
+        for each_us in [mark for mark in reversed(self._marks_us) if mark <= mark_us]:
+            found = self._fitting(each_us)
+            if found is not None:
+                return found
+        return self._declared
+
+    def _fitting(self, mark_us: int) -> TrueShape | None:
+        declared, controls = self._declared, self._controls
+        size_us, slide_us, fold = declared
+        if controls.size is not None:
+            size_us = round(self.value(controls.size, "", mark_us) * MICRO)
+        if controls.slide is not None:
+            slide_us = round(self.value(controls.slide, "", mark_us) * MICRO)
+        elif controls.slides_by_size:
+            slide_us = size_us
+        if controls.fold:
+            at = At({each.name: self.value(each, "", mark_us) for each in controls.uses})
+            try:
+                given = self._functions[self._window.name, "fold"](at)
+                fold = as_fold(given).at(self._window.resolution)
+            except ValueError:
+                return None
+            if (fold.columns, fold.parts) != (declared.fold.columns, declared.fold.parts):
+                return None
+        fits = 0 < slide_us <= size_us <= slide_us * MOST_WINDOWS
+        return TrueShape(size_us, slide_us, fold) if fits else None
+
+    def starts(self, time_us: int) -> Iterator[int]:
+        """Yield the starts of the windows that hold a time."""
+        sizes = {(each.size_us, each.slide_us) for each in self._shapes.values()}
+        for size_us, slide_us in sorted(sizes | {self._declared[:2]}):
+            start_us = time_us // slide_us * slide_us
+            while start_us + size_us > time_us:
+                if self.shape(start_us)[:2] == (size_us, slide_us):
+                    yield start_us
+                start_us -= slide_us

@@ -1,0 +1,186 @@
+"""Parameters in a program: what can be declared, and what is refused at once."""
+
+import pickle
+
+import pytest
+
+from lasp_edge import Program, folds
+from lasp_edge.examples.greenhouse import program as without_parameters
+from lasp_edge.language.parameters import is_value, meaning, plain, shown
+from tests.lasp_edge.language.support_controlled import greenhouse
+
+
+def begun():
+    program = Program("p")
+    return program, program.event("temperature", resolution="0.1")
+
+
+def test_a_program_without_parameters_is_what_it_was():
+    plan = without_parameters.plan()
+    (window,) = plan.windows.values()
+    assert (plan.digest, window.stream) == ("bcb1b4deabbe9bd2", -3849573467664809380)
+    assert window.controls is None
+    assert not plan.parameters
+
+
+def test_a_window_says_what_changes_it():
+    plan = greenhouse().plan()
+    controls = plan.windows["sums"].controls
+    assert [each.name for each in controls.parameters] == ["above", "offset", "span_s", "step_s"]
+    assert (controls.size.name, controls.slide.name) == ("span_s", "step_s")
+    assert (controls.fold, controls.value, controls.where) == (False, True, True)
+    assert plan.windows["sums"].size_us == 40_000_000
+
+
+def test_a_plan_with_parameters_travels_without_its_functions():
+    plan = greenhouse().plan()
+    again = pickle.loads(pickle.dumps(plan))
+    assert again.parameters == plan.parameters
+    assert again.windows["sums"].controls == plan.windows["sums"].controls
+    assert again.digest == plan.digest
+    with pytest.raises(RuntimeError, match="leaves the functions behind"):
+        again.functions.controlled  # noqa: B018 - asking is the error
+
+
+def window_of(default="28", version=1, **more):
+    program, temperature = begun()
+    above = program.parameter("above", default)
+    given = {"where": lambda event, at: event.value > at[above], "uses": (above,)} | more
+    return program.window(
+        "hot", source=temperature, fold=folds.count(), size_s=60, version=version, **given
+    )
+
+
+def test_what_changes_a_windows_meaning_changes_its_stream():
+    streams = {
+        window_of().stream,
+        window_of("29").stream,
+        window_of(version=2).stream,
+        window_of(value=lambda event, at: event.value).stream,
+    }
+    assert len(streams) == 4
+    assert window_of().stream == window_of("28.0").stream
+
+
+def test_digests_of_programs_tell_parameters_apart():
+    def digest(resolution):
+        program, temperature = begun()
+        above = program.parameter("above", "28", resolution=resolution)
+        program.window(
+            "hot",
+            source=temperature,
+            fold=folds.count(),
+            size_s=60,
+            uses=(above,),
+            where=lambda event, at: event.value > at[above],
+        )
+        return program.plan().digest
+
+    assert digest("1") != digest("0.5")
+
+
+def test_values_are_read_exactly():
+    program, _ = begun()
+    above = program.parameter("above", "28.0", resolution="0.1", unit="°C")
+    whole = program.parameter("whole", "60")
+    assert (plain(above, "28.50"), meaning(above, "28.50")) == (28.5, "57/2")
+    assert meaning(above, "-0") == meaning(above, "0.0")
+    assert (plain(whole, "60"), type(plain(whole, "60.0"))) == (60, int)
+    assert shown(above, "30.10") == "30.1 °C"
+    for text in ("28.55", "NaN", "inf", "1e99", "", "1_0", "warm", "1e400000000"):
+        assert not is_value(above, text)
+
+
+@pytest.mark.parametrize(
+    ("declare", "reason"),
+    [
+        (lambda p, t: p.parameter("two words", "1"), "a name as of a variable"),
+        (lambda p, t: p.parameter("x", 5), 'a text such as "28" is needed, not 5'),
+        (lambda p, t: p.parameter("x", "1.5"), "a number in steps of 1 is needed, not '1.5'"),
+        (lambda p, t: p.parameter("x", "1", resolution="0"), "a step from"),
+        (lambda p, t: p.parameter("x", "dusk", choices=("day", "night")), "one of day, night"),
+        (lambda p, t: p.parameter("x", "day", choices=("day", "")), "a choice is a printable"),
+        (lambda p, t: p.parameter("x", "day", choices=("day", "day")), "different choices"),
+        (lambda p, t: [p.parameter("x", "1") for _ in "12"], "declared twice"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_refused(declare, reason):
+    with pytest.raises(ValueError, match=reason):
+        declare(*begun())
+
+
+def where(_event, _at):
+    return True
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"uses": ("above",)}, "it has none of these"),
+        ({"uses": ("below",), "where": where}, "'below' is not a parameter of program 'p'"),
+        ({"where": "warm"}, "a function \\(event, at\\) is needed"),
+        ({"where": where, "version": 0}, "version must be a whole number"),
+        ({"slide_s": "MODE"}, "is a text; a size or slide is a number"),
+        ({"size_s": "ABOVE", "slide_s": 30}, "a slide from size"),
+        ({"fold": lambda at: folds.sum() if at["above"] else 0}, "name it in uses"),
+        ({"fold": lambda at: 5, "uses": ("above",)}, "its fold cannot be made"),
+        (
+            {
+                "fold": lambda at: folds.sum() if at["mode"] == "day" else folds.mean(),
+                "uses": ("mode",),
+            },
+            "must not depend on parameters",
+        ),
+    ],
+)
+def test_a_window_that_cannot_be_is_refused_and_nothing_is_declared(given, reason):
+    program, temperature = begun()
+    above = program.parameter("above", "28")
+    mode = program.parameter("mode", "day", choices=("day", "night"))
+    named = {"ABOVE": above, "MODE": mode}
+    given = {"size_s": 60, "fold": folds.count()} | {
+        name: named.get(each, each) if isinstance(each, str) else each
+        for name, each in given.items()
+    }
+    with pytest.raises(ValueError, match=reason):
+        program.window("hot", source=temperature, **given)
+    program.window(
+        "hot",
+        source=temperature,
+        fold=folds.count(),
+        size_s=above,
+        uses=(mode,),
+        where=lambda event, at: at[mode] == "day",
+    )
+    program.plan()
+
+
+def test_a_parameter_that_nothing_uses_is_refused():
+    program, temperature = begun()
+    program.parameter("above", "28")
+    program.window("hot", source=temperature, fold=folds.count(), size_s=60)
+    with pytest.raises(ValueError, match="parameter 'above': nothing uses it"):
+        program.plan()
+
+
+def test_a_parameter_of_another_program_is_refused():
+    program, temperature = begun()
+    program.parameter("above", "28")
+    other = Program("other").parameter("above", "29")
+    with pytest.raises(ValueError, match="not a parameter of program 'p'"):
+        program.window("hot", source=temperature, fold=folds.count(), size_s=other)
+
+
+def test_windows_over_streams_take_no_parameters():
+    program, temperature = begun()
+    doubled = program.map(temperature, lambda event: event.value * 2, "doubled", resolution="0.1")
+    span = program.parameter("span_s", "60")
+    with pytest.raises(ValueError, match="not over streams"):
+        program.window("hot", source=doubled, fold=folds.count(), size_s=span)
+
+
+def test_a_factory_of_folds_is_no_function_of_parameters():
+    program, temperature = begun()
+    span = program.parameter("span_s", "60")
+    window = program.window("hot", source=temperature, fold=folds.mean, size_s=span)
+    assert not window.controls.fold
