@@ -29,6 +29,7 @@ class Agent:
         guard: runs what may raise anything.
         clock: what time it is; the timing part keeps it right.
         value_of: what folds are worth, for handlers that ask.
+        control: what tells the log of parameters from others; 0 while nothing was said.
     """
 
     plan: Plan
@@ -41,3 +42,4 @@ class Agent:
     guard: Guard
     clock: DeviceClock = field(default_factory=DeviceClock)
     value_of: ValueOf | None = None
+    control: int = 0

@@ -122,6 +122,18 @@ class StoreWide(NamedTuple):
     seqs: Seqs
 
 
+class AbandonedPanes(NamedTuple):
+    """Panes that mean nothing any more: of a stream, from one start to another, excluded."""
+
+    stream: int
+    first_us: int
+    end_us: int
+
+    def has(self, pane: PaneId) -> bool:
+        """Return whether an entry is of one of them."""
+        return pane.stream == self.stream and self.first_us <= pane.pane_us < self.end_us
+
+
 @dataclass(frozen=True, slots=True)
 class Retraction:
     """In place of a reading's value: an equal reading with that value is taken back."""
@@ -200,6 +212,7 @@ class Changes:
         forgotten: bits of sinks for which no stored pane entry is dirty any more.
         dirtied: bits of sinks for which every stored pane entry is dirty, after that.
         answers: what sinks said of stored pane entries, after that.
+        abandoned: panes that are deleted, before entries are written.
         waiting: batches that wait for the clock.
         placed: numbers of batches that wait no more.
     """
@@ -219,12 +232,13 @@ class Changes:
     forgotten: int = 0
     dirtied: int = 0
     answers: list[StoreWide] = field(default_factory=list)
+    abandoned: list[AbandonedPanes] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         if self.panes or self.identities or self.sources or self.counters or self.facts:
             return True
         stored = self.deltas or self.states or self.readings or self.replica
-        panes = self.forgotten or self.dirtied or self.answers
+        panes = self.forgotten or self.dirtied or self.answers or self.abandoned
         return bool(stored or panes or self.waiting or self.placed)
 
     def forget_sinks(self, bits: int) -> None:
@@ -243,6 +257,11 @@ class Changes:
             for pane, row in self.panes.items()
         }
 
+    def abandon(self, panes: AbandonedPanes) -> None:
+        """Let there be no entry of some panes, neither in the store nor changed before."""
+        self.abandoned.append(panes)
+        self.panes = {pane: row for pane, row in self.panes.items() if not panes.has(pane)}
+
     def _unanswer(self, bits: int) -> None:
         self.answers = [answer for answer in self.answers if not answer.bit & bits]
 
@@ -257,6 +276,8 @@ class Changes:
         if later.dirtied:
             self.make_dirty(later.dirtied)
         self.answers += later.answers
+        for abandoned in later.abandoned:
+            self.abandon(abandoned)
         self.panes = self.panes | later.panes if self.panes else later.panes
         self.meanings.update(later.meanings)
         for where in later.states:

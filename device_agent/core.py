@@ -57,6 +57,8 @@ from lasp_edge.protocol.kinds import Subscriber, decode, subscriptions, topic_of
 from lasp_edge.protocol.topics import Topics
 
 if TYPE_CHECKING:
+    from device_agent.controlled.log import ParameterLog
+    from device_agent.controlled.windows import ControlledWindows
     from device_agent.scans.streams import Streams
 
 NOTES_US = 10_000_000
@@ -78,6 +80,8 @@ class Core:
     Attributes:
         agent: what all parts share.
         streams: runs the program's streams; None where it declares no stream.
+        controlled, control: makes the windows with parameters, and keeps what operators said of
+            them; None where the program declares no parameter.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -85,7 +89,7 @@ class Core:
 
     decode = staticmethod(decode)
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - one part each
         self,
         plan: Plan,
         device: str,
@@ -118,10 +122,11 @@ class Core:
             agent,
             memory,
             lambda: self.intake.sources.finished,
-            lambda now_us: _low_us(self.intake, self.streams, now_us),
+            self._low_us,
             self.fence.told_highs,
         )
         self.streams = _streams(agent, self.intake, self.panes, self.variables)
+        self.controlled, self.control = _controlled(agent, self.intake, self.panes)
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.members = Members(agent, self.samples.set_membership)
@@ -137,7 +142,7 @@ class Core:
             self.timing,  # knows what time it is, for all others
             self.waiting,
             self.intake,  # joins what was read, so that all others see it
-            *([self.streams] if self.streams else ()),
+            *self.evaluating,
             self.variables,
             Reactions(agent, self.derived, self.variables),
             self.samples,
@@ -151,6 +156,7 @@ class Core:
             self.agreements,
             Absences(agent, self.samples, lambda: self.connected),
             self.members,
+            *([self.control] if self.control else ()),
             Programs(agent, lambda: self.members.retired),
             *self.acting.parts,
             agent.stored,  # has what those before it changed
@@ -158,6 +164,11 @@ class Core:
         )
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
         self._uncommitted, self.connected = Changes(), False
+
+    @property
+    def evaluating(self) -> "tuple[Streams | ControlledWindows, ...]":
+        """The parts that read the store right before each commit."""
+        return tuple(part for part in (self.streams, self.controlled) if part is not None)
 
     @property
     def replica(self) -> Replica:
@@ -282,17 +293,18 @@ class Core:
         report |= self.ensemble.report()
         return report | {"failures": self.agent.guard.reasons, "done": self.done}
 
+    def _low_us(self, now_us: int) -> int | None:
+        """Return the time before which nothing more comes: of no source, stream or pane."""
+        low_us = self.intake.low_us(now_us)
+        if self.streams is not None:
+            low_us = self.streams.bounded_us(low_us, now_us)
+        return low_us if self.controlled is None else self.controlled.bounded_us(low_us)
+
     def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
         self.ensemble.call("succeed")
-
-
-def _low_us(intake: Intake, streams: "Streams | None", now_us: int) -> int | None:
-    """Return the time before which no source has more, and no stream says more."""
-    low_us = intake.low_us(now_us)
-    return low_us if streams is None else streams.bounded_us(low_us, now_us)
 
 
 def _streams(
@@ -304,6 +316,20 @@ def _streams(
     from device_agent.scans.streams import Streams  # noqa: PLC0415 - see above
 
     return Streams(agent, intake, panes.memory, panes.cache, variables)
+
+
+def _controlled(
+    agent: Agent, intake: Intake, panes: PaneDelivery
+) -> "tuple[ControlledWindows | None, ParameterLog | None]":
+    """Return the parts of parameters; without any a device does without the modules."""
+    if not agent.plan.parameters:
+        return None, None
+    from device_agent.controlled.log import ParameterLog  # noqa: PLC0415 - see above
+    from device_agent.controlled.windows import ControlledWindows  # noqa: PLC0415 - see above
+
+    windows = ControlledWindows(agent, intake, panes.memory, panes.cache)
+    intake.also_end_us = windows.end_us
+    return windows, ParameterLog(agent, windows.heard)
 
 
 def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:

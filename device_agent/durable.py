@@ -17,6 +17,7 @@ from device_agent.state.store import Store
 from device_agent.timing.waiting import PAGE_BYTES
 
 if TYPE_CHECKING:
+    from device_agent.controlled.windows import ControlledWindows
     from device_agent.scans.streams import Streams
 
 PRUNE_US = 3_600_000_000
@@ -103,7 +104,7 @@ class Durable:
             self._take_in_held(now_us)
         # A part that raised when it was asked for its changes may have some now.
         is_changed = bool(core.handle_tick(now_us)) or bool(self._taken)
-        is_over = core.streams is not None and core.streams.waits
+        is_over = any(each.waits for each in core.evaluating)
         if is_changed or is_over or (core.ensemble.owes_changes and core.prepare_commit()):
             self.commit(now_us)  # what is held costs little more in a commit that comes anyway
         self._place_waiting(now_us)
@@ -161,20 +162,20 @@ class Durable:
         self._taken += held
         self.core.intake.held_since_us = None
 
-    def _evaluate(self, streams: "Streams") -> None:
-        """Let the streams take what is about to be committed; they read the store for that."""
+    def _evaluate(self, part: "Streams | ControlledWindows") -> None:
+        """Let a part take what is about to be committed; it reads the store for that."""
         try:
-            streams.evaluate(self.store)
+            part.evaluate(self.store)
         except DamagedStoreError:
             raise
         except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
-            self.core.agent.guard.failed("streams", error)
-            streams.give_up()
+            self.core.agent.guard.failed(part.name, error)
+            part.give_up()
 
     def _commit(self) -> None:
         """Make the core's changes durable; where that fails, nothing is ever published of them."""
-        if self.core.streams is not None and not self.is_stuck:
-            self._evaluate(self.core.streams)
+        for part in () if self.is_stuck else self.core.evaluating:
+            self._evaluate(part)
         changes = self.core.prepare_commit()
         if changes:
             self.is_stuck = True

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
-from crdts import Member, Membership, Version
+from crdts import ControlLog, Member, Membership, Version
 
 
 class SinkRow(NamedTuple):
@@ -72,6 +72,8 @@ class Facts:
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.
         absences: notes on absent devices that this one made: variable -> device -> version.
+        control: what operators said of parameters.
+        built: the log (`Agent.control`) under which all panes are built.
     """
 
     stamp_us: int | None = None
@@ -94,6 +96,8 @@ class Facts:
     doubts: dict[str, int] | None = None
     acted: dict[str, dict[str, Any]] | None = None
     absences: dict[str, dict[str, tuple[int, ...]]] | None = None
+    control: ControlLog | None = None
+    built: int | None = None
 
     def __bool__(self) -> bool:
         return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs
@@ -116,6 +120,8 @@ class Facts:
             if name == "acted":
                 for group, records in (value or {}).items():
                     yield f"{_ACTED}{group}", json.dumps(records)
+            elif isinstance(value, ControlLog):
+                yield name, json.dumps(value.to_plain())
             elif value is not None and not isinstance(value, Membership):
                 yield name, json.dumps(value)
 
@@ -150,6 +156,13 @@ def _typed(name: str, plain: Any) -> Any:
         return tuple([SinkRow(n, store, tuple(f), silent) for n, store, f, silent in plain])
     if name == "other_programs":
         return {device: (program, release) for device, (program, release) in plain.items()}
+    if name == "control":
+        return ControlLog.from_plain(
+            {
+                parameter: {scope: tuple(map(tuple, rows)) for scope, rows in scopes.items()}
+                for parameter, scopes in plain.items()
+            }
+        )
     if name == "settled":
         return {fold: Settled(*parts) for fold, parts in plain.items()}
     return plain

@@ -10,7 +10,7 @@ repeat is looked through by itself. A batch in which the order of readings matte
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from operator import not_
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from device_agent.agent import Agent
 from device_agent.changes import BLOCK_US, BlockId, PaneId, ReadingRow, Retraction
 from device_agent.intake.batch import Batch, ascends
 from device_agent.intake.identities import Identities
-from device_agent.intake.pending import PendingBatch, has_room
+from device_agent.intake.pending import ControlledReading, PendingBatch, has_room
 from device_agent.intake.progress import IntakeProgress
 from device_agent.intake.routes import Route
 from device_agent.panes.panes import Panes
@@ -125,6 +125,8 @@ class ByColumn:
             left = column.without(repeated) if repeated else column
             if len(left):
                 self._collect(left, batch.source, pending)
+                if column.route.controlled:
+                    pending.controlled += self._controlled(left, stamped=stamped)
                 accepted.append((left, self._slices(left) if repeated else slices))
         self._fold(accepted, pending.since_us)
         highs_us = [column.by_time[0][-1] for column, _ in accepted]
@@ -276,6 +278,14 @@ class ByColumn:
                 for start, stop in zip(bounds, stops, strict=True)
             ]
             self._panes.fold_in_column(panes, partials, since_us)
+
+    def _controlled(self, column: EventColumns, *, stamped: bool) -> Iterator[ControlledReading]:
+        """Yield accepted readings for windows with parameters."""
+        name, text_of = column.route.event.name, self._text_of
+        for time_us, quantised, tags in zip(
+            column.times_us, column.values, column.tags, strict=True
+        ):
+            yield ControlledReading(name, time_us, quantised, text_of(tags), stamped)
 
     def _collect(self, column: EventColumns, source: str, pending: PendingBatch) -> None:
         """Collect accepted readings, and note how far they came."""

@@ -91,6 +91,11 @@ class Block:
         return len(self.times_us)
 
     @property
+    def readings(self) -> Iterable[Identity]:
+        """Time and value of each reading, as they came."""
+        return zip(self.times_us, self._values, strict=True)
+
+    @property
     def identities(self) -> set[Identity]:
         """Time and value of each reading in the block."""
         return set(zip(self.times_us, self._values, strict=True))
@@ -248,6 +253,14 @@ class Identities:
         """Take a stored block into memory; None: the store does not hold it."""
         if block not in self._blocks:
             self._blocks[block] = Block(block, stored)
+
+    def between(self, event: str, first: int, last: int) -> dict[BlockId, Block]:
+        """Return the blocks of an event that are in memory, from one number to another."""
+        return {
+            name: block
+            for name, block in self._blocks.items()
+            if name.event == event and first <= name.block <= last
+        }
 
     def block(self, block: BlockId) -> Block:
         """Return the block of this name, which becomes the one that was used last."""

@@ -7,7 +7,7 @@
 4. `join`, once a commit, brings it there; `take_changes` returns all the rest of it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import NamedTuple, cast
 
@@ -19,7 +19,7 @@ from device_agent.intake.by_column import ByColumn
 from device_agent.intake.highs import Highs
 from device_agent.intake.identities import KEPT_STREAMS, Identities, block_numbers
 from device_agent.intake.one_by_one import OneByOne
-from device_agent.intake.pending import PendingBatch, StreamItem
+from device_agent.intake.pending import ControlledReading, PendingBatch, StreamItem
 from device_agent.intake.progress import NO_TIME, STAMP_AHEAD_US, IntakeProgress, SourceProgress
 from device_agent.intake.recall import OldReading, PaneRecall
 from device_agent.intake.routes import Route, first_us
@@ -59,11 +59,12 @@ class Intake(Part):
         read_us: when the last reading came, taken in or held.
         held_since_us: when the first reading came that waits for a commit; None: nothing waits.
         column_least: batches of fewer readings are taken one by one.
+        also_end_us: gives the end of the last window with parameters that a time lies in.
     """
 
     name = "intake"
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - what it is made of
         self, agent: Agent, restored: Restored, panes: Panes, variables: Variables
     ) -> None:
         plan, settings = agent.plan, agent.settings
@@ -91,6 +92,8 @@ class Intake(Part):
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
         self._items: list[StreamItem] = []
+        self._controlled: list[ControlledReading] = []
+        self.also_end_us: Callable[[int], int] | None = None
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
         """Return what must be in memory before the batch is handled, and is in the store alone."""
@@ -229,7 +232,8 @@ class Intake(Part):
         if high_us is None:
             return None
         windows = [target.window for route in self._routes.values() for target in route.targets]
-        return max((window.end_of_last(high_us) for window in windows), default=high_us)
+        end_us = max((window.end_of_last(high_us) for window in windows), default=high_us)
+        return end_us if self.also_end_us is None else max(end_us, self.also_end_us(high_us))
 
     def join(self) -> None:
         """Bring the pending batch into panes, variables and counters."""
@@ -247,6 +251,7 @@ class Intake(Part):
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
         self._items += pending.items
+        self._controlled += pending.controlled
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():
@@ -258,6 +263,11 @@ class Intake(Part):
     def take_items(self) -> list[StreamItem]:
         """Return the readings that streams are made from, joined since the last time."""
         taken, self._items = self._items, []
+        return taken
+
+    def take_controlled(self) -> list[ControlledReading]:
+        """Return the readings of windows with parameters, joined since the last time."""
+        taken, self._controlled = self._controlled, []
         return taken
 
     def tick(self, now_us: int) -> None:

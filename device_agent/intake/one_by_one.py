@@ -13,7 +13,12 @@ from device_agent.agent import Agent
 from device_agent.changes import ReadingRow, Retraction
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Identities
-from device_agent.intake.pending import PaneBuilder, PendingBatch, StreamItem
+from device_agent.intake.pending import (
+    ControlledReading,
+    PaneBuilder,
+    PendingBatch,
+    StreamItem,
+)
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.intake.recall import PaneRecall
 from device_agent.intake.routes import Route, WindowTarget
@@ -131,6 +136,10 @@ class OneByOne:
             told = value if route.event.text else quantised
             text = self._text_of(tags) if tags else ""
             pending.items.append(StreamItem(name, time_us, told, text))
+        if route.controlled:
+            text = self._text_of(tags) if tags else ""
+            stamped = own_us is None
+            pending.controlled.append(ControlledReading(name, time_us, quantised, text, stamped))
         if block is not None:
             block.put(time_us, quantised)
             if not block.changed:

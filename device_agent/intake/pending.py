@@ -112,6 +112,21 @@ class StreamItem(NamedTuple):
     retracted: bool = False
 
 
+class ControlledReading(NamedTuple):
+    """A reading of an event whose windows have parameters.
+
+    Attributes:
+        tags: as canonical text.
+        stamped: it got its time on arrival.
+    """
+
+    event: str
+    time_us: int
+    quantised: int
+    tags: str
+    stamped: bool
+
+
 @dataclass(slots=True)
 class PendingBatch:
     """What batches have brought since the last join.
@@ -124,6 +139,7 @@ class PendingBatch:
         counted: how many readings had each other outcome.
         readings: the accepted readings, where they are kept.
         items: readings that streams are made from.
+        controlled: readings that windows with parameters are made from.
         builders: (stream, key, pane start) -> samples of that pane entry.
         updates: samples and deltas of variables.
     """
@@ -135,6 +151,7 @@ class PendingBatch:
     counted: Counter[str] = field(default_factory=Counter)
     readings: list[ReadingRow] = field(default_factory=list)
     items: list[StreamItem] = field(default_factory=list)
+    controlled: list[ControlledReading] = field(default_factory=list)
     builders: dict[tuple[int, str, int], PaneBuilder] = field(default_factory=dict)
     updates: PendingUpdates = field(default_factory=PendingUpdates)
 

@@ -36,6 +36,7 @@ class Route:
         needs_event: a handler or a key function of the user's wants an Event.
         validate_each: a fold of the user's own folds a variable that collects it, and may fail.
         streamed: streams are made from it.
+        controlled: windows with parameters are made from it (`device_agent.controlled`).
         revisable: a reading can be taken back: streams are made from it, and all that is made from
             it, or from them, has an inverse.
         by_column: no function of the user's sees its readings one by one.
@@ -44,7 +45,9 @@ class Route:
     def __init__(self, plan: Plan, event: EventType) -> None:
         self.event = event
         self.quantise = text_number if event.text else event.resolution.quantise
-        windows = [w for w in plan.windows.values() if w.source.name == event.name]
+        every = [w for w in plan.windows.values() if w.source.name == event.name]
+        windows = [w for w in every if w.controls is None]
+        self.controlled = len(windows) < len(every)
         self.targets = tuple(
             WindowTarget(w, w.span_us, w.stream, w.fold.is_built_in)
             for w in sorted(windows, key=lambda w: w.stream)
@@ -64,6 +67,8 @@ class Route:
 def _is_revisable(plan: Plan, event: str) -> bool:
     """Return whether all that is made from an event can take a reading back."""
     if plan.collections.get(event) or plan.functions.handlers.get(event):
+        return False
+    if any(w.controls for w in plan.windows.values() if w.source.name == event):
         return False
     made = {event, *(stream.name for stream in plan.streams.values() if event in stream.events)}
     folds = [window.fold for window in plan.windows.values() if window.source.name in made]

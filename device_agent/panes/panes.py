@@ -12,12 +12,21 @@ and are restored before they are continued (`device_agent.panes.cache`).
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, Protocol
 
 from device_agent.agent import Agent
-from device_agent.changes import Changes, EntryKey, PaneId, PaneRow, refusal, waits_for
+from device_agent.changes import (
+    AbandonedPanes,
+    Changes,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    refusal,
+    waits_for,
+)
 from device_agent.panes.unlanded import Unlanded
 from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.acks import Seqs
 
 LEAST_PATIENCE_US = 10_000_000
@@ -31,6 +40,22 @@ NEVER_US = -(2**62)
 # Both are made by the thousand for a column: without the Python function of a NamedTuple's name.
 _pane_id: Callable[[Iterable[Any]], PaneId] = functools.partial(tuple.__new__, PaneId)
 _pane_row: Callable[[Iterable[Any]], PaneRow] = functools.partial(tuple.__new__, PaneRow)
+
+
+class FoldedPanes(Protocol):
+    """What must be known of a stream to fold readings into its panes."""
+
+    @property
+    def stream(self) -> int:
+        """Its id."""
+
+    @property
+    def span_us(self) -> int:
+        """Length of a pane."""
+
+    @property
+    def fold(self) -> Fold:
+        """The fold of its partials."""
 
 
 class PaneEntry:
@@ -75,8 +100,11 @@ class Panes:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._windows = {window.stream: window for window in agent.plan.windows.values()}
+        self._windows: dict[int, FoldedPanes] = {
+            window.stream: window for window in agent.plan.windows.values()
+        }
         self._spans_us = {each.stream: each.span_us for each in agent.plan.pane_streams}
+        self._planned = (self._windows, self._spans_us)
         self.entries: dict[PaneId, PaneEntry] = {}
         self.dirty: set[PaneId] = set()
         self.bits = 0
@@ -88,6 +116,24 @@ class Panes:
         self._changes = Changes()
         self.answered: dict[PaneId, PaneRow] = {}
         self._answers_wait = agent.settings.commit_every_us > 0
+
+    def plan_pieces(self, pieces: Iterable[FoldedPanes]) -> None:
+        """Take panes of these streams, too, and of no former ones of windows with parameters."""
+        windows, spans_us = self._planned
+        by_stream = {piece.stream: piece for piece in pieces}
+        self._windows = windows | by_stream
+        self._spans_us = spans_us | {each.stream: each.span_us for each in by_stream.values()}
+
+    def abandon(self, stream: int, first_us: int, end_us: int) -> None:
+        """Delete the entries of a stream from one time to another: they mean nothing any more."""
+        entries = self.entries
+        for pane in [
+            pane for pane in entries if pane.stream == stream and first_us <= pane.pane_us < end_us
+        ]:
+            del entries[pane]
+            self.dirty.discard(pane)
+            self.answered.pop(pane, None)
+        self._changes.abandon(AbandonedPanes(stream, first_us, end_us))
 
     @property
     def streams(self) -> Collection[int]:
@@ -248,7 +294,7 @@ class Panes:
 
     def take_changes(self) -> Changes | None:
         """Return the entries that changed since the last time; None without any."""
-        if not self._changes.panes:
+        if not (self._changes.panes or self._changes.abandoned):
             return None
         taken, self._changes = self._changes, Changes()
         if self.answered:

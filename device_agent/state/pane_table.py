@@ -53,6 +53,9 @@ class PaneTable:
         for answer in changes.answers:
             self._answer(answer)
         self._db.executemany(
+            "DELETE FROM pane WHERE stream = ? AND pane_us >= ? AND pane_us < ?", changes.abandoned
+        )
+        self._db.executemany(
             "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 sealed_pane(
@@ -88,6 +91,13 @@ class PaneTable:
             (least_us, end_us, stream, replica.incarnation, replica.nonce),
         )
         return [pane_of(row) for row in rows]
+
+    def present(self, stream: int, first_us: int, end_us: int) -> set[int]:
+        """Return the panes of a stream, first_us <= start < end_us, that any replica has begun."""
+        query = (
+            "SELECT DISTINCT pane_us FROM pane WHERE pane_us >= ? AND pane_us < ? AND stream = ?"
+        )
+        return {pane_us for (pane_us,) in self._db.execute(query, (first_us, end_us, stream))}
 
     def named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
         """Return those of these entries that are here."""

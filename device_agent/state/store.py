@@ -147,6 +147,20 @@ class Store(SealedFile):
         return unsealed(row)[3] if row else None
 
     @finding_damage
+    def identity_blocks(self, event: str, first: int, last: int) -> list[tuple[BlockId, bytes]]:
+        """Return the blocks of an event from one number to another, both included."""
+        rows = self._rows(
+            "SELECT * FROM identity WHERE event = ? AND block BETWEEN ? AND ?",
+            (event, first, last),
+        )
+        return [(BlockId(event, tags, block), packed) for _, tags, block, packed in rows]
+
+    @finding_damage
+    def panes_present(self, stream: int, first_us: int, end_us: int) -> set[int]:
+        """Return the panes of a stream that any life has begun; see `PaneTable.present`."""
+        return self._panes.present(stream, first_us, end_us)
+
+    @finding_damage
     def own_panes(
         self, replica: Replica, stream: int, least_us: int, end_us: int
     ) -> list[tuple[PaneId, PaneRow]]:

@@ -27,6 +27,7 @@ from lasp_edge.protocol.admission import (
     sender_refusal,
 )
 from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.envelope import Frame, unpack
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
@@ -173,6 +174,15 @@ FRAME_KINDS: Final[dict[int, FrameKind]] = {
         ),
         FrameKind(
             VoiceFrame, "voice", _DEVICES, _ITSELF, sender_refusal, "take_voice", retained=True
+        ),
+        FrameKind(
+            ControlFrame,
+            "control",
+            _EVERYBODY,
+            Publisher.OPERATOR,  # devices repeat it where the broker lets them
+            nothing_refused,
+            "take_control",
+            retained=True,
         ),
     )
 }

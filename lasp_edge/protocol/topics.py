@@ -44,7 +44,7 @@ RESERVED = frozenset(
     {
         *(OF_AGENT, OF_ALERT, OF_GATEWAY),
         *("pane", "var", "beat", "presence", "ack", "inbox", "member"),
-        *("hello", "vouch", "shared", "summary", "repair", "voice"),
+        *("hello", "vouch", "shared", "summary", "repair", "voice", "control"),
     }
 )
 """Names of values whose first letter is escaped: `lasp/v1/<fleet>/+/beat/#` asks for frames."""

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from crdts import Replica, Version
 from lasp_edge.protocol.acks import AckFrame, Seqs, Untaken
 from lasp_edge.protocol.blocks import PaneEntries
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, Telling, VouchFrame
 from lasp_edge.protocol.frames import (
     AskFrame,
@@ -115,6 +116,16 @@ def vouch_frames(draw):
     return VouchFrame(sender, number, about, *said, told, *said_by)
 
 
+@st.composite
+def control_frames(draw):
+    """Return a schedule of one parameter and scope."""
+    times_us = draw(st.sets(st.integers(-(2**58), 2**58 - 1), min_size=1, max_size=4))
+    rows = st.tuples(numbers, texts, st.none() | texts)
+    places = tuple((from_us, *draw(rows)) for from_us in sorted(times_us))
+    about = names.filter(lambda name: len(name.encode()) <= 64)
+    return ControlFrame(draw(replicas), draw(numbers), draw(about), draw(texts), places)
+
+
 FRAMES = {
     PaneFrame: pane_frames,
     VariableFrame: variable_frames(),
@@ -156,6 +167,7 @@ FRAMES = {
     ),
     SummaryFrame: st.builds(SummaryFrame, replicas, numbers, names, names, int64, st.binary()),
     RepairFrame: st.builds(RepairFrame, replicas, numbers, names, names, int64, st.binary()),
+    ControlFrame: control_frames(),
     VoiceFrame: st.builds(VoiceFrame, replicas, numbers, st.booleans()),
 }
 any_frame = st.one_of(*FRAMES.values())

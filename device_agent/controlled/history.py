@@ -1,0 +1,83 @@
+"""The readings that a device still has: the identities of its events, of all tags.
+
+Readings with their own time are kept to tell repeats (`device_agent.intake.identities`). Of events
+whose windows have parameters, those that were stamped on arrival are kept, too: in blocks apart, so
+that they are never taken for repeats of others.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from device_agent.changes import BLOCK_US, BlockId
+from device_agent.intake.identities import Block, Identities
+from device_agent.intake.pending import ControlledReading
+
+STAMPED = "stamped "
+"""What the tags of blocks begin with that hold stamped readings; tags are JSON, or empty."""
+
+
+class BlockReader(Protocol):
+    """What is asked of the store."""
+
+    def identities(self, block: BlockId) -> bytes | None:
+        """Return a block's packed identities."""
+
+    def identity_blocks(self, event: str, first: int, last: int) -> Iterable[tuple[BlockId, bytes]]:
+        """Return the blocks of an event from one number to another, both included."""
+
+
+class KeptReading(NamedTuple):
+    """A reading that is still known.
+
+    Attributes:
+        tags: as canonical text.
+    """
+
+    event: str
+    time_us: int
+    quantised: int
+    tags: str
+
+
+class History:
+    """Reads and adds what the identities tell of readings.
+
+    Args:
+        identities: those in memory, which may be newer than the store's.
+    """
+
+    def __init__(self, identities: Identities) -> None:
+        self._identities = identities
+
+    def keep(self, readings: Iterable[ControlledReading], store: BlockReader) -> None:
+        """Keep those readings that were stamped on arrival; all others are kept already."""
+        for reading in readings:
+            if reading.stamped:
+                number = reading.time_us // BLOCK_US
+                name = BlockId(reading.event, STAMPED + reading.tags, number)
+                if self._identities.wanted(name):
+                    self._identities.recall(name, store.identities(name))
+                block = self._identities.block(name)
+                if block.add(reading.time_us, reading.quantised):
+                    self._identities.touched(block)
+
+    def readings(
+        self, event: str, first_us: int, end_us: int, store: BlockReader
+    ) -> Iterator[KeptReading]:
+        """Yield the readings of an event in a stretch of time, in any order."""
+        first, last = first_us // BLOCK_US, (end_us - 1) // BLOCK_US
+        blocks = {
+            name: Block(name, packed) for name, packed in store.identity_blocks(event, first, last)
+        }
+        blocks |= self._identities.between(event, first, last)
+        for name in sorted(blocks):
+            tags = name.tags.removeprefix(STAMPED)
+            for time_us, quantised in blocks[name].readings:
+                if first_us <= time_us < end_us:
+                    yield KeptReading(event, time_us, quantised, tags)
+
+
+def tags_of(text: str) -> dict[str, str]:
+    """Return tags that were kept as canonical text."""
+    return json.loads(text) if text else {}
