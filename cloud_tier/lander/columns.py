@@ -47,6 +47,7 @@ class LandedColumns:
             return _panes(row, self._parts[row.block.stream])
         if isinstance(row, EntryRows):
             return _entries(row, self._parts[row.frame.stream])
+        assert isinstance(row, MemberRow), "a lake takes no parameters yet"
         return _member(row)
 
 

@@ -108,6 +108,7 @@ class ControlledWindows(Part):
                 self._gone += beyond(old.pieces, new.pieces)
             kept = beyond(known, beyond(known, new.pieces))
             self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
+        self._agent.is_building = self.waits
         self._panes.plan_pieces(
             piece for regimes in self._regimes.values() for piece in regimes.pieces
         )
@@ -156,6 +157,7 @@ class ControlledWindows(Part):
             self._history.keep(taken, store)
             self._take(taken, store)
         self._build(store)
+        self._agent.is_building = self.waits
         self._changes.identities.update(self._intake.identities.take_changed())
 
     def _take(self, taken: Sequence[ControlledReading], store: ControlledReader) -> None:

@@ -152,7 +152,8 @@ class Beats(Part):
             (low.sink, low.store, low.low_us and [low.low_us // span for span in self._spans_us])
             for low in beat.lows
         ]
-        return (panes, beat.sender, beat.done, beat.reports, beat.seq, beat.highs)
+        said = (beat.sender, beat.done, beat.reports, beat.seq, beat.highs, beat.control)
+        return (panes, *said)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -172,7 +173,7 @@ class Beats(Part):
     def done(self) -> bool:
         """Whether nothing more will be read and everything has landed."""
         finished = self._intake.sources.finished and not self._agent.clock.waiting
-        return finished and self._panes.cache.all_landed
+        return finished and self._panes.cache.all_landed and not self._agent.is_building
 
     def lows(self, now_us: int) -> tuple[SinkLow, ...]:
         """Return the time before which nothing more will come, for each sink."""
@@ -184,7 +185,7 @@ class Beats(Part):
         reports, seq = self._exchange.reports(), self._panes.memory.seq
         clock, highs = self._agent.clock, self._fence.told_highs()
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        said = (lows, self.done, reports, seq, clock_s, highs)
+        said = (lows, self.done, reports, seq, clock_s, highs, self._agent.control)
         return BeatFrame(self._agent.replica, self._beats + 1, *said)
 
     def _promise(self, beat: BeatFrame) -> None:

@@ -15,10 +15,11 @@ from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
-from crdts import Membership, Replica, Version
+from crdts import ControlLog, Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
 from lasp_edge.protocol.admission import Known
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.topics import Topics, level, shard_of
@@ -57,6 +58,7 @@ class Roster:
         self._sender = Replica.checked(1, nonce, OPERATOR)
         self._sent = 0
         self.membership = Membership()
+        self.control = ControlLog()
         self._seen: dict[str, Sighting] = {}
 
     def hear(self, topic: str, payload: bytes) -> None:
@@ -76,6 +78,10 @@ class Roster:
     def take_command(self, frame: MemberFrame) -> None:
         """Join a member command."""
         self.membership |= frame.membership()
+
+    def take_control(self, frame: ControlFrame) -> None:
+        """Join what was said of a parameter."""
+        self.control |= frame.log()
 
     def take_presence(self, frame: PresenceFrame) -> None:
         """Note whether a device is connected."""

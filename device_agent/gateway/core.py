@@ -13,14 +13,23 @@ every device holds the fleet's values itself.
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-from crdts import Membership, Replica
-from crdts.frontier import Promise
+from crdts import Frontier, Membership, Replica
+from crdts.frontier import BOTTOM_US, Promise
+from device_agent.gateway.controlled import ControlledFleet, add_held
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FleetWindows
 from device_agent.settings import SECOND_US
+from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.acceptance import Acceptance, Accepted, MemberRow, PaneRows, Record
+from lasp_edge.protocol.acceptance import (
+    Acceptance,
+    Accepted,
+    MemberRow,
+    PaneRows,
+    Record,
+    Rows,
+)
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.spans import floor_us
@@ -92,11 +101,15 @@ class GatewayCore:
         acceptance.witness.read(kept.heard)
         self._liveness = Liveness(kept.promises, {}, acceptance.membership)
         self.coverage = Coverage(kept.frontier_us, tuple(sorted(kept.promises.entries)), ())
-        self._streams = {window.stream: window for window in plan.windows.values()}
+        plain = [window for window in plan.windows.values() if window.controls is None]
+        self._streams = {window.stream: window for window in plain}
         self._panes = FleetPanes(self._streams, keeper)
-        self.windows = FleetWindows(
-            plan.windows.values(), self._panes, keeper, kept.frontier_us, terms.retain_us
-        )
+        self.windows = FleetWindows(plain, self._panes, keeper, kept.frontier_us, terms.retain_us)
+        self._regimes, self._controlled = None, None
+        if plan.parameters:
+            self._regimes = acceptance.control = FleetRegimes(plan, kept.control)
+            held = (kept.held, kept.frontier_us, terms.retain_us)
+            self._controlled = ControlledFleet(self._regimes, keeper, *held)
         self._heard: dict[str, str] = {}
         self._ticks = 0
 
@@ -123,26 +136,58 @@ class GatewayCore:
     def join(self, accepted: Accepted, listening: Listening | None) -> GatewayTurn:
         """Join what was accepted, and return what comes of it; see `take`."""
         changes, before_us = FleetChanges(), self.coverage.frontier
+        self._hear(accepted, changes, before_us)
         too_late = self._join_panes(accepted, changes, before_us)
+        touched_by = [e for e in changes.entries if e.stream not in self._streams]
         self._join_liveness(accepted, changes, listening)
         self.coverage = advance(
             before_us, self._liveness, self._terms.roster, self._terms.dead_after_us
         )
         frontier_us = self.coverage.frontier
-        touched = self.windows.touched(changes.entries, before_us)
+        touched = self.windows.touched(
+            [entry for entry in changes.entries if entry.stream in self._streams], before_us
+        )
         for at, starts in self.windows.passed(frontier_us).items():
             touched.setdefault(at, set()).update(starts)
         changes.rows += self.windows.revisions(touched, self.coverage)
+        if self._controlled is not None:
+            held = self._controlled.held
+            changes.rows += self._controlled.revisions(touched_by, self.coverage, self._promised())
+            add_held(changes, self._controlled, () if changes.control is not None else held)
         if frontier_us != before_us:
             changes.frontier_us = frontier_us
             self._prune(changes, before_us)
         self._panes.forget()
         return GatewayTurn(changes, accepted, self.coverage, too_late)
 
+    def _hear(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> None:
+        """Take what operators said of parameters: a promise speaks of one log, so all are void."""
+        touched = self._regimes.hear(accepted.said) if self._regimes is not None else None
+        if touched is None or self._regimes is None or self._controlled is None:
+            return
+        changes.control = self._regimes.log.copy()
+        self._controlled.hear(touched, before_us)
+        accepted.promises = Frontier()
+        void = {
+            device: promise._replace(low_us=BOTTOM_US, done=False)
+            for device, promise in self._liveness.promises.entries.items()
+        }
+        self._liveness = self._liveness._replace(promises=Frontier(void))
+        changes.promises |= void
+
+    def _promised(self) -> int | None:
+        """Return how far all that are waited for have promised under the present log."""
+        terms = (self._terms.roster, self._terms.dead_after_us)
+        return advance(BOTTOM_US, self._liveness, *terms).frontier
+
     def _join_panes(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> int:
         """Join the accepted entries, and return how many came too late for a window of theirs."""
         late = 0
         for rows in accepted.rows:
+            if self._controlled is not None and self._is_controlled(rows):
+                assert isinstance(rows, PaneRows)
+                changes.entries += self._controlled.join(rows)
+                continue
             window = self._streams.get(rows.block.stream) if isinstance(rows, PaneRows) else None
             if window is None:
                 continue  # variables, and rows of results: their devices keep them
@@ -155,12 +200,18 @@ class GatewayCore:
                     changes.entries.append(entry)
         return late
 
+    def _is_controlled(self, rows: Rows) -> bool:
+        """Return whether entries are of a window with parameters."""
+        if self._regimes is None or not isinstance(rows, PaneRows):
+            return False
+        return self._regimes.stream(rows.block.stream) is not None
+
     def _join_liveness(
         self, accepted: Accepted, changes: FleetChanges, listening: Listening | None
     ) -> None:
         known = self._liveness.promises.entries
         promises = self._liveness.promises | accepted.promises
-        changes.promises = {
+        changes.promises |= {
             device: promise
             for device, promise in promises.entries.items()
             if known.get(device) != promise

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from crdts import Frontier, Member, Membership
+from crdts import ControlLog, Frontier, Member, Membership
 from crdts.frontier import Promise
 from lasp_edge.folds.columns import Partial
+from lasp_edge.language.fleet_regimes import StartSpan
 
 
 class WriterOfPanes(NamedTuple):
@@ -88,6 +89,8 @@ class FleetChanges:
         members: the commands that were not known.
         heard: device -> what was heard of it, as a line (`lasp_edge.protocol.witness`).
         frontier_us: if it has moved.
+        control: what operators said of parameters, if something is new.
+        held: starts of windows that wait until all devices have promised anew, if they changed.
         panes_below: stream -> entries of panes that start below are of no use any more.
         rows_below: rows of windows that end below are forgotten.
     """
@@ -98,13 +101,16 @@ class FleetChanges:
     members: dict[str, Member] = field(default_factory=dict)
     heard: dict[str, str] = field(default_factory=dict)
     frontier_us: int | None = None
+    control: ControlLog | None = None
+    held: tuple[StartSpan, ...] | None = None
     panes_below: Mapping[int, int] = field(default_factory=dict)
     rows_below: int | None = None
 
     def __bool__(self) -> bool:
         """Return whether there is anything to write."""
         changed = (self.entries, self.rows, self.promises, self.members, self.heard)
-        return any(changed) or self.frontier_us is not None
+        said = (self.frontier_us, self.control, self.held)
+        return any(changed) or any(each is not None for each in said)
 
 
 class RestoredFleet(NamedTuple):
@@ -115,12 +121,16 @@ class RestoredFleet(NamedTuple):
         promises: the newest of each device.
         membership: all member commands.
         heard: lines on what was heard of the devices.
+        control: what operators said of parameters.
+        held: starts of windows that wait until all devices have promised anew.
     """
 
     frontier_us: int | None
     promises: Frontier
     membership: Membership
     heard: tuple[str, ...]
+    control: ControlLog = ControlLog()
+    held: tuple[StartSpan, ...] = ()
 
 
 class FleetKeeper(Protocol):
@@ -134,6 +144,9 @@ class FleetKeeper(Protocol):
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
+
+    def current(self, window: str, first_us: int, last_us: int) -> Iterable[FleetRow]:
+        """Return the current rows of a window, of starts from one to another, both included."""
 
     def tentative(self, window: str, since_us: int | None) -> Iterable[FleetRow]:
         """Return the current rows of a window that are tentative, of starts from a time on."""

@@ -6,6 +6,7 @@ large, so at a start only what tells of the devices is verified; entries and row
 read. A new file has a new id, so devices send it all that they keep.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 import msgpack
 
-from crdts import Frontier, Member, Membership, Version
+from crdts import ControlLog, Frontier, Member, Membership, Version, decode, encode
 from crdts.frontier import Promise
 from device_agent.gateway.kept import (
     FleetChanges,
@@ -34,6 +35,7 @@ from device_agent.state.sealed_file import (
     transaction,
 )
 from lasp_edge.errors import NotFound
+from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
 
@@ -41,6 +43,8 @@ FILE_NAME: Final = "gateway.sqlite"
 LOCK_NAME: Final = "gateway.lock"
 STORE_ID, PROGRAM, FRONTIER = "store", "program", "frontier"
 """Facts: the id of the file, what its windows mean, and how far results are final."""
+CONTROL, HELD = "control", "held"
+"""Facts: what operators said of parameters, and which windows wait for devices to promise anew."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS entry (
@@ -113,13 +117,26 @@ class FleetStore(SealedFile):
                 for device, control, retired, *version in self._rows("SELECT * FROM member")
             }
         )
-        frontier = self.facts().get(FRONTIER)
+        facts = self.facts()
+        frontier, control, held = facts.get(FRONTIER), facts.get(CONTROL), facts.get(HELD)
         return RestoredFleet(
             None if frontier is None else int(frontier),
             promises,
             membership,
             tuple([line for _, line in self._rows("SELECT * FROM heard")]),
+            ControlLog() if control is None else _log(control),
+            tuple([StartSpan(*each) for each in json.loads(held or "[]")]),
         )
+
+    @finding_damage
+    def current(self, window: str, first_us: int, last_us: int) -> list[FleetRow]:
+        """Return the current rows of a window, of starts from one to another, both included."""
+        query = (
+            "SELECT * FROM revision WHERE window = ? AND start_us BETWEEN ? AND ?"
+            " ORDER BY start_us, key, revision"
+        )
+        rows = map(_row, self._rows(query, (window, first_us, last_us)))
+        return list({row.at: row for row in rows}.values())
 
     @finding_damage
     def tentative(self, window: str, since_us: int | None) -> list[FleetRow]:
@@ -234,6 +251,10 @@ class FleetStore(SealedFile):
             put(db, "heard", changes.heard.items())
             if changes.frontier_us is not None:
                 put(db, "fact", [(FRONTIER, str(changes.frontier_us))])
+            if changes.control is not None:
+                put(db, "fact", [(CONTROL, encode(changes.control).hex())])
+            if changes.held is not None:
+                put(db, "fact", [(HELD, json.dumps(changes.held))])
             _forget(db, changes)
 
 
@@ -288,6 +309,16 @@ def _row(stored: tuple[Any, ...]) -> FleetRow:
         frontier_us,
         stream,
     )
+
+
+def _log(text: str) -> ControlLog:
+    """Return what operators said, as it was kept."""
+    try:
+        log = decode(bytes.fromhex(text))
+    except ValueError as error:
+        raise DamagedStoreError("the log of parameters cannot be read") from error
+    assert isinstance(log, ControlLog)
+    return log
 
 
 def _packed(partial: tuple[Any, ...]) -> bytes:

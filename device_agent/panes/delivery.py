@@ -79,7 +79,9 @@ class PaneDelivery(Part):
             self._change_bits(dirtied)
         if sink is None:
             return
-        if sink.is_new_speaker(frame.sender.nonce):
+        understands = sink.control != frame.control == self._agent.control
+        sink.control = frame.control
+        if sink.is_new_speaker(frame.sender.nonce) or understands:
             self._send_all_again()
         was_slow = sink.flights.latency_us
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)

@@ -74,6 +74,7 @@ class Sink:
         "_speakers",
         "bit",
         "contested_us",
+        "control",
         "flights",
         "former",
         "moved_us",
@@ -89,6 +90,7 @@ class Sink:
         self.name, self.store, self.former, self.silent_us = row
         self.contested_us = self.moves = self.moved_us = 0
         self.said_s: int | None = None
+        self.control = 0
         self.flights = flights
         self._speakers: list[int] = []
 

@@ -67,6 +67,11 @@ class PanePiece(NamedTuple):
     fold: Fold
     meant: str
 
+    @property
+    def size_us(self) -> int:
+        """Length of a pane: how long windows are is another matter."""
+        return self.span_us
+
 
 class Regime(NamedTuple):
     """A stretch of time in which readings go to the same pieces and see the same parameters.

@@ -14,16 +14,17 @@ A promise is made to one sink and store (`lasp_edge.protocol.sinks`): of a beat,
 row of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
-from crdts import Frontier, Lattice, Member, Membership, Replica
+from crdts import ControlLog, Frontier, Lattice, Member, Membership, Replica
 from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.fitting import (
@@ -101,7 +102,36 @@ class MemberRow(NamedTuple):
     received_us: int
 
 
-Rows = PaneRows | EntryRows | MemberRow
+class ControlRows(NamedTuple):
+    """What operators said of a parameter that was not known yet."""
+
+    said: ControlLog
+    received_us: int
+
+
+Rows = PaneRows | EntryRows | MemberRow | ControlRows
+
+
+class ControlledStreams(Protocol):
+    """What must be known of windows with parameters to take their panes."""
+
+    @property
+    def parameters(self) -> Collection[str]:
+        """Of which something can be said."""
+
+    @property
+    def log(self) -> ControlLog:
+        """What was said."""
+
+    @property
+    def control(self) -> int:
+        """What tells the log from others; 0 while nothing was said."""
+
+    def stream(self, stream: int) -> PaneStream | None:
+        """Return what is known of a stream; None for an unknown one."""
+
+    def hear(self, said: ControlLog) -> object | None:
+        """Join what was said; return None where it is known."""
 
 
 class SharedNews(NamedTuple):
@@ -132,6 +162,7 @@ class Accepted:
         heard: the devices whose beats came, and whether they name this sink's store.
         known: the devices of which an entry or presence came, or was kept by the broker.
         hellos: who is to be told what was known when it asked, by asker and subject.
+        said: what is new of what operators said of parameters.
         overtaken: the devices of which an earlier life speaks that may be alive: they are to ask.
         refused: by topic and reason.
     """
@@ -143,6 +174,7 @@ class Accepted:
     heard: dict[str, bool] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     hellos: dict[tuple[str, str], HelloFrame] = field(default_factory=dict)
+    said: ControlLog = field(default_factory=ControlLog)
     overtaken: set[str] = field(default_factory=set)
     refused: dict[tuple[str, str], Refusal] = field(default_factory=dict)
 
@@ -165,6 +197,7 @@ class Acceptance:
         incarnations: the greatest that is known of each device.
         membership: the member commands that were taken before.
         overheard: the shared variables; None where the program has no such variable.
+        control: the windows with parameters; None where the program has none of them.
         is_signed: frames are signed, so nobody else can say again what an operator said.
 
     Attributes:
@@ -177,7 +210,7 @@ class Acceptance:
 
     decode = staticmethod(decode)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a sink knows at its start
         self,
         windows: Iterable[PaneStream],
         local_folds: Iterable[EntryStream],
@@ -187,8 +220,10 @@ class Acceptance:
         membership: Membership | None = None,
         *,
         overheard: Overheard | None = None,
+        control: ControlledStreams | None = None,
         is_signed: bool = False,
     ) -> None:
+        self.control = control
         self.membership = membership or Membership()
         self.overheard = overheard or Overheard({})
         self._is_signed = is_signed
@@ -264,6 +299,8 @@ class Acceptance:
         latest_us = record.received_us + self._future_us
         for block in frame.blocks:
             window = self._windows.get(block.stream)
+            if window is None and self.control is not None:
+                window = self.control.stream(block.stream)
             taken, untaken = sort_out(block, window, frame.sender, latest_us, self.membership)
             if taken is not None:
                 accepted.rows.append(PaneRows(device, taken, record.received_us))
@@ -288,6 +325,9 @@ class Acceptance:
         if record.retained:
             return
         self.overheard.compare(frame, record.received_us)
+        if self.control is not None and frame.control != self.control.control:
+            accepted.heard[frame.about] = False  # a promise speaks of one log
+            return
         low = frame.low_of(*self.sink)
         accepted.heard[frame.about] = bool(low and low.store)
         if low is None:
@@ -360,6 +400,15 @@ class Acceptance:
         self.membership |= command
         member = command.entries[frame.about]
         accepted.rows.append(MemberRow(frame.about, member, record.received_us))
+
+    def take_control(self, frame: ControlFrame, record: Record, accepted: Accepted) -> None:
+        """Take what operators said of a parameter, unless it is known."""
+        if self.control is None or frame.about not in self.control.parameters:
+            raise RecordRefusedError("no such parameter")
+        said = frame.log()
+        if not said <= self.control.log:
+            accepted.rows.append(ControlRows(said, record.received_us))
+            accepted.said |= said
 
 
 def _check_keys(frame: VariableFrame, *, keyed: bool) -> None:

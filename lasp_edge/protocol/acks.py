@@ -173,6 +173,7 @@ class AckFrame(Frame):
     taken: tuple[Seqs, ...] = ()
     not_taken: tuple[Untaken, ...] = ()
     clock_s: int | None = None
+    control: int = 0
 
     kind = 5
 
@@ -180,6 +181,9 @@ class AckFrame(Frame):
         untaken = [[reason, *seqs.packed()] for reason, seqs in self.not_taken]
         taken = [seqs.packed() for seqs in self.taken]
         return [self.sink, self.store, taken, untaken, self.clock_s]
+
+    def extra(self) -> dict[str, Any]:
+        return {"control": self.control} if self.control else {}
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -189,7 +193,8 @@ class AckFrame(Frame):
         store = checks.text(store, SINK_BYTES)
         if not store:
             raise FrameError("bad text")
-        told = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s))
+        control = checks.integer(envelope.extra.get("control", 0), 0)
+        told = (sink_name(sink), store, known, untaken, checks.clock_s(clock_s), control)
         return cls(envelope.sender, envelope.number, envelope.about, *told)
 
 
@@ -233,6 +238,7 @@ class Answer:
         about: str,
         sink: tuple[str, str],
         clock_s: int | None = None,
+        control: int = 0,
     ) -> Iterator[AckFrame]:
         """Yield the frames that say it, at least one, numbered from `number`.
 
@@ -242,11 +248,12 @@ class Answer:
             about: the device.
             sink: the sink's name, and the id of its store.
             clock_s: the sender's clock.
+            control: what tells the log of parameters that the sink knows from others.
         """
         rest = self._pieces()
         some = list(islice(rest, RUNS_IN_AN_ACK))
         while True:
-            yield AckFrame(sender, number, about, *sink, *_by_replica(some), clock_s)
+            yield AckFrame(sender, number, about, *sink, *_by_replica(some), clock_s, control)
             some = list(islice(rest, RUNS_IN_AN_ACK))
             number += 1
             if not some:

@@ -131,6 +131,7 @@ class BeatFrame(Frame):
         seq: the newest of the replica's durable pane entries; 0 before the first.
         clock_s: its own clock, seconds since the epoch; None where it does not trust it.
         highs: how far its sources have come whose readings carry their own time.
+        control: what tells the log of parameters that it knows from others; 0 for an empty one.
     """
 
     lows: tuple[SinkLow, ...]
@@ -139,6 +140,7 @@ class BeatFrame(Frame):
     seq: int = 0
     clock_s: int | None = None
     highs: tuple[SourceHigh, ...] = ()
+    control: int = 0
 
     kind = 3
 
@@ -151,6 +153,9 @@ class BeatFrame(Frame):
         highs = list(map(list, self.highs))
         return [lows, self.done, self.reports, self.seq, self.clock_s, highs]
 
+    def extra(self) -> dict[str, Any]:
+        return {"control": self.control} if self.control else {}
+
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         lows, done, reports, seq, clock_s, highs = envelope.body
@@ -158,7 +163,8 @@ class BeatFrame(Frame):
         known = tuple([_report(*checks.array(report)) for report in checks.array(reports)])
         checks.integer(seq, 0, SEQS)
         clock = checks.clock_s(clock_s)
-        told = (checks.flag(done), known, seq, clock, source_highs(highs))
+        control = checks.integer(envelope.extra.get("control", 0), 0)
+        told = (checks.flag(done), known, seq, clock, source_highs(highs), control)
         return cls(envelope.sender, envelope.number, rows, *told)
 
 

@@ -78,7 +78,9 @@ class Replies:
     def _acknowledge(self, publish: Publish, now_us: int) -> None:
         for device, answer in list(self._answers.items()):
             said = (self._sender, self._acks_sent + 1, device, self._acceptance.sink)
-            for frame in answer.frames(*said, now_us // _SECOND_US):
+            control = self._acceptance.control
+            known = 0 if control is None else control.control
+            for frame in answer.frames(*said, now_us // _SECOND_US, known):
                 if not publish(frame):
                     return
                 self._acks_sent += 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from crdts import Frontier, Membership
+from crdts import ControlLog, Frontier, Membership
 from device_agent.gateway.kept import (
     FleetChanges,
     FleetRow,
@@ -12,6 +12,7 @@ from device_agent.gateway.kept import (
     WriterOfPanes,
 )
 from lasp_edge.folds.columns import Partial
+from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.status import TENTATIVE
 
@@ -36,6 +37,8 @@ class SimulatedKeeper:
         self._membership = Membership()
         self._heard: dict[str, str] = {}
         self._frontier_us: int | None = None
+        self._control = ControlLog()
+        self._held: tuple[StartSpan, ...] = ()
 
     def keep(self, rows: PaneRows) -> None:
         """Take rows of results, which no window is made of: of each the greatest version."""
@@ -51,7 +54,8 @@ class SimulatedKeeper:
     def restored(self) -> RestoredFleet:
         """Return what a core starts with."""
         heard = tuple(self._heard.values())
-        return RestoredFleet(self._frontier_us, self.promises, self._membership, heard)
+        known = (self._frontier_us, self.promises, self._membership, heard)
+        return RestoredFleet(*known, self._control.copy(), self._held)
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterator[KeptEntry]:
         """Yield the entries of the panes of a stream from one start to another."""
@@ -64,6 +68,12 @@ class SimulatedKeeper:
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
         return self.revisions[at][-1] if at in self.revisions else None
+
+    def current(self, window: str, first_us: int, last_us: int) -> Iterator[FleetRow]:
+        """Yield the current rows of a window, of starts from one to another."""
+        for at, rows in self.revisions.items():
+            if at.window == window and first_us <= at.start_us <= last_us:
+                yield rows[-1]
 
     def tentative(self, window: str, since_us: int | None) -> Iterator[FleetRow]:
         """Yield the current rows of a window that are tentative, of starts from a time on."""
@@ -80,7 +90,9 @@ class SimulatedKeeper:
             self._places.setdefault((stream, pane_us), set()).add(at)
         for row in changes.rows:
             self.revisions.setdefault(row.at, []).append(row)
-        self.promises |= Frontier(changes.promises)
+        self.promises = Frontier(self.promises.entries | changes.promises)
+        self._control |= changes.control or ControlLog()
+        self._held = self._held if changes.held is None else changes.held
         self._membership |= Membership(changes.members)
         self._heard |= changes.heard
         if changes.frontier_us is not None:

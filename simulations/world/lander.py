@@ -137,7 +137,8 @@ class SimulatedLander:
         Args:
             now_us: the lander's clock; None: no time has passed.
         """
-        if now_us is None and not (self._pending.rows or self._pending.promises.entries):
+        pending = self._pending
+        if now_us is None and not (pending.rows or pending.promises.entries):
             return
         listening = None
         if now_us is not None and self._since_us is not None:
@@ -195,13 +196,16 @@ class SimulatedLander:
         for device in accepted.answers:
             self._pending.answers.setdefault(device, Answer())
         self._pending.known |= accepted.known
+        self._pending.said |= accepted.said
         self._pending.heard |= accepted.heard
         self._pending.hellos |= accepted.hellos
 
     def _acknowledgement(self, device: str, answer: Answer, now_us: int) -> AckFrame:
         self._acks_sent += 1
         said = (self.process, self._acks_sent, device, self._acceptance.sink)
-        (frame,) = answer.frames(*said, now_us // SECOND_US)
+        control = self._acceptance.control
+        known = 0 if control is None else control.control
+        (frame,) = answer.frames(*said, now_us // SECOND_US, known)
         return frame
 
     def rows(self, plan: Plan, name: str) -> dict[tuple[str, Place], SaidRow]:

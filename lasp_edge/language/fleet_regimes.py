@@ -1,0 +1,124 @@
+"""The regimes of a fleet: what all devices' panes mean under one log of parameters.
+
+Devices of which nothing was said by name share their regimes; those with a scope of their own have
+their own. An entry of a pane counts where its stream is the one that its device's regimes name
+there, and nowhere else.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crdts import ControlLog
+from crdts.control_log import FLEET
+from lasp_edge.language.declarations import Window
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
+
+
+class StartSpan(NamedTuple):
+    """The starts of a window from one to another, both included."""
+
+    window: str
+    first_us: int
+    last_us: int
+
+
+class FleetRegimes:
+    """The windows with parameters of a program, under what operators said.
+
+    Args:
+        plan: of the program.
+        log: what was said before.
+
+    Attributes:
+        parameters: of which something can be said.
+        log: what was said.
+    """
+
+    def __init__(self, plan: Plan, log: ControlLog | None = None) -> None:
+        self.windows = {w.name: w for w in plan.windows.values() if w.controls is not None}
+        self.parameters = frozenset(plan.parameters)
+        self._functions = plan.functions
+        self.log = ControlLog() if log is None else log
+        self._plan()
+
+    @property
+    def control(self) -> int:
+        """What tells the log from others; 0 while nothing was said."""
+        return self.log.fingerprint() if self.log.entries else 0
+
+    def hear(self, said: ControlLog) -> list[StartSpan] | None:
+        """Join what was said; return which starts it touches, or None where it is known."""
+        if said <= self.log:
+            return None
+        self.log |= said
+        before = self._regimes
+        self._plan()
+        found: list[StartSpan] = []
+        for name in self.windows:
+            every = sorted({scope for window, scope in (*before, *self._regimes) if window == name})
+            for scope in every:
+                old = before.get((name, scope)) or before[name, FLEET]
+                new = self.of(name, scope)
+                for pieces, regimes in (
+                    (beyond(old.pieces, new.pieces), old),
+                    (beyond(new.pieces, old.pieces), new),
+                ):
+                    longest_us = max(form.size_us for form in regimes.forms)
+                    found += [
+                        StartSpan(name, each.first_us - longest_us, each.end_us) for each in pieces
+                    ]
+                found += _reformed(name, old, new)
+        return found
+
+    def of(self, window: str, device: str = FLEET) -> WindowRegimes:
+        """Return the regimes of a window, as a device has them."""
+        return self._regimes.get((window, device)) or self._regimes[window, FLEET]
+
+    def stream(self, stream: int) -> PanePiece | None:
+        """Return a piece of a stream that some device may send; None for an unknown one."""
+        found = self._streams.get(stream)
+        return None if found is None else found[1]
+
+    def window_of(self, stream: int) -> Window | None:
+        """Return the window of a stream that some device may send."""
+        found = self._streams.get(stream)
+        return None if found is None else found[0]
+
+    def piece_of(self, device: str, stream: int, pane_us: int) -> PanePiece | None:
+        """Return the piece that a device's pane is in; None where it means nothing any more."""
+        window = self.window_of(stream)
+        if window is None:
+            return None
+        for piece in self.of(window.name, device).pieces:
+            if piece.stream == stream and piece.first_us <= pane_us < piece.end_us:
+                return piece
+        return None
+
+    def scopes(self, window: str) -> list[str]:
+        """Return the devices that have regimes of their own in a window, and "" for the others."""
+        return sorted(scope for name, scope in self._regimes if name == window)
+
+    def _plan(self) -> None:
+        self._regimes: dict[tuple[str, str], WindowRegimes] = {}
+        self._streams: dict[int, tuple[Window, PanePiece]] = {}
+        for name, window in self.windows.items():
+            assert window.controls is not None
+            names = {each.name for each in window.controls.uses}
+            scopes = {scope for parameter, scope in self.log.lanes() if parameter in names}
+            for scope in sorted({FLEET, *scopes}):
+                made = WindowRegimes(window, self._functions, self.log, scope)
+                self._regimes[name, scope] = made
+                for piece in made.pieces:
+                    self._streams[piece.stream] = (window, piece)
+
+
+def _reformed(name: str, old: WindowRegimes, new: WindowRegimes) -> Iterator[StartSpan]:
+    """Yield the starts whose windows have another form: longer, shorter, or not there any more."""
+    if old.forms == new.forms:
+        return
+    marks = sorted({form.from_us for form in (*old.forms, *new.forms)})
+    for first_us, last_us in zip(marks, [*marks[1:], new.forms[-1].until_us], strict=True):
+        before, after = old.form_at(first_us), new.form_at(first_us)
+        if (before.size_us, before.slide_us) != (after.size_us, after.slide_us):
+            yield StartSpan(name, first_us, last_us)

@@ -1,0 +1,212 @@
+"""Parameters change under a fleet of real cores and stores, and a real gateway's core.
+
+Each window ends as each reading with the parameters at its own time, in each window that has it.
+"""
+
+from random import Random
+
+import pytest
+
+from crdts import ControlLog, Replica
+from device_agent.settings import SECOND_US as S
+from device_agent.settings import Settings
+from lasp_edge.protocol.acks import AckFrame
+from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.status import FINAL, REVISED
+from simulations.oracle import Reading, windows
+from simulations.world.lander import SimulatedLander
+from tests.device_agent.agents import NOW_US, Device
+from tests.lasp_edge.language.support_controlled import greenhouse
+
+OPERATOR = Replica(1, 5, "operator")
+PLAN = greenhouse().plan()
+SETTINGS = Settings(keep_readings=True, fence_wait_us=0, lateness_us=10 * S)
+VALUES = {
+    "above": ("-50", "0", "5.5"),
+    "offset": ("0", "-1.5", "10"),
+    "span_s": ("40", "60", "30"),
+    "step_s": ("20", "10", "30"),
+    "mode": ("day", "night"),
+    "error": ("0.01", "0.02"),
+}
+
+
+class ControlWorld:
+    """Some devices, an operator and a gateway, over a network that loses, doubles and delays."""
+
+    def __init__(self, directory, seed, *, size=3, rough=True, plan=PLAN):
+        self.drawn, self.plan, self.rough = Random(seed), plan, rough
+        self.devices = [
+            Device(directory / name, plan, settings=SETTINGS, name=name, nonce=seed * 100 + at)
+            for at, name in enumerate(f"pi-{number}" for number in range(size))
+        ]
+        self.gateway = SimulatedLander("gateway-1", plan)
+        self.gateway.connected(NOW_US)
+        self.log, self.said = ControlLog(), 0
+        self.step, self.starts = 0, 10_000 + seed * 1_000
+        self.air = []
+        self.away = {}
+
+    @property
+    def now_us(self):
+        return NOW_US + self.step * 5 * S
+
+    def say(self, parameter, scope, from_us, value):
+        self.log |= self.log.say(parameter, scope, from_us, value, "ann")
+
+    def fly(self, to, topic, payload):
+        times = 1
+        if self.rough:
+            times = self.drawn.choice((0, 1, 1, 1, 2))
+        for _ in range(times):
+            delay = self.drawn.randint(0, 3) if self.rough else 0
+            self.air.append((self.step + delay, len(self.air), to, topic, payload))
+
+    def tell(self):
+        """What is retained reaches those that listen."""
+        for parameter, scope in self.log.lanes():
+            self.said += 1
+            frame = ControlFrame.of(OPERATOR, self.said, parameter, scope, self.log)
+            for to in (*self.devices, None):
+                if not self.rough or self.drawn.random() < 0.5:
+                    self.fly(to, topic_of(frame, self.devices[0].core.agent.topics), frame.encode())
+
+    def live(self, *, reads=True):
+        self.step += 1
+        self.tell()
+        for device in self.devices:
+            device.now_us = self.now_us - 5 * S
+            self.befall(device)
+            if reads:
+                self.read(device)
+            for publication in device.tick(5):
+                if publication.payload and self.away.get(device.name, 0) <= self.step:
+                    self.fly(None, publication.topic, publication.payload)
+        self.deliver()
+        self.gateway.commit(self.now_us)
+
+    def befall(self, device):
+        if self.rough and self.drawn.random() < 0.03:
+            self.starts += 1
+            device.restart(self.starts)
+        if self.rough and self.drawn.random() < 0.03:
+            self.away[device.name] = self.step + self.drawn.randint(2, 10)
+
+    def deliver(self):
+        due = sorted((m for m in self.air if m[0] <= self.step), key=lambda m: m[:2])
+        self.air = [m for m in self.air if m[0] > self.step]
+        for _, _, to, topic, payload in due:
+            if to is None:
+                self.land(topic, payload)
+            elif self.away.get(to.name, 0) <= self.step:
+                to.durable.hear(topic, payload, to.now_us)
+
+    def read(self, device):
+        count = self.drawn.choice((0, 1, 2))
+        late = 60 if self.rough and self.drawn.random() < 0.1 else 4
+        times = [
+            self.now_us - self.drawn.randint(0, late) * S - self.drawn.randrange(S)
+            for _ in range(count)
+        ]
+        if self.rough and self.drawn.random() < 0.2:
+            times = [None] * count
+        values = [self.drawn.randint(-300, 300) / 10 for _ in range(count)]
+        device.read(values, times, {"room": self.drawn.choice(("hall", "shed"))})
+        device.now_us = self.now_us - 5 * S
+
+    def land(self, topic, payload):
+        answer = self.gateway.hear(topic, payload, self.now_us)
+        if isinstance(answer, AckFrame):
+            to = next(each for each in self.devices if each.name == answer.about)
+            self.fly(to, topic_of(answer, to.core.agent.topics), answer.encode())
+
+    def settle(self):
+        """Faults are over: everybody hears everything, and all promise far ahead."""
+        self.rough = False
+        self.away.clear()
+        for device in self.devices:
+            device.core.handle_end()
+        for _ in range(300):
+            self.live(reads=False)
+            if all(device.core.done for device in self.devices) and not self.air:
+                break
+        else:
+            raise AssertionError([device.core.report() for device in self.devices])
+        for _ in range(5):
+            self.live(reads=False)
+
+    def truth(self):
+        readings = [
+            Reading(
+                device.name,
+                row["event"],
+                row["value"],
+                row["time_us"],
+                row["tags"],
+                stamped=True,
+            )
+            for device in self.devices
+            for row in device.store.readings()
+        ]
+        return {
+            (name, *at): tuple(each)
+            for name in self.plan.windows
+            for at, each in windows(self.plan, name, readings, self.log).items()
+        }
+
+    def found(self):
+        return {
+            tuple(at): (rows[-1].partial, rows[-1].devices_in)
+            for at, rows in self.gateway.revisions.items()
+            if rows[-1].devices_in
+        }
+
+    def rows(self, status):
+        every = [row for rows in self.gateway.revisions.values() for row in rows]
+        return [row for row in every if row.status == status]
+
+    def end(self):
+        for device in self.devices:
+            device.kill()
+
+
+def say_something(world, *, late):
+    parameter = world.drawn.choice(sorted(VALUES))
+    lead = world.drawn.randint(60, 120)
+    if late:
+        lead = world.drawn.choice((lead, -world.drawn.randint(0, 300), 0))
+    scope = ""
+    if parameter in {"above", "offset"}:
+        scope = world.drawn.choice(("", "", "pi-1"))
+    value = world.drawn.choice([None, *VALUES[parameter]])
+    world.say(parameter, scope, world.now_us + lead * S + world.drawn.randrange(3), value)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_window_ends_as_the_definition_says(tmp_path, seed):
+    world = ControlWorld(tmp_path, seed)
+    for step in range(60):
+        if step % 9 == 5:
+            say_something(world, late=True)
+        world.live()
+    world.settle()
+    assert world.found() == world.truth()
+    for rows in world.gateway.revisions.values():
+        assert [row.status for row in rows].count(FINAL) <= 1
+        assert [row.revision for row in rows] == list(range(len(rows)))
+    world.end()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_entries_for_the_future_revise_nothing(tmp_path, seed):
+    world = ControlWorld(tmp_path, seed, rough=False)
+    for step in range(60):
+        if step % 9 == 5:
+            say_something(world, late=False)
+        world.live()
+    assert world.rows(FINAL)
+    world.settle()
+    assert world.found() == world.truth()
+    assert world.rows(REVISED) == []
+    world.end()
