@@ -58,7 +58,7 @@ class SimulatedLander:
         refused: what was not taken, by topic and reason.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what a process of it starts with
         self,
         lake: str,
         plan: Plan,
@@ -68,7 +68,9 @@ class SimulatedLander:
         topics: Topics | None = None,
         shared: dict[str, Lattice] | None = None,
         keeper: SimulatedKeeper | None = None,
+        terms: WaitingTerms = TERMS,
     ) -> None:
+        self._terms = terms
         self.process = process
         self._sink = sink
         self._keeper = keeper or SimulatedKeeper()
@@ -83,7 +85,7 @@ class SimulatedLander:
             overheard=_overheard(plan, self.shared),
         )
         self._results = {result.stream for result in plan.stream_results.values()}
-        self._core = GatewayCore(plan, self._acceptance, self._keeper, process, TERMS)
+        self._core = GatewayCore(plan, self._acceptance, self._keeper, process, terms)
         self._pending = Accepted()
         self._since_us: int | None = None
         self._greetings = Greetings()
@@ -93,7 +95,8 @@ class SimulatedLander:
         """Return the same lake under another process, with the same program or another one."""
         of_lake = (self.lake, plan, self.membership, self._sink)
         self.commit(None)
-        after = SimulatedLander(*of_lake, process, shared=self.shared, keeper=self._keeper)
+        kept = (self.shared, self._keeper, self._terms)
+        after = SimulatedLander(*of_lake, process, None, *kept)
         after.refused = self.refused
         after._acceptance.witness = self._acceptance.witness
         return after

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from crdts import ControlLog, Replica
+from device_agent.gateway.core import WaitingTerms
 from device_agent.settings import SECOND_US as S
 from device_agent.settings import Settings
 from lasp_edge.protocol.acks import AckFrame
@@ -41,12 +42,14 @@ class ControlWorld:
             Device(directory / name, plan, settings=SETTINGS, name=name, nonce=seed * 100 + at)
             for at, name in enumerate(f"pi-{number}" for number in range(size))
         ]
-        self.gateway = SimulatedLander("gateway-1", plan)
+        terms = WaitingTerms([each.name for each in self.devices], dead_after_us=600 * S)
+        self.gateway = SimulatedLander("gateway-1", plan, terms=terms)
         self.gateway.connected(NOW_US)
         self.log, self.said = ControlLog(), 0
         self.step, self.starts = 0, 10_000 + seed * 1_000
         self.air = []
         self.away = {}
+        self.deaf = set()
 
     @property
     def now_us(self):
@@ -99,8 +102,11 @@ class ControlWorld:
         for _, _, to, topic, payload in due:
             if to is None:
                 self.land(topic, payload)
-            elif self.away.get(to.name, 0) <= self.step:
+            elif self.away.get(to.name, 0) <= self.step and not self.is_unheard(to, topic):
                 to.durable.hear(topic, payload, to.now_us)
+
+    def is_unheard(self, device, topic):
+        return device.name in self.deaf and "/control/" in topic
 
     def read(self, device):
         count = self.drawn.choice((0, 1, 2))
@@ -125,6 +131,7 @@ class ControlWorld:
         """Faults are over: everybody hears everything, and all promise far ahead."""
         self.rough = False
         self.away.clear()
+        self.deaf.clear()
         for device in self.devices:
             device.core.handle_end()
         for _ in range(300):
@@ -209,4 +216,76 @@ def test_entries_for_the_future_revise_nothing(tmp_path, seed):
     world.settle()
     assert world.found() == world.truth()
     assert world.rows(REVISED) == []
+    world.end()
+
+
+def test_a_device_that_does_not_hear_an_entry_for_the_future_holds_the_frontier(tmp_path):
+    world = ControlWorld(tmp_path, 1, rough=False)
+    for step in range(60):
+        if step == 10:
+            world.deaf.add("pi-2")
+            world.say("offset", "", world.now_us + 60 * S, "10")
+        if step == 40:
+            assert world.gateway.coverage.frontier < world.now_us - 100 * S
+            world.deaf.clear()
+        world.live()
+    world.settle()
+    assert world.found() == world.truth()
+    assert world.rows(REVISED) == []
+    world.end()
+
+
+def test_what_a_late_entry_touches_is_revised_once(tmp_path):
+    world = ControlWorld(tmp_path, 2, rough=False)
+    for step in range(70):
+        if step == 30:
+            world.deaf.add("pi-2")
+            world.say("offset", "", world.now_us - 100 * S, "10")
+            final = {tuple(row.at) for row in world.rows(FINAL)}
+        if step == 34:
+            world.away["pi-1"] = world.step + 6
+        if step == 45:
+            assert world.rows(REVISED) == [], "held until all have promised anew"
+            world.deaf.clear()
+        world.live()
+    world.settle()
+    assert world.found() == world.truth()
+    revised = [tuple(row.at) for row in world.rows(REVISED)]
+    assert len(revised) == len(set(revised)) > 5
+    assert set(revised) <= final
+    world.end()
+
+
+def test_the_gateway_may_be_restarted_while_it_holds_rows(tmp_path):
+    world = ControlWorld(tmp_path, 3, rough=False)
+    for step in range(60):
+        if step == 30:
+            world.deaf.add("pi-2")
+            world.say("offset", "", world.now_us - 100 * S, "10")
+        if step in {33, 38}:
+            world.gateway = world.gateway.restarted(PLAN, Replica(1, step, "gateway"))
+            world.gateway.connected(world.now_us)
+        if step == 45:
+            assert world.rows(REVISED) == []
+            world.deaf.clear()
+        world.live()
+    world.settle()
+    assert world.found() == world.truth()
+    revised = [tuple(row.at) for row in world.rows(REVISED)]
+    assert len(revised) == len(set(revised)) > 5
+    world.end()
+
+
+def test_windows_that_are_no_more_get_a_row_that_says_so(tmp_path):
+    world = ControlWorld(tmp_path, 4, rough=False)
+    for step in range(50):
+        if step == 30:
+            world.say("step_s", "", world.now_us - 100 * S, "40")
+        world.live()
+    world.settle()
+    assert world.found() == world.truth()
+    gone = [row for row in world.rows(REVISED) if not row.devices_in]
+    assert gone
+    assert {(row.at.window, row.partial) for row in gone} == {("sums", (0,))}
+    assert all(row.at.start_us % (40 * S) for row in gone)
     world.end()
