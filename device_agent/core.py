@@ -82,6 +82,7 @@ class Core:
         streams: runs the program's streams; None where it declares no stream.
         controlled, control: makes the windows with parameters, and keeps what operators said of
             them; None where the program declares no parameter.
+        evaluating: the parts that read the store right before each commit.
         ensemble: everything that the agent does, in the order in which it is done.
         connected: whether there is a connection to the broker.
         decode: makes a frame of bytes; a simulation remembers the frames that many receive.
@@ -122,11 +123,13 @@ class Core:
             agent,
             memory,
             lambda: self.intake.sources.finished,
-            self._low_us,
+            lambda now_us: _low_us(self, now_us),
             self.fence.told_highs,
         )
         self.streams = _streams(agent, self.intake, self.panes, self.variables)
         self.controlled, self.control = _controlled(agent, self.intake, self.panes)
+        evaluating = (self.streams, self.controlled)
+        self.evaluating = tuple(part for part in evaluating if part is not None)
         self.sharing = Sharing(agent, self.variables.shared_states)
         self.exchange = Exchange(agent, self.samples.published.values(), self.sharing.reports)
         self.members = Members(agent, self.samples.set_membership)
@@ -164,11 +167,6 @@ class Core:
         )
         self._notes = Timer(max(NOTES_US, 2 * agent.settings.commit_every_us))
         self._uncommitted, self.connected = Changes(), False
-
-    @property
-    def evaluating(self) -> "tuple[Streams | ControlledWindows, ...]":
-        """The parts that read the store right before each commit."""
-        return tuple(part for part in (self.streams, self.controlled) if part is not None)
 
     @property
     def replica(self) -> Replica:
@@ -293,18 +291,19 @@ class Core:
         report |= self.ensemble.report()
         return report | {"failures": self.agent.guard.reasons, "done": self.done}
 
-    def _low_us(self, now_us: int) -> int | None:
-        """Return the time before which nothing more comes: of no source, stream or pane."""
-        low_us = self.intake.low_us(now_us)
-        if self.streams is not None:
-            low_us = self.streams.bounded_us(low_us, now_us)
-        return low_us if self.controlled is None else self.controlled.bounded_us(low_us)
-
     def _succeed(self, replica: Replica) -> None:
         """Let all parts go on as a later replica of this device."""
         self.intake.join()  # what was read until now belongs to the replica that read it
         self.agent.replica = replica
         self.ensemble.call("succeed")
+
+
+def _low_us(core: Core, now_us: int) -> int | None:
+    """Return the time before which nothing more comes: of no source, stream or pane."""
+    low_us = core.intake.low_us(now_us)
+    if core.streams is not None:
+        low_us = core.streams.bounded_us(low_us, now_us)
+    return low_us if core.controlled is None else core.controlled.bounded_us(low_us)
 
 
 def _streams(

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Self
+from typing import Self, TypeVar
 
 from crdts import Replica
 from device_agent.fleet.roster import OPERATOR, Roster
@@ -17,6 +17,7 @@ from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
 from lasp_edge.errors import BrokerUnreachable, CommandError, UsageError
 from lasp_edge.link import Connected, Disconnected, Link, Message
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import AskFrame, MemberFrame
 from lasp_edge.protocol.kinds import topic_of
 from lasp_edge.protocol.repeating import CORRECT_US
@@ -26,6 +27,13 @@ from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_
 from lasp_edge.tool.loading import load_plan
 
 now_s = time.monotonic  # noqa: TID251 - a command waits in real time
+Command = TypeVar("Command", MemberFrame, ControlFrame)
+
+
+def now_us() -> int:
+    """Return what time it is, by this machine's clock."""
+    return time.time_ns() // 1_000  # noqa: TID251 - a person says "from now on"
+
 
 QUIET_S = 0.5
 """Seconds without a message after which everything that the broker retains has come."""
@@ -144,7 +152,7 @@ class BrokerSession:
             if any(isinstance(event, Message) for event in self._poll(0.1)):
                 quiet_s = min(now_s() + QUIET_S, max(ends_s, quiet_s))
 
-    def publish(self, command: Callable[[], MemberFrame]) -> MemberFrame:
+    def publish(self, command: Callable[[], Command]) -> Command:
         """Publish a command until no device knows a newer one; return the command that stands.
 
         The number of a command is above all that the roster knows. Where the broker lost what it
@@ -161,16 +169,11 @@ class BrokerSession:
             frame = command()
             self._publish(topic_of(frame, self._roster.topics), frame.encode())
             ends_s = now_s() + self._correction_s
-            while now_s() < ends_s and self._stands(frame):
+            while now_s() < ends_s and self._roster.stands(frame):
                 self._poll(0.1)
-            if self._stands(frame):
+            if self._roster.stands(frame):
                 return frame
-        raise CommandError("somebody else speaks about this device at the moment; try again")
-
-    def _stands(self, frame: MemberFrame) -> bool:
-        """Return whether nothing was received that overrides the command."""
-        newest = self._roster.membership.entries.get(frame.about)
-        return newest is None or newest <= frame.membership().entries[frame.about]
+        raise CommandError("somebody else speaks about the same at the moment; try again")
 
     def _publish(self, topic: str, payload: bytes) -> None:
         ends_s = now_s() + max(self._listen_s, 5.0)

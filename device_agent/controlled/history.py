@@ -40,7 +40,7 @@ class KeptReading(NamedTuple):
     tags: str
 
 
-class History:
+class ReadingHistory:
     """Reads and adds what the identities tell of readings.
 
     Args:

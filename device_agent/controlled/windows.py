@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from crdts import ControlLog
 from device_agent.agent import Agent
 from device_agent.changes import BLOCK_US, Changes, PaneId, PaneRow
-from device_agent.controlled.history import BlockReader, History, KeptReading, tags_of
+from device_agent.controlled.history import BlockReader, KeptReading, ReadingHistory, tags_of
 from device_agent.facts import Facts
 from device_agent.intake.intake import Intake
 from device_agent.intake.pending import ControlledReading
@@ -77,7 +77,7 @@ class ControlledWindows(Part):
     def __init__(self, agent: Agent, intake: Intake, panes: Panes, cache: PaneCache) -> None:
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
         self._windows = [w for w in agent.plan.windows.values() if w.controls is not None]
-        self._history = History(intake.identities)
+        self._history = ReadingHistory(intake.identities)
         self._regimes: dict[str, WindowRegimes] = {}
         self._unbuilt: dict[str, list[PanePiece]] = {}
         self._gone: list[PanePiece] = []
@@ -109,7 +109,7 @@ class ControlledWindows(Part):
             kept = beyond(known, beyond(known, new.pieces))
             self._unbuilt[window.name] = sorted([*kept, *self._still_known(come)], key=_by_time)
         self._agent.is_building = self.waits
-        self._panes.plan_pieces(
+        self._panes.planned.plan(
             piece for regimes in self._regimes.values() for piece in regimes.pieces
         )
 
@@ -145,7 +145,7 @@ class ControlledWindows(Part):
     def evaluate(self, store: ControlledReader) -> None:
         """Bring what was read to its panes, and build some, right before a commit."""
         self._intake.join()
-        taken = self._intake.take_controlled()
+        taken, self._intake.controlled = self._intake.controlled, []
         if not taken and not self.waits:
             return
         gone, self._gone = self._gone, []

@@ -59,6 +59,7 @@ class Roster:
         self._sent = 0
         self.membership = Membership()
         self.control = ControlLog()
+        self._controls: dict[str, int] = {}
         self._seen: dict[str, Sighting] = {}
 
     def hear(self, topic: str, payload: bytes) -> None:
@@ -88,7 +89,8 @@ class Roster:
         self._note(frame.sender, online=frame.online, runs=(frame.program, frame.release))
 
     def take_beat(self, frame: BeatFrame) -> None:
-        """Note up to which pane entry a device has come."""
+        """Note up to which pane entry a device has come, and what it knows of parameters."""
+        self._controls[frame.sender.device] = frame.control
         self._note(frame.sender, online=True, seq=frame.seq)
 
     def take_entries(self, frame: VariableFrame) -> None:
@@ -118,6 +120,23 @@ class Roster:
         """Return whether a beat may still come: the device is connected, or is not known yet."""
         seen = self._seen.get(device)
         return seen is None or (seen.online and seen.seq is None)
+
+    def knows(self, device: str) -> bool:
+        """Return whether a device knows all that is known here of parameters."""
+        known = self.control.fingerprint() if self.control.entries else 0
+        return self._controls.get(device) == known
+
+    def saying(self, parameter: str, scope: str) -> ControlFrame:
+        """Return the frame that tells all that is known of a parameter and scope."""
+        self._sent += 1
+        return ControlFrame.of(self._sender, self._sent, parameter, scope, self.control)
+
+    def stands(self, frame: MemberFrame | ControlFrame) -> bool:
+        """Return whether nothing was heard that overrides a command."""
+        if isinstance(frame, ControlFrame):
+            return self.control.of(frame.about, frame.scope) <= frame.log()
+        newest = self.membership.entries.get(frame.about)
+        return newest is None or newest <= frame.membership().entries[frame.about]
 
     def retiring(self, device: str, seq: int | None = None) -> MemberFrame:
         """Return the command that retires a device.

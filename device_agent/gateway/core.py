@@ -162,12 +162,10 @@ class GatewayCore:
 
     def _hear(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> None:
         """Take what operators said of parameters: a promise speaks of one log, so all are void."""
-        touched = self._regimes.hear(accepted.said) if self._regimes is not None else None
-        if touched is None or self._regimes is None or self._controlled is None:
+        if self._regimes is None or self._controlled is None or not accepted.said.entries:
             return
         changes.control = self._regimes.log.copy()
-        self._controlled.hear(touched, before_us)
-        accepted.promises = Frontier()
+        self._controlled.hear(self._regimes.take_touched(), before_us)
         void = {
             device: promise._replace(low_us=BOTTOM_US, done=False)
             for device, promise in self._liveness.promises.entries.items()

@@ -59,6 +59,7 @@ class Intake(Part):
         read_us: when the last reading came, taken in or held.
         held_since_us: when the first reading came that waits for a commit; None: nothing waits.
         column_least: batches of fewer readings are taken one by one.
+        controlled: readings that windows with parameters are made from, joined and not taken yet.
         also_end_us: gives the end of the last window with parameters that a time lies in.
     """
 
@@ -92,7 +93,7 @@ class Intake(Part):
         self.column_least = COLUMN_LEAST
         self._pending, self._changes = PendingBatch(), Changes()
         self._items: list[StreamItem] = []
-        self._controlled: list[ControlledReading] = []
+        self.controlled: list[ControlledReading] = []
         self.also_end_us: Callable[[int], int] | None = None
 
     def wanted(self, batch: Batch, now_us: int) -> Wanted:
@@ -251,7 +252,7 @@ class Intake(Part):
         changes.identities.update(self.identities.take_changed())
         changes.readings += pending.readings
         self._items += pending.items
-        self._controlled += pending.controlled
+        self.controlled += pending.controlled
         if pending.accepted:
             pending.counted["accepted"] = pending.accepted
         for name, count in (+pending.counted).items():
@@ -263,11 +264,6 @@ class Intake(Part):
     def take_items(self) -> list[StreamItem]:
         """Return the readings that streams are made from, joined since the last time."""
         taken, self._items = self._items, []
-        return taken
-
-    def take_controlled(self) -> list[ControlledReading]:
-        """Return the readings of windows with parameters, joined since the last time."""
-        taken, self._controlled = self._controlled, []
         return taken
 
     def tick(self, now_us: int) -> None:

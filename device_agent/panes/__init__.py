@@ -1,6 +1,7 @@
 """Panes: partials of windows, and their way to the sinks.
 
-- `panes`: the entries in memory; `cache`: which of them, and which are in the store alone
+- `panes`: the entries in memory; `planned`: of which streams
+- `cache`: which entries are in memory, and which are in the store alone
 - `sinks`: who holds panes and acknowledges them; `flights`: frames on their way to one of them
 - `sender`: what leaves, and when; `delivery`: what has landed, and where
 - `unlanded`: how old what has not landed can be

@@ -105,7 +105,8 @@ class PaneCache:
     def oldest_dirty_us(self, bit: int) -> int | None:
         """Return a time before which a sink waits for no reading, in memory or in the store.
 
-        Entries that the sink has refused do not count: it has no window that they could change.
+        Entries that the sink has refused do not count: it has no window that they could change;
+        but those of windows with parameters do, which it takes once it has heard what was said.
 
         Returns:
             None: it waits for nothing. `NEVER_US`: the store was not asked yet.
@@ -113,12 +114,18 @@ class PaneCache:
         if self._stored is None:
             return NEVER_US
         found: list[int] = []
+        pieces = self._panes.planned.pieces
         if self._alone:
             found += [self._oldest_us] if self._oldest_us != NEVER_US else []
-            found += [each.oldest_us for each in self._stored if _waits(each, bit)]
+            found += [
+                each.oldest_us
+                for each in self._stored
+                if _waits(each, bit) or (each.stream in pieces and each.dirty & bit)
+            ]
         entries, since = self._panes.entries, self._panes.unlanded.since(bit)
         for pane in self._panes.dirty:
-            if entries[pane].dirty & ~entries[pane].refused & bit:
+            refused = 0 if pane.stream in pieces else entries[pane].refused
+            if entries[pane].dirty & ~refused & bit:
                 found.append(since.get(pane, pane.pane_us))
         return min(found, default=None)
 

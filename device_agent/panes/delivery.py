@@ -59,7 +59,7 @@ class PaneDelivery(Part):
         self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
         self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
-        streams = tuple(sorted(panes.streams))
+        streams = tuple(sorted(panes.planned.spans_us))
         self._new_streams = None if streams == agent.facts.streams else streams
 
     def _is_in_flight(self, entry: EntryKey) -> bool:
@@ -79,9 +79,7 @@ class PaneDelivery(Part):
             self._change_bits(dirtied)
         if sink is None:
             return
-        understands = sink.control != frame.control == self._agent.control
-        sink.control = frame.control
-        if sink.is_new_speaker(frame.sender.nonce) or understands:
+        if sink.is_new_speaker(frame.sender.nonce):
             self._send_all_again()
         was_slow = sink.flights.latency_us
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
@@ -91,6 +89,13 @@ class PaneDelivery(Part):
             self._taken(sink, seqs)
         for reason, seqs in frame.not_taken:
             self._not_taken(sink, reason, seqs, now_us)
+        self._hear_control(sink, frame.control)
+
+    def _hear_control(self, sink: Sink, control: int) -> None:
+        """Send again what a sink refused, once it has heard what operators said."""
+        if sink.control != control == self._agent.control:
+            self._send_all_again()
+        sink.control = control
 
     def _admitted(self, frame: MemberFrame, _now_us: int) -> None:
         """Let what was refused be due where this device is told that it counts again."""
@@ -188,6 +193,6 @@ class PaneDelivery(Part):
         return tuple(lows)
 
     def report(self) -> dict[str, Any]:
-        known = standing(self.sinks.rows(), self.cache.waiting(), self.memory.streams)
+        known = standing(self.sinks.rows(), self.cache.waiting(), self.memory.planned.spans_us)
         contested = [sink.name for sink in self.sinks if sink.contested_us]
         return {"dirty": self.cache.count, "sinks": known, "contested_sinks": contested}

@@ -12,7 +12,7 @@ and are restored before they are continued (`device_agent.panes.cache`).
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import repeat
-from typing import Any, Protocol
+from typing import Any
 
 from device_agent.agent import Agent
 from device_agent.changes import (
@@ -24,9 +24,9 @@ from device_agent.changes import (
     refusal,
     waits_for,
 )
+from device_agent.panes.planned import PlannedStreams
 from device_agent.panes.unlanded import Unlanded
 from lasp_edge.folds.columns import Partial
-from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.acks import Seqs
 
 LEAST_PATIENCE_US = 10_000_000
@@ -40,22 +40,6 @@ NEVER_US = -(2**62)
 # Both are made by the thousand for a column: without the Python function of a NamedTuple's name.
 _pane_id: Callable[[Iterable[Any]], PaneId] = functools.partial(tuple.__new__, PaneId)
 _pane_row: Callable[[Iterable[Any]], PaneRow] = functools.partial(tuple.__new__, PaneRow)
-
-
-class FoldedPanes(Protocol):
-    """What must be known of a stream to fold readings into its panes."""
-
-    @property
-    def stream(self) -> int:
-        """Its id."""
-
-    @property
-    def span_us(self) -> int:
-        """Length of a pane."""
-
-    @property
-    def fold(self) -> Fold:
-        """The fold of its partials."""
 
 
 class PaneEntry:
@@ -86,6 +70,7 @@ class Panes:
         agent: what all parts share.
 
     Attributes:
+        planned: the streams of the program; frozen entries may be of others, of a former one.
         entries: the entries.
         dirty: the ids of those that are dirty for a sink.
         bits: of all sinks: for them, an entry that changes is dirty.
@@ -100,11 +85,7 @@ class Panes:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._windows: dict[int, FoldedPanes] = {
-            window.stream: window for window in agent.plan.windows.values()
-        }
-        self._spans_us = {each.stream: each.span_us for each in agent.plan.pane_streams}
-        self._planned = (self._windows, self._spans_us)
+        self.planned = PlannedStreams(agent.plan)
         self.entries: dict[PaneId, PaneEntry] = {}
         self.dirty: set[PaneId] = set()
         self.bits = 0
@@ -117,13 +98,6 @@ class Panes:
         self.answered: dict[PaneId, PaneRow] = {}
         self._answers_wait = agent.settings.commit_every_us > 0
 
-    def plan_pieces(self, pieces: Iterable[FoldedPanes]) -> None:
-        """Take panes of these streams, too, and of no former ones of windows with parameters."""
-        windows, spans_us = self._planned
-        by_stream = {piece.stream: piece for piece in pieces}
-        self._windows = windows | by_stream
-        self._spans_us = spans_us | {each.stream: each.span_us for each in by_stream.values()}
-
     def abandon(self, stream: int, first_us: int, end_us: int) -> None:
         """Delete the entries of a stream from one time to another: they mean nothing any more."""
         entries = self.entries
@@ -134,11 +108,6 @@ class Panes:
             self.dirty.discard(pane)
             self.answered.pop(pane, None)
         self._changes.abandon(AbandonedPanes(stream, first_us, end_us))
-
-    @property
-    def streams(self) -> Collection[int]:
-        """The streams of the program; frozen entries may be of others, of a former program."""
-        return self._spans_us.keys()
 
     def own(self, stream: int, key: str, pane_us: int) -> PaneId:
         """Return the id of this replica's entry."""
@@ -174,10 +143,10 @@ class Panes:
         """
         entry = self.entries.get(pane)
         if entry is not None and not joined:
-            partial = self._windows[pane.stream].fold.combine(entry.partial, partial)
+            partial = self.planned.windows[pane.stream].fold.combine(entry.partial, partial)
         self.seq += 1
         if entry is None:
-            end_us = pane.pane_us + self._spans_us[pane.stream]
+            end_us = pane.pane_us + self.planned.spans_us[pane.stream]
             row = PaneRow(self.seq, end_us, partial, self.bits)
             entry = self.entries[pane] = PaneEntry(row, since_us + self.patience_us)
         else:
@@ -192,7 +161,7 @@ class Panes:
     def fold_in_column(self, panes: list[PaneId], partials: list[Partial], since_us: int) -> None:
         """Fold a partial into each of these entries of one stream: `fold_in`, by a shorter way."""
         entries, due_us, rows = self.entries, since_us + self.patience_us, self._changes.panes
-        span_us, bits = self._windows[panes[0].stream].span_us, self.bits
+        span_us, bits = self.planned.windows[panes[0].stream].span_us, self.bits
         for pane, partial in zip(panes, partials, strict=True):
             if pane in entries:
                 self.fold_in(pane, partial, since_us)

@@ -39,6 +39,7 @@ class FleetRegimes:
         self.windows = {w.name: w for w in plan.windows.values() if w.controls is not None}
         self.parameters = frozenset(plan.parameters)
         self._functions = plan.functions
+        self._touched: list[StartSpan] = []
         self.log = ControlLog() if log is None else log
         self._plan()
 
@@ -47,14 +48,19 @@ class FleetRegimes:
         """What tells the log from others; 0 while nothing was said."""
         return self.log.fingerprint() if self.log.entries else 0
 
-    def hear(self, said: ControlLog) -> list[StartSpan] | None:
-        """Join what was said; return which starts it touches, or None where it is known."""
+    def take_touched(self) -> list[StartSpan]:
+        """Return which starts were touched by what was heard since the last time."""
+        taken, self._touched = self._touched, []
+        return taken
+
+    def hear(self, said: ControlLog) -> bool:
+        """Join what was said; return whether it was news."""
         if said <= self.log:
-            return None
+            return False
         self.log |= said
         before = self._regimes
         self._plan()
-        found: list[StartSpan] = []
+        found = self._touched
         for name in self.windows:
             every = sorted({scope for window, scope in (*before, *self._regimes) if window == name})
             for scope in every:
@@ -69,7 +75,7 @@ class FleetRegimes:
                         StartSpan(name, each.first_us - longest_us, each.end_us) for each in pieces
                     ]
                 found += _reformed(name, old, new)
-        return found
+        return True
 
     def of(self, window: str, device: str = FLEET) -> WindowRegimes:
         """Return the regimes of a window, as a device has them."""

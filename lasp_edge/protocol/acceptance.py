@@ -14,7 +14,7 @@ A promise is made to one sink and store (`lasp_edge.protocol.sinks`): of a beat,
 row of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, Protocol
@@ -24,7 +24,7 @@ from lasp_edge.protocol.acks import Answer
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, sender_refusal
 from lasp_edge.protocol.blocks import PaneEntries
 from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.control import ControlFrame, ControlledStreams, ControlRows
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame
 from lasp_edge.protocol.fitting import (
@@ -102,36 +102,7 @@ class MemberRow(NamedTuple):
     received_us: int
 
 
-class ControlRows(NamedTuple):
-    """What operators said of a parameter that was not known yet."""
-
-    said: ControlLog
-    received_us: int
-
-
 Rows = PaneRows | EntryRows | MemberRow | ControlRows
-
-
-class ControlledStreams(Protocol):
-    """What must be known of windows with parameters to take their panes."""
-
-    @property
-    def parameters(self) -> Collection[str]:
-        """Of which something can be said."""
-
-    @property
-    def log(self) -> ControlLog:
-        """What was said."""
-
-    @property
-    def control(self) -> int:
-        """What tells the log from others; 0 while nothing was said."""
-
-    def stream(self, stream: int) -> PaneStream | None:
-        """Return what is known of a stream; None for an unknown one."""
-
-    def hear(self, said: ControlLog) -> object | None:
-        """Join what was said; return None where it is known."""
 
 
 class SharedNews(NamedTuple):
@@ -197,7 +168,7 @@ class Acceptance:
         incarnations: the greatest that is known of each device.
         membership: the member commands that were taken before.
         overheard: the shared variables; None where the program has no such variable.
-        control: the windows with parameters; None where the program has none of them.
+        control: the windows with parameters; None where no operator can change a window.
         is_signed: frames are signed, so nobody else can say again what an operator said.
 
     Attributes:
@@ -406,7 +377,8 @@ class Acceptance:
         if self.control is None or frame.about not in self.control.parameters:
             raise RecordRefusedError("no such parameter")
         said = frame.log()
-        if not said <= self.control.log:
+        if self.control.hear(said):
+            accepted.promises = Frontier()  # they spoke of the log before
             accepted.rows.append(ControlRows(said, record.received_us))
             accepted.said |= said
 

@@ -11,14 +11,16 @@ is with member commands.
     ('above', ('cellar',), True)
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 from crdts import ControlEntry, ControlLog, ControlPlace, Replica
 from crdts.control_log import control_rows
 from lasp_edge.protocol import checks
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
+from lasp_edge.protocol.fitting import PaneStream
 from lasp_edge.protocol.limits import TIME_LIMIT_US
 
 MOST_PLACES: Final = 1_000
@@ -77,3 +79,32 @@ class ControlFrame(Frame):
             raise FrameError("places out of order")
         places = tuple((at.from_us, *entry) for at, entry in found)
         return cls(envelope.sender, envelope.number, envelope.about, scope, places)
+
+
+class ControlRows(NamedTuple):
+    """What operators said of a parameter that was not known yet."""
+
+    said: ControlLog
+    received_us: int
+
+
+class ControlledStreams(Protocol):
+    """What must be known of windows with parameters to take their panes."""
+
+    @property
+    def parameters(self) -> Collection[str]:
+        """Of which something can be said."""
+
+    @property
+    def log(self) -> ControlLog:
+        """What was said."""
+
+    @property
+    def control(self) -> int:
+        """What tells the log from others; 0 while nothing was said."""
+
+    def stream(self, stream: int) -> PaneStream | None:
+        """Return what is known of a stream; None for an unknown one."""
+
+    def hear(self, said: ControlLog) -> bool:
+        """Join what was said; return whether it was news."""

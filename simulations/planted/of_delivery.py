@@ -158,7 +158,7 @@ def a_pane_keeps_its_last_readings_only() -> Iterator[None]:
     def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int) -> None:
         entry = self.entries.get(pane)
         if entry is not None:
-            entry.partial = self._windows[pane.stream].fold.zero
+            entry.partial = self.planned.windows[pane.stream].fold.zero
         right(self, pane, partial, now_us)
 
     with replaced(Panes, "fold_in", fold_in):

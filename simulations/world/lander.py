@@ -199,7 +199,9 @@ class SimulatedLander:
         for device in accepted.answers:
             self._pending.answers.setdefault(device, Answer())
         self._pending.known |= accepted.known
-        self._pending.said |= accepted.said
+        if accepted.said.entries:  # what was promised before spoke of another log
+            self._pending.said |= accepted.said
+            self._pending.promises = Frontier()
         self._pending.heard |= accepted.heard
         self._pending.hellos |= accepted.hellos
 

@@ -12,6 +12,7 @@ from crdts.wire import encode
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.dataflow import at_least
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import HelloFrame, VouchFrame
 from lasp_edge.protocol.frames import (
@@ -60,6 +61,15 @@ def program() -> Program:
         update(warnings, GSet.add, "warm here")
 
     made.window("minute", source=temperature, fold=folds.mean(), size_s=60)
+    above = made.parameter("above", "21")
+    made.window(
+        "warm",
+        source=temperature,
+        fold=folds.count(),
+        size_s=60,
+        uses=(above,),
+        where=lambda event, at: event.value > at[above],
+    )
     return made
 
 
@@ -166,6 +176,10 @@ PARTS = {
     "clock": Case(lambda device: device.core.timing.state, nothing, beats),
     "waiting": Case(nothing, nothing),
     "intake": Case(progress, progress),
+    "controlled": Case(
+        lambda device: device.core.controlled.report(),
+        lambda device: device.core.controlled.report(),
+    ),
     "variables": Case(shared, shared, parts_of_states),
     "reactions": Case(shared, shared),
     "samples": Case(
@@ -208,6 +222,11 @@ PARTS = {
         lambda device: device.core.members.membership,
         lambda device: device.core.members.membership,
         lambda _device: [command()],
+    ),
+    "control": Case(
+        lambda device: device.core.control.known,
+        lambda device: device.core.control.known,
+        lambda _device: [ControlFrame(PEER, 1, "above", "", ((NOW_US, 1, "ann", "20"),))],
     ),
     "programs": Case(
         lambda device: device.core.report()["other_programs"],

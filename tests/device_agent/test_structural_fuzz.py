@@ -26,6 +26,7 @@ from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Plan, Program
 from lasp_edge.protocol.acceptance import Acceptance, Record
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.envelope import FORMAT
 from lasp_edge.protocol.frames import AskFrame, MemberFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode, topic_of
@@ -125,6 +126,7 @@ def talk() -> list[tuple[str, bytes]]:
     commands = (
         AskFrame(replica, 1, ME, "total"),
         MemberFrame(replica, 1, "pi-9", 1, True, Version(2, 5, 60)),  # noqa: FBT003
+        ControlFrame(replica, 1, "above", ME, ((5, 1, "ann", "30"), (9, 2, "ann", None))),
         MemberFrame(replica, 2, PEER, 1, False, Version(2, 5, 60)),  # noqa: FBT003
     )
     return said + [(topic_of(frame, topics), frame.encode()) for frame in commands]

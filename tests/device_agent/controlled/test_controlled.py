@@ -1,5 +1,6 @@
 """A real core and store under entries that come early, late and again: panes equal the truth."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,7 +13,7 @@ from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frames import PaneFrame
 from simulations.oracle import Reading, windows
-from tests.device_agent.agents import NOW_US, Device
+from tests.device_agent.agents import NOW_US, Device, ack_of
 from tests.lasp_edge.language.support_controlled import greenhouse
 
 OPERATOR = Replica(1, 5, "operator")
@@ -136,16 +137,47 @@ def test_a_restart_finds_what_is_still_to_be_built(fleet):
     assert fleet.device.core.control.known == fleet.log
 
 
-def test_what_is_still_to_be_built_holds_the_promise(fleet):
-    device = fleet.device
+def read_half_a_day(device):
     for hour in range(12):
         device.read([20.0 + hour], [NOW_US + hour * 3_600 * S], {"room": "hall"})
         device.tick()
+
+
+def test_a_crash_amid_the_building_leaves_nothing_out_and_doubles_nothing(fleet):
+    device = fleet.device
+    read_half_a_day(device)
     fleet.say("offset", "", NOW_US, "3")
-    low_us = device.core._low_us(device.now_us)
-    assert low_us == NOW_US // (20 * S) * 20 * S or low_us <= NOW_US
+    for _ in range(2):
+        device.durable.commit(device.now_us)
+        assert device.core.controlled.waits
+        device.restart()
+        assert device.core.controlled.waits
     fleet.build()
-    assert device.core._low_us(device.now_us) > NOW_US + 10 * 3_600 * S
+    fleet.check()
+    device.restart()
+    assert not device.core.controlled.waits, "it is known that all is built"
+
+
+def test_an_entry_that_left_memory_is_continued(fleet):
+    device, count = fleet.device, 2_600
+    times = [NOW_US + at * 20 * S for at in range(count)]
+    device.read([20.0] * count, times, {"room": "hall"})
+    device.tick()
+    device.tick()
+    assert len(device.core.panes.memory.entries) < count
+    device.read([7.0], [NOW_US + S], {"room": "hall"})
+    device.tick()
+    fleet.check()
+
+
+def test_what_is_still_to_be_built_holds_the_promise(fleet):
+    device = fleet.device
+    read_half_a_day(device)
+    fleet.say("offset", "", NOW_US, "3")
+    low_us = device.core.controlled.bounded_us(2**60)
+    assert low_us <= NOW_US
+    fleet.build()
+    assert device.core.controlled.bounded_us(2**60) > NOW_US + 10 * 3_600 * S
     fleet.check()
 
 
@@ -210,3 +242,20 @@ def test_what_was_said_is_repeated_where_somebody_knows_less(fleet):
     device.hear(ControlFrame.of(OPERATOR, 9, "offset", "", old))
     said = [f for _ in range(6) for f in device.frames(ControlFrame, device.tick())]
     assert [frame.log() for frame in said] == [fleet.log]
+
+
+def test_what_a_sink_does_not_understand_yet_holds_the_promise_and_is_sent_again(fleet):
+    device = fleet.device
+    fleet.say("offset", "", NOW_US - 60 * S, "3")
+    frames = [f for _ in range(40) for f in device.frames(PaneFrame, device.tick())]
+    assert frames
+    device.acknowledge(*frames, reason=1)
+    device.read([21.0], [NOW_US + 600 * S], {"room": "hall"})
+    device.tick()
+    (low,) = device.core.panes.lows(device.now_us)
+    assert low.low_us <= NOW_US
+    device.hear(replace(ack_of("cellar"), control=device.core.agent.control))
+    again = device.frames(PaneFrame, device.tick())
+    assert {b.stream for f in again for b in f.blocks} >= {
+        b.stream for f in frames for b in f.blocks
+    }

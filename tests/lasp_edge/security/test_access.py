@@ -40,7 +40,8 @@ def test_only_landers_acknowledge_and_only_operators_command():
     writers = {role: filters(role, "write") for role in Role}
     assert {role for role in Role if f"{ROOT}/+/ack/#" in writers[role]} == {Role.LANDER}
     # An operator also asks a device for a beat, which takes nothing and changes nothing.
-    assert writers[Role.OPERATOR] == {f"{ROOT}/+/member/#", f"{ROOT}/+/inbox/#"}
+    commanded = {f"{ROOT}/+/{kind}/#" for kind in ("member", "inbox", "control")}
+    assert writers[Role.OPERATOR] == commanded
     assert writers[Role.VIEWER] == set()
     assert filters(Role.VIEWER, "read") == {f"{ROOT}/out/#"}
     assert f"{ROOT}/+/pane/#" in filters(Role.LANDER, "read")
