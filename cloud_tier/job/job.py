@@ -8,7 +8,7 @@ from cloud_tier.lake.tables import LakeTables
 from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.lake_columns import SAID
+from lasp_edge.protocol.lake_columns import CONTROL_ENTRY, SAID
 
 _DAY_US = 86_400_000_000
 
@@ -44,7 +44,9 @@ class Job:
     @property
     def landed_names(self) -> tuple[str, ...]:
         """The columns that landed rows have beside the lake's own."""
-        return (*self.plan.columns, SAID) if self.results else self.names
+        said = (SAID,) if self.results else ()
+        entry = (CONTROL_ENTRY,) if self.plan.parameters else ()
+        return (*self.plan.columns, *said, *entry)
 
     @property
     def results(self) -> tuple[StreamResult, ...]:
@@ -55,6 +57,16 @@ class Job:
     def windows(self) -> tuple[Window, ...]:
         """The program's windows."""
         return tuple(self.plan.windows.values())
+
+    @property
+    def plain_windows(self) -> tuple[Window, ...]:
+        """Those that operators cannot change."""
+        return tuple(window for window in self.windows if window.controls is None)
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether operators can change the program's windows."""
+        return bool(self.plan.parameters)
 
     @property
     def folds(self) -> tuple[DynamicFold, ...]:

@@ -28,12 +28,14 @@ from cloud_tier.job.frames import MOST_ROWS, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import read
 from cloud_tier.lake.sqltext import identifier, one_of
-from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
+from cloud_tier.lake.tables import CONTROL, HELD, MEMBER, PANE, PROMISE, TICK, VARIABLE
 from lasp_edge.protocol.lake_columns import PANE_DATE
 
 _LARGE_BYTES: Final = 32 << 20
 """What is as large as that is not written again: `spark.databricks.delta.optimize.maxFileSize` of
 the job, for the tables that Spark puts together."""
+_KEPT_APART: Final = (MEMBER, CONTROL, HELD)
+"""The kinds of row that are kept side by side: what an operator said, and what waits for it."""
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
 
@@ -86,11 +88,13 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
         panes = merge.joined(stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE])
         others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.landed_names)
         kept = [
-            others.where(one_of("kind", [MEMBER])),
+            others.where(one_of("kind", _KEPT_APART if job.has_parameters else [MEMBER])),
             merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.landed_names),
             merge.standing(others.where(one_of("kind", [VARIABLE]))),
         ]
-        dated = merge.with_date(reduce(DataFrame.unionByName, kept), job.windows)
+        dated = merge.with_date(
+            reduce(DataFrame.unionByName, kept), job.windows, has_parameters=job.has_parameters
+        )
         placed = panes.unionByName(dated)
         writer = placed.repartition(PANE_DATE).write.format("delta").mode("overwrite")
         writer.option("replaceWhere", where).option("dataChange", "false").save(job.lake.lattice)

@@ -139,17 +139,21 @@ def standing(rows: DataFrame) -> DataFrame:
     return rows.alias("row").join(newest.alias("newest"), at, "leftsemi")
 
 
-def with_date(rows: DataFrame, windows: Iterable[Window]) -> DataFrame:
+def with_date(
+    rows: DataFrame, windows: Iterable[Window], *, has_parameters: bool = False
+) -> DataFrame:
     """Return the rows with `pane_date`, by which `lattice` is partitioned: a partition's first day.
 
     Args:
         rows: rows of `landing`.
         windows: the program's.
+        has_parameters: the program has some: entries of the log have a time, and are no panes.
     """
     several = {window.stream: _days(window) for window in windows if _days(window) > 1}
     cases = " ".join(f"WHEN {stream} THEN {days * DAY_US}" for stream, days in several.items())
     length_us = f"(CASE stream {cases} ELSE {DAY_US} END)" if cases else str(DAY_US)
-    days = f"CAST((pane_us - pmod(pane_us, {length_us})) div {DAY_US} AS INT)"
+    pane_us = f"if({one_of('kind', [PANE])}, pane_us, 0)" if has_parameters else "pane_us"
+    days = f"CAST(({pane_us} - pmod({pane_us}, {length_us})) div {DAY_US} AS INT)"
     return rows.withColumn(PANE_DATE, sql.expr(f"date_add({day(0)}, {days})"))
 
 

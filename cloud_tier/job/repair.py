@@ -7,11 +7,14 @@ sure. What comes out the same is not appended.
 
 from pyspark.sql import SparkSession
 
+from cloud_tier.job.control import Look, promised
+from cloud_tier.job.control import floor_us as floor_us_of
+from cloud_tier.job.controlled import ControlledStep
 from cloud_tier.job.dynamic import touched
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, append_globals, append_windows
 from lasp_edge.protocol.frontier import advance
-from lasp_edge.protocol.spans import EVERYTHING, above, floor_us
+from lasp_edge.protocol.spans import EVERYTHING, Starts, above, floor_us
 
 
 def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
@@ -24,10 +27,23 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
     """
     starts = {
         window.name: above([EVERYTHING], floor_us(window, known.frontier, job.retain_us))
-        for window in job.windows
+        for window in job.plain_windows
     }
     coverage = advance(known.frontier, known.liveness, job.roster, job.dead_after_us)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     everything = touched(job.folds, {}, everything=True)
     append_globals(spark, job, known.liveness.membership, known, everything)
-    return append_windows(spark, job, starts, coverage._replace(frontier=known.frontier))
+    recorded = coverage._replace(frontier=known.frontier)
+    return append_windows(spark, job, starts, recorded, _controlled(job, known, starts))
+
+
+def _controlled(job: Job, known: MergedState, starts: Starts) -> ControlledStep | None:
+    """Return all windows of a program with parameters; None without any."""
+    state = known.control
+    if state is None:
+        return None
+    looks = [Look(name, None, *span) for name, several in starts.items() for span in several]
+    for name in state.regimes.windows:
+        least_us = floor_us_of(job, state.regimes, name, known.frontier)
+        looks.append(Look(name, None, least_us, EVERYTHING.last))
+    return ControlledStep(job.plan, state, looks, promised(job, known.liveness))

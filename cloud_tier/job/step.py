@@ -26,13 +26,15 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
-from cloud_tier.job import dynamic, merge, sifting, windows
+from cloud_tier.job import control, dynamic, merge, sifting, windows
+from cloud_tier.job.control import ControlState, SentPanes
+from cloud_tier.job.controlled import ControlledStep
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.lake.coverage import liveness_of, recorded_frontier
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
-from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
+from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts import Membership
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage, Liveness, advance
@@ -41,6 +43,8 @@ from lasp_edge.protocol.lake_columns import LANDED, REPLACED
 _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
 _COUNTED: Final = ("kind", "stream", "pane_us", "shard")
+_SENT: Final = (*_COUNTED, "key", "device")
+"""The same of a program with parameters: which of its panes count differs from device to device."""
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
 _MOST_REPEATED: Final = 4
 """Times that a row is there on average, up to which repeats are read and left out by the driver."""
@@ -58,6 +62,7 @@ class MergedState(NamedTuple):
         complete: whether these are all of them (`dynamic.remembered`).
         rows_frontier: F of the last step of this process, which has made all rows of results before
             it final; None at its start.
+        control: what operators said of parameters, and what waits for it; None without any.
     """
 
     frontier: int | None
@@ -65,6 +70,7 @@ class MergedState(NamedTuple):
     current_rows: dynamic.CurrentRows = MappingProxyType({})
     complete: bool = True
     rows_frontier: int | None = None
+    control: ControlState | None = None
 
 
 class Outcome(NamedTuple):
@@ -75,7 +81,7 @@ class Outcome(NamedTuple):
         coverage: the frontier now, and over whom.
         rows: how many rows came in, after the join inside the batch.
         panes: how many of them are pane rows.
-        variables: how many of them are rows of variables or member commands.
+        variables: how many of them are rows of variables, or what operators said.
         windows: how many window rows were appended.
         globals: how many rows of dynamic folds were appended.
         too_late: how many rows of panes came so late that a window of theirs stays as it is.
@@ -94,12 +100,17 @@ class Outcome(NamedTuple):
 
 
 class BatchSummary(NamedTuple):
-    """What a batch holds: rows by stream and pane, shards by stream, rows by kind; and liveness."""
+    """What a batch holds: rows by stream and pane, shards by stream, rows by kind; and liveness.
+
+    Of a program with parameters also the panes one by one, and the state after the batch's entries.
+    """
 
     panes_us: dict[int, dict[int, int]]
     shards: dict[int, set[int]]
     rows: dict[str, int]
     liveness: Liveness
+    sent: SentPanes
+    control: ControlState | None
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
@@ -112,30 +123,38 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         known: what the last step returned, or `recalled` at a start.
     """
     del batch_id
-    summary = append_joined(batch, job)
-    liveness = known.liveness.joined(summary.liveness)
+    summary = append_joined(batch, job, known)
+    before = control.liveness_under(known.control, summary.control, known.liveness)
+    liveness = before.joined(summary.liveness)
     coverage = advance(known.frontier, liveness, job.roster, job.dead_after_us)
     starts = spans.affected(
-        job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
+        job.plain_windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
     )
     frontiers = Frontiers(known.rows_frontier, coverage.frontier)
     rows = append_results(job, summary.panes_us, frontiers)
     spark = batch.sparkSession
-    appended = append_windows(spark, job, starts, coverage)
+    promised_us, controlled = None, None
+    if summary.control is not None:
+        promised_us = control.promised(job, liveness)
+        at = (summary.sent, starts, known.frontier, coverage, promised_us)
+        looks = control.looks(job, summary.control, *at)
+        controlled = ControlledStep(job.plan, summary.control, looks, promised_us)
+    appended = append_windows(spark, job, starts, coverage, controlled)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
     news = append_globals(spark, job, liveness.membership, known, touched)
     return Outcome(
         _state(coverage.frontier, liveness, known, news)._replace(
-            rows_frontier=coverage.frontier if job.results else None
+            rows_frontier=coverage.frontier if job.results else None,
+            control=summary.control and control.let_go(summary.control, promised_us),
         ),
         coverage,
         sum(summary.rows.values()),
         summary.rows.get(PANE, 0),
-        summary.rows.get(VARIABLE, 0) + members,
+        summary.rows.get(VARIABLE, 0) + members + summary.rows.get(CONTROL, 0),
         appended,
         len(news),
-        spans.too_late(job.windows, summary.panes_us, known.frontier, job.retain_us),
+        spans.too_late(job.plain_windows, summary.panes_us, known.frontier, job.retain_us),
         rows,
     )
 
@@ -153,44 +172,73 @@ def _state(
     )
 
 
-def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
+def append_joined(batch: DataFrame, job: Job, known: MergedState) -> BatchSummary:
     """Append a batch to `lattice`, joined in itself if it is large, and return what it holds.
 
     The join of a small batch would cost as much as a query over it, and save rows which the next
-    compaction joins anyhow.
+    compaction joins anyhow. What the batch's entries of the control log touch is written before it.
     """
+    telling_kinds, counted = _TELLING, _COUNTED
+    if job.has_parameters:
+        telling_kinds, counted = (*_TELLING, CONTROL), _SENT
     landed = batch.select(*LANDED, *job.landed_names)
     with frames(batch.sparkSession):
-        rows = at_most(merge.with_date(landed, job.windows), MOST_ROWS)
+        rows = at_most(_dated(landed, job), MOST_ROWS)
     if rows is not None:
+        told = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(telling_kinds)))
+        state = control.heard(job, known.control, known.frontier, told)
         job.tables.append(job.lake.lattice, rows)
-        counts = rows.group_by(_COUNTED).aggregate([([], "count_all")])
-        telling = pc.is_in(rows["kind"], value_set=pa.array(_TELLING))
-        return _summary(counts, rows.filter(telling))
+        counts = rows.group_by(counted).aggregate([([], "count_all")])
+        return _summary(counts, counted, told, state)
     joined = merge.joined(landed, job.landed_names).persist()
     try:
-        counts = joined.groupBy(*_COUNTED).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
-        told = joined.where(one_of("kind", _TELLING)).toArrow()
-        _append(merge.with_date(joined, job.windows), job.lake.lattice)
+        counts = joined.groupBy(*counted).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
+        told = joined.where(one_of("kind", telling_kinds)).toArrow()
+        state = control.heard(job, known.control, known.frontier, told)
+        _append(_dated(joined, job), job.lake.lattice)
     finally:
         joined.unpersist()
-    return _summary(counts, told)
+    return _summary(counts, counted, told, state)
 
 
-def append_windows(spark: SparkSession, job: Job, starts: spans.Starts, coverage: Coverage) -> int:
-    """Recompute the windows with these starts, append what differs, and return how many did."""
+def _dated(rows: DataFrame, job: Job) -> DataFrame:
+    return merge.with_date(rows, job.windows, has_parameters=job.has_parameters)
+
+
+def append_windows(
+    spark: SparkSession,
+    job: Job,
+    starts: spans.Starts,
+    coverage: Coverage,
+    controlled: ControlledStep | None = None,
+) -> int:
+    """Recompute the windows with these starts, append what differs, and return how many did.
+
+    Args:
+        spark: a session.
+        job: the program over the lake.
+        starts: which windows; of a program with parameters it is `controlled` that says it.
+        coverage: the frontier and the devices to record.
+        controlled: of a program with parameters.
+    """
+    starts = starts if controlled is None else controlled.starts
     if not starts:
         return 0
-    panes, written = _read_windows(job, starts)
+    needed = controlled.needed if controlled else windows.needed(job.windows, starts)
+    panes, written = _read_windows(job, starts, needed)
     slides = max(window.size_us // window.slide_us for window in job.windows)
+    slides = slides if controlled is None else controlled.slides
     few = panes is not None and written is not None and panes.num_rows * slides <= _MOST_PLACED
     with frames(spark, few=few) as made:
         if few:
             stored, before = made.rows(panes), made.rows(written)
         else:
-            stored = read(spark, job.lake.lattice).where(windows.needed(job.windows, starts))
+            stored = read(spark, job.lake.lattice).where(needed)
             before = read(spark, job.lake.windows).where(windows.written(starts, standard=False))
-        rows = windows.recomputed(made, stored, before, job.plan, starts, coverage)
+        if controlled is not None:
+            rows = controlled.recomputed(made, stored, before, coverage)
+        else:
+            rows = windows.recomputed(made, stored, before, job.plan, starts, coverage)
         if not few:
             return _append(rows, job.lake.windows, json.dumps({"frontier": coverage.frontier}))
         revised = rows.toArrow()
@@ -258,8 +306,9 @@ def recalled(job: Job) -> MergedState:
     if job.folds:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
-    liveness = liveness_of(telling.to_pylist())
-    state = MergedState(recorded_frontier(job.lake), liveness)
+    said = control.recalled_control(job)
+    liveness = liveness_of(telling.to_pylist(), said and said.regimes.control)
+    state = MergedState(recorded_frontier(job.lake), liveness, control=said)
     return _state(state.frontier, liveness, state, rows)
 
 
@@ -268,10 +317,11 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.format("delta").load(path)
 
 
-def _read_windows(job: Job, starts: spans.Starts) -> tuple[pa.Table | None, pa.Table | None]:
+def _read_windows(
+    job: Job, starts: spans.Starts, needed: str
+) -> tuple[pa.Table | None, pa.Table | None]:
     """Return the panes of windows and the rows that they have, None where there are many."""
     columns = [*merge.PANE_IDENTITY, "seq", *REPLACED, *job.names]
-    needed = windows.needed(job.windows, starts)
     panes = _newest(job, columns, needed, merge.PANE_IDENTITY, ["seq"])
     if panes is None:
         return None, None
@@ -298,25 +348,33 @@ def _select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table
     return job.tables.select(path, f"SELECT {named} FROM source WHERE {where}")  # noqa: S608
 
 
-def _summary(counts: pa.Table, telling: pa.Table) -> BatchSummary:
+def _summary(
+    counts: pa.Table, counted: Sequence[str], telling: pa.Table, state: ControlState | None
+) -> BatchSummary:
     """Return what a batch holds.
 
     Args:
         counts: how many rows it has of each kind, stream, pane and shard.
+        counted: by which columns they were counted.
         telling: its rows that tell of devices.
+        state: after what it says of parameters; None without any.
     """
+    sent: dict[int, set[tuple[str, str, int]]] = {}
     panes_us: dict[int, dict[int, int]] = {}
     shards: dict[int, set[int]] = {}
     rows: dict[str, int] = {}
-    columns = (counts[name].to_pylist() for name in (*_COUNTED, "count_all"))
-    for kind, stream, pane_us, shard, count in zip(*columns, strict=True):
+    columns = (counts[name].to_pylist() for name in ("count_all", *counted))
+    for count, kind, stream, pane_us, shard, *source in zip(*columns, strict=True):
         rows[kind] = rows.get(kind, 0) + count
         if kind == PANE:
             of_stream = panes_us.setdefault(stream, {})
             of_stream[pane_us] = of_stream.get(pane_us, 0) + count
+            if source:
+                sent.setdefault(stream, set()).add((*source, pane_us))
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
-    return BatchSummary(panes_us, shards, rows, liveness_of(telling.to_pylist()))
+    liveness = liveness_of(telling.to_pylist(), state and state.regimes.control)
+    return BatchSummary(panes_us, shards, rows, liveness, sent, state)
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

@@ -138,6 +138,7 @@ def computed(
     spans_: DataFrame,
     shapes: DataFrame,
     own: own_combine.OwnFolds = MappingProxyType({}),
+    pieces: DataFrame | None = None,
 ) -> DataFrame:
     """Return the windows with these starts as their panes give them now.
 
@@ -150,9 +151,12 @@ def computed(
         spans_: what `spans_of` gives.
         shapes: what `shapes_of` gives.
         own: the folds that combine by themselves.
+        pieces: which panes count for which forms of windows; None without parameters.
     """
     names = [identifier(column.name) for column in columns]
     entries = merge.newest(panes, [column.name for column in columns], merge.PANE_IDENTITY)
+    if pieces is not None:
+        entries = _in_forms(entries, pieces, names)
     near = entries.alias("pane").join(
         spans_.alias("span"),
         sql.expr(
@@ -193,12 +197,22 @@ def computed(
             "start_us + _size_us AS end_us",
             *names,
             "devices_in",
-            "stream",
+            "stream" if pieces is None else "_of AS stream",
             "_frontier",
             "_expected",
             "_excluded",
         )
     )
+
+
+def _in_forms(entries: DataFrame, pieces: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Return panes by the forms of windows that they count for, which stand for streams."""
+    counts = (
+        "pane.stream = _piece AND pane.pane_us >= _begin_us AND pane.pane_us < _until_us AND "
+        "if(_device IS NULL, NOT array_contains(_others, pane.device), _device = pane.device)"
+    )
+    placed = entries.alias("pane").join(pieces.alias("piece"), sql.expr(counts))
+    return placed.selectExpr("_form AS stream", "key", "pane_us", "device", *names)
 
 
 def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:

@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
 
+from cloud_tier.lake.controls import digest_of, stored_log
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.tables import MEMBER, PROMISE, TICK, LakeTables
 from crdts import Frontier, Member, Membership, Version
-from crdts.frontier import Promise
+from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 
@@ -100,7 +101,9 @@ def fleet_coverage(
         f"SELECT {listed} FROM source WHERE {PANE_DATE} = DATE '1970-01-01' "  # noqa: S608
         f"AND kind IN ({kinds})"
     )
-    liveness = liveness_of(selected(tables.table(tables.lattice), query).to_pylist())
+    lattice = tables.table(tables.lattice)
+    told = selected(lattice, query).to_pylist()
+    liveness = liveness_of(told, digest_of(stored_log(lattice)))
     recorded_us = recorded_frontier(tables)
     coverage = advance(recorded_us, liveness, roster, dead_after_us)
     listening = liveness.listening
@@ -126,8 +129,14 @@ def recorded_frontier(tables: LakeTables) -> int | None:
     return None
 
 
-def liveness_of(rows: Iterable[Mapping[str, Any]]) -> Liveness:
-    """Return what rows of `landing` or `lattice` tell of the devices; other kinds tell nothing."""
+def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -> Liveness:
+    """Return what rows of `landing` or `lattice` tell of the devices; other kinds tell nothing.
+
+    Args:
+        rows: they may repeat.
+        control: the digest of what operators said of parameters: a promise that was made under
+            another log only says that its device was heard. None without parameters.
+    """
     promises, membership = Frontier(), Membership()
     ticks: dict[str, Tick] = {}
     for row in rows:
@@ -140,8 +149,15 @@ def liveness_of(rows: Iterable[Mapping[str, Any]]) -> Liveness:
             membership |= Membership({row["device"]: member})
         elif row["kind"] == PROMISE:
             promise = Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
+            if control is not None and row["changed"] != control:
+                promise = void(promise)
             promises |= Frontier({row["device"]: promise})
     return Liveness(promises, ticks, membership)
+
+
+def void(promise: Promise) -> Promise:
+    """Return a promise that says nothing: it speaks of another log."""
+    return promise._replace(low_us=BOTTOM_US, done=False)
 
 
 def _devices(liveness: Liveness, coverage: Coverage) -> Iterable[DeviceCoverage]:

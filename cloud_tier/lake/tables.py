@@ -10,7 +10,7 @@
     programs   what the windows and folds in the lake mean, so that readers need no program
 
 `landing` and `lattice` hold irreducibles of the fleet's lattices as rows, so Spark's `max`,
-`max_by` and `sum` are the join. Five kinds of row share the columns. (incarnation, nonce, seq) is
+`max_by` and `sum` are the join. Seven kinds of row share the columns. (incarnation, nonce, seq) is
 a version, and all rows have `received_us`, the time at which the lander took them in:
 
     pane       one replica's partial of one pane (`stream`, `key`, `pane_us`) of a device; the
@@ -26,6 +26,13 @@ a version, and all rows have `received_us`, the time at which the lander took th
                `since_us` until `now_us`
     member     an operator's command on a device, the one numbered `control`: `retired` or not; if
                it is, panes up to the version still count
+    control    what an operator said of a parameter `key`, for a `device` or "" for the fleet, from
+               `pane_us` on; `seq` is the entry's number, `nonce` tells entries of one number apart,
+               and `control_entry` is the entry as a delta of the log. Of a promise, `changed` says
+               under which log it was made, if the program has parameters
+    held       starts of a window `key`, from `pane_us` to `now_us`, that a late entry has touched
+               and that wait until all devices have promised anew; those of the greatest `seq`
+               count. Only the job writes them, and only to `lattice`
 
 A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
 (`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
@@ -49,6 +56,7 @@ from lasp_edge.errors import CommandError, Exit, NotFound, UsageError
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import TEXT, StreamResult
 from lasp_edge.protocol.lake_columns import (
+    CONTROL_ENTRY,
     IDENTITY,
     LAKE_COLUMNS,
     LANDED,
@@ -67,6 +75,8 @@ VARIABLE: Final = "variable"
 PROMISE: Final = "promise"
 MEMBER: Final = "member"
 TICK: Final = "tick"
+CONTROL: Final = "control"
+HELD: Final = "held"
 
 REJECTS: Final = {
     "received_us": "long",
@@ -264,12 +274,18 @@ class LakeTables:
         if not os.access(place, os.W_OK | os.X_OK):
             raise UsageError(f"--lake {self.root}: this user cannot write there")
 
-    def create(self, columns: Mapping[str, Column], results: Collection[StreamResult] = ()) -> None:
+    def create(
+        self,
+        columns: Mapping[str, Column],
+        results: Collection[StreamResult] = (),
+        parameters: Collection[str] = (),
+    ) -> None:
         """Make the tables that are missing, and widen those that lack one of the columns.
 
         Args:
             columns: the program's columns by name.
             results: the program's results.
+            parameters: what operators can change of it.
 
         Raises:
             UsageError: a column's name cannot stand beside the lake's own, or the lake is there
@@ -278,7 +294,7 @@ class LakeTables:
         _check_names(columns)
         _check_format(self)
         parts = _part_types(columns)
-        landed = {**LANDED, **parts, **_said_type(results)}
+        landed = {**LANDED, **parts, **_said_type(results), **_control_type(parameters)}
         combined = {name: _COMBINED.get(made.op, parts[name]) for name, made in columns.items()}
         windows = {**WINDOW_IDENTITY, **combined, **WINDOW_RECORD}
         values = {**VALUE_IDENTITY, **combined, **VALUE_RECORD}
@@ -305,10 +321,13 @@ def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
 
 
 def landed_schema(
-    columns: Mapping[str, Column], results: Collection[StreamResult] = ()
+    columns: Mapping[str, Column],
+    results: Collection[StreamResult] = (),
+    parameters: Collection[str] = (),
 ) -> pa.Schema:
-    """Return the Arrow schema of landing rows with these part columns and results."""
-    return arrow_schema({**LANDED, **_part_types(columns), **_said_type(results)})
+    """Return the Arrow schema of landing rows with these part columns, results and parameters."""
+    own = {**_said_type(results), **_control_type(parameters)}
+    return arrow_schema({**LANDED, **_part_types(columns), **own})
 
 
 def row_types(results: Iterable[StreamResult]) -> dict[str, str]:
@@ -322,6 +341,10 @@ def row_types(results: Iterable[StreamResult]) -> dict[str, str]:
 
 def _said_type(results: Collection[StreamResult]) -> dict[str, str]:
     return {SAID: "binary"} if results else {}
+
+
+def _control_type(parameters: Collection[str]) -> dict[str, str]:
+    return {CONTROL_ENTRY: "binary"} if parameters else {}
 
 
 def _part_types(columns: Mapping[str, Column]) -> dict[str, str]:

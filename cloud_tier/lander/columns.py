@@ -4,15 +4,18 @@ Here alone a kind of row fills its columns; `cloud_tier.lake.tables` says what t
 variable rows come packed by column and stay so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from cloud_tier.lake.controls import control_rows
 from cloud_tier.lake.tables import ABSENT, MEMBER, PANE, PROMISE, TICK, VARIABLE, landed_schema
 from crdts.frontier import Promise
+from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Accepted, EntryRows, MemberRow, PaneRows, Rows
+from lasp_edge.protocol.control import ControlRows
 from lasp_edge.protocol.frontier import Tick
 
 RowBatch = tuple[int, dict[str, Any]]
@@ -25,10 +28,12 @@ class LandedColumns:
 
     Args:
         plan: of the program whose columns the rows have.
+        regimes: what panes mean under what operators said; None without parameters.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._schema = landed_schema(plan.columns, plan.stream_results.values())
+    def __init__(self, plan: Plan, regimes: FleetRegimes | None = None) -> None:
+        self._regimes = regimes
+        self._schema = landed_schema(plan.columns, plan.stream_results.values(), plan.parameters)
         self._parts = {each.stream: each.fold.columns_named for each in plan.pane_streams}
         self._parts |= {
             each.stream: each.fold.columns_named for each in plan.published_folds.values()
@@ -36,19 +41,31 @@ class LandedColumns:
 
     def table(self, accepted: Accepted, lander: str, tick: Tick) -> pa.Table:
         """Return the rows of a segment, and the lander's clock at its end."""
-        batches = [self._batch(row) for row in accepted.rows]
-        batches += [_promise(*each) for each in accepted.promises.entries.items()]
+        batches = [each for row in accepted.rows for each in self._batches(row)]
+        control = None if self._regimes is None else self._regimes.control
+        promises = accepted.promises.entries.items()
+        batches += [_promise(device, promise, control) for device, promise in promises]
         batches.append(_tick(lander, tick))
         arrays = [_array(field, batches) for field in self._schema]
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
-    def _batch(self, row: Rows) -> RowBatch:
+    def _batches(self, row: Rows) -> Iterable[RowBatch]:
         if isinstance(row, PaneRows):
-            return _panes(row, self._parts[row.block.stream])
+            parts = self._parts_of(row.block.stream)
+            return [] if parts is None else [_panes(row, parts)]
         if isinstance(row, EntryRows):
-            return _entries(row, self._parts[row.frame.stream])
-        assert isinstance(row, MemberRow), "a lake takes no parameters yet"
-        return _member(row)
+            return [_entries(row, self._parts[row.frame.stream])]
+        if isinstance(row, MemberRow):
+            return [_member(row)]
+        return _controls(row)
+
+    def _parts_of(self, stream: int) -> Sequence[str] | None:
+        """Return the columns of a stream's partials, or of a piece's of a window with parameters.
+
+        None where an entry of the same segment took its meaning from a piece: no id comes back.
+        """
+        window = None if self._regimes is None else self._regimes.window_of(stream)
+        return self._parts.get(stream) if window is None else window.fold.columns_named
 
 
 def _panes(row: PaneRows, parts: Sequence[str]) -> RowBatch:
@@ -95,13 +112,19 @@ def _member(row: MemberRow) -> RowBatch:
     }
 
 
-def _promise(device: str, promise: Promise) -> RowBatch:
+def _controls(row: ControlRows) -> Iterable[RowBatch]:
+    for columns in control_rows(row.said):
+        yield 1, {**columns, "received_us": row.received_us}
+
+
+def _promise(device: str, promise: Promise, control: int | None) -> RowBatch:
     version, low_us, done, heard_us = promise
     return 1, {
         "kind": PROMISE,
         "device": device,
         "low_us": low_us,
         "done": done,
+        "changed": control,
         "received_us": heard_us,
         **version._asdict(),
     }

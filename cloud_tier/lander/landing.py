@@ -16,11 +16,12 @@ from typing import Final
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from cloud_tier.lake.controls import stored_log
 from cloud_tier.lake.query import selected
 from cloud_tier.lake.shared import table_of
 from cloud_tier.lake.tables import MEMBER, PROMISE, REJECTS, LakeTables, arrow_schema
 from cloud_tier.lake.torn import make_durable
-from crdts import Member, Membership, Version
+from crdts import ControlLog, Member, Membership, Version
 from lasp_edge.protocol.acceptance import Refusal, SharedNews
 
 KEPT_BYTES: Final = 4096
@@ -92,6 +93,10 @@ class Landing:
             version = Version(row["incarnation"], row["nonce"], row["seq"])
             found |= Membership({row["device"]: Member(row["control"], row["retired"], version)})
         return found
+
+    def control_log(self) -> ControlLog:
+        """Return all that has landed of what operators said of parameters."""
+        return stored_log(self._landing) or ControlLog()
 
     def _beside(self, table: DeltaTable, path: str, rows: pa.Table, number: int) -> None:
         """Commit rows of a segment to another table, unless an earlier process has."""

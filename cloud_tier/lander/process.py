@@ -21,6 +21,7 @@ from cloud_tier.lander.landing import Landing
 from cloud_tier.lander.segments import Log
 from crdts import Replica
 from lasp_edge.errors import UsageError
+from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.link import BrokerUrl, Link, Seal
 from lasp_edge.protocol.acceptance import Acceptance
@@ -166,6 +167,7 @@ class LanderProcess:
         known = (landing.incarnations(), landing.membership())
         store, is_signed = (self._sink, landing.lake_id), self._seal is not None
         tick_us = self._tick_us
+        regimes = FleetRegimes(plan, landing.control_log()) if plan.parameters else None
         return Lander(
             link=link,
             log_=log_,
@@ -176,9 +178,10 @@ class LanderProcess:
                 store,
                 *known,
                 overheard=overheard(plan, self._lake),
+                control=regimes,
                 is_signed=is_signed,
             ),
-            columns=LandedColumns(plan),
+            columns=LandedColumns(plan, regimes),
             sender=Replica(1, secrets.randbits(32), f"lander-{log_.lander}"),
             now_us=_now_us,
             pace=SegmentPace(promises_us=min(SegmentPace.promises_us, tick_us), idle_us=tick_us),

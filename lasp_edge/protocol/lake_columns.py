@@ -85,6 +85,10 @@ VALUE_RECORD: Final[Mapping[str, str]] = {
 SAID: Final = "said"
 """In a landed row, a row of a result, packed; only programs with results have the column."""
 
+CONTROL_ENTRY: Final = "control_entry"
+"""In a landed row, what operators said at one place of one parameter, as a delta of the log; only
+programs with parameters have the column."""
+
 ROW_IDENTITY: Final[Mapping[str, str]] = {
     "result": "string",
     "device": "string",
@@ -104,6 +108,8 @@ ROW_RECORD: Final[Mapping[str, str]] = {
 """What follows the parts in a row of a result."""
 
 LAKE_COLUMNS: Final = frozenset(
-    {PANE_DATE, SAID}.union(LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD)
+    {PANE_DATE, SAID, CONTROL_ENTRY}.union(
+        LANDED, WINDOW_IDENTITY, WINDOW_RECORD, VALUE_IDENTITY, VALUE_RECORD
+    )
 )
 """All of them, in lower case: no column and no part of a fold has such a name, in any case."""

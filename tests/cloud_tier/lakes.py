@@ -120,7 +120,7 @@ class LakeUnderTest(ReadLake):
         self.spark = spark
         for name, value in QUICK.items():
             spark.conf.set(name, value)
-        self.lake.create(program.columns, program.stream_results.values())
+        self.lake.create(program.columns, program.stream_results.values(), program.parameters)
         self.job = Job(program, self.lake, **options)
         self.known = UNKNOWN
 

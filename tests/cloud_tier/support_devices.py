@@ -171,7 +171,7 @@ def history(program: Plan, readings: Iterable[Reading], seed: int = 0) -> list[R
 
 def table(program: Plan, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as Arrow, as the lander writes them."""
-    schema = landed_schema(program.columns, program.stream_results.values())
+    schema = landed_schema(program.columns, program.stream_results.values(), program.parameters)
     return pa.Table.from_pylist(list(rows), schema=schema)
 
 

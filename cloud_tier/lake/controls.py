@@ -1,0 +1,62 @@
+"""What operators said of a program's parameters, as rows of `landing` and `lattice`.
+
+A row is one place of one parameter and scope, with the entry as a delta of the log, so the join of
+all rows is the log, whoever landed them and however often. Two entries of one place and number
+differ in their author or value, so a hash of both keeps their rows apart.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+from deltalake import DeltaTable
+
+from cloud_tier.lake.query import selected
+from cloud_tier.lake.tables import CONTROL
+from crdts import ControlLog
+from crdts.wire import decode, encode
+from lasp_edge.protocol.lake_columns import CONTROL_ENTRY
+
+
+def control_rows(said: ControlLog) -> Iterator[dict[str, Any]]:
+    """Yield the columns of one row for each place of a log."""
+    for at, entry in sorted(said.entries.items()):
+        encoded = encode(ControlLog({at: entry}))
+        yield {
+            "kind": CONTROL,
+            "key": at.parameter,
+            "device": at.scope,
+            "pane_us": at.from_us,
+            "nonce": int.from_bytes(sha256(encoded).digest()[:8]) >> 1,
+            "seq": entry.number,
+            CONTROL_ENTRY: encoded,
+        }
+
+
+def log_of(rows: Iterable[Mapping[str, Any]]) -> ControlLog:
+    """Return what rows say of parameters; rows of other kinds say nothing."""
+    log = ControlLog()
+    for row in rows:
+        if row["kind"] == CONTROL:
+            said = decode(row[CONTROL_ENTRY])
+            assert isinstance(said, ControlLog), "written by `control_rows`"
+            log |= said
+    return log
+
+
+def stored_log(table: DeltaTable) -> ControlLog | None:
+    """Return what `landing` or `lattice` says of parameters; None where the program has none."""
+    if CONTROL_ENTRY not in {field.name for field in table.schema().fields}:
+        return None
+    query = (
+        f"SELECT DISTINCT kind, {CONTROL_ENTRY} FROM source "  # noqa: S608 - our own constants
+        f"WHERE kind = '{CONTROL}'"
+    )
+    return log_of(selected(table, query).to_pylist())
+
+
+def digest_of(log: ControlLog | None) -> int | None:
+    """Return what tells a log from others, 0 for an empty one; None where there is none."""
+    if log is None:
+        return None
+    return log.fingerprint() if log.entries else 0
