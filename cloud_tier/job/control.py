@@ -232,7 +232,7 @@ def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[Look]:
                     found[window.name, key].add(Span(first_us, last_us))
     for (name, key), several in sorted(found.items()):
         for span in spans.joined(several, most=_MOST_SPANS):
-            yield Look(name, key, *span)
+            yield Look(name, key, *span, IF_HELD_BY_SOME)
 
 
 def _passed(regimes: FleetRegimes, before_us: int | None, after_us: int | None) -> Iterator[Look]:

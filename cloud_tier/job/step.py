@@ -178,7 +178,8 @@ def append_joined(batch: DataFrame, job: Job, known: MergedState) -> BatchSummar
     The join of a small batch would cost as much as a query over it, and save rows which the next
     compaction joins anyhow. What the batch's entries of the control log touch is written before it.
     """
-    telling_kinds, counted = _TELLING, _COUNTED
+    telling_kinds: Sequence[str] = _TELLING
+    counted: Sequence[str] = _COUNTED
     if job.has_parameters:
         telling_kinds, counted = (*_TELLING, CONTROL), _SENT
     landed = batch.select(*LANDED, *job.landed_names)

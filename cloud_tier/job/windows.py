@@ -13,6 +13,7 @@ implied: a further device may leave a minimum as it was.
 
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -79,7 +80,31 @@ def written(starts: Starts, *, standard: bool) -> str:
     )
 
 
-def spans_of(windows: Iterable[Window], starts: Starts) -> pa.Table:
+class SpannedWindow(Protocol):
+    """What of a window says which panes it is made of."""
+
+    @property
+    def name(self) -> str:
+        """What its starts are known by."""
+
+    @property
+    def stream(self) -> int:
+        """The id of its panes."""
+
+    @property
+    def size_us(self) -> int:
+        """From its start to its end."""
+
+    @property
+    def slide_us(self) -> int:
+        """From a start to the next."""
+
+    @property
+    def span_us(self) -> int:
+        """Length of a pane."""
+
+
+def spans_of(windows: Iterable[SpannedWindow], starts: Starts) -> pa.Table:
     """Return one row for each span of starts: which panes make which windows."""
     rows = [
         (
