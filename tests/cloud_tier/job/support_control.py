@@ -1,21 +1,24 @@
 """A fleet of real cores, an operator, a gateway and a lake: both hear the same messages."""
 
-from cloud_tier.job.maintenance import maintain
+from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
+from cloud_tier.lake.controls import control_rows
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing
 from crdts import ControlLog
+from lasp_edge import Event, Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
+from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.acceptance import Acceptance, Record
 from lasp_edge.protocol.frontier import Listening, Tick
+from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
 from tests.cloud_tier.job.test_gateway import lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
+from tests.cloud_tier.support_devices import row, tick
 from tests.device_agent.agents import NOW_US
-from tests.simulations.test_control import S, ControlWorld
-
-__all__ = ["LandedWorld", "S", "differing", "lake_and_gateway"]
+from tests.simulations.test_control import ControlWorld, S
 
 
 class LandedWorld(ControlWorld):
@@ -75,9 +78,11 @@ class LandedWorld(ControlWorld):
         super().settle()
         self.merge()
 
-    def maintain(self):
-        """Compact the lake."""
-        maintain(self.spark, self.lake.job)
+    def compact(self):
+        """Rewrite all partitions of `lattice` as their join."""
+        files = self.lake.job.tables.files(self.lake.lake.lattice)
+        dates = {str(date) for date in files[f"partition.{PANE_DATE}"].to_pylist()}
+        compact(self.spark, self.lake.job, sorted(dates))
 
     def repaired(self):
         """Return how many rows a repair appends."""
@@ -101,3 +106,50 @@ def differing(world):
     places = {row[0] for row in set(lake) ^ set(gateway)}
     named = [("lake", row) for row in lake] + [("gateway", row) for row in gateway]
     return [(*row[0], name, *row[1:4], *row[6:]) for name, row in named if row[0] in places]
+
+
+def offset_program():
+    """Return a program that sums readings over 10 s each 5 s, each with an offset."""
+    program = Program("example")
+    level = program.event("level", resolution="1")
+    offset = program.parameter("offset", "0", resolution="1")
+    program.window(
+        "sums",
+        source=level,
+        fold=folds.sum(),
+        size_s=10,
+        slide_s=5,
+        uses=(offset,),
+        value=lambda event, at: event.value + at[offset],
+    )
+    return program.plan()
+
+
+def said_late():
+    """Return the log in which each reading from 4.5 s on counts 100 more."""
+    return ControlLog().say("offset", "", 4_500_000, "100", "ann")
+
+
+def said_rows(log):
+    """Return the rows of a log, as they land."""
+    return [row(**({"incarnation": 0} | each)) for each in control_rows(log)]
+
+
+def sent_under(plan, log, seq):
+    """Return the rows of a device that has read 1..10 at 1..10 s; the last ones are its promise."""
+    (window,), found = plan.windows.values(), {}
+    regimes = WindowRegimes(window, plan.functions, log)
+    for value in range(1, 11):
+        regime = regimes.regime_at(value * S)
+        event = Event("level", value, value * S, "pi-0", {})
+        counted = regimes.counted(event, value, regime.at)
+        for piece in regime.pieces:
+            at = (piece.stream, value * S // piece.span_us * piece.span_us)
+            found[at] = found.get(at, 0) + counted
+    rows = [
+        row("pane", "pi-0", 1, 7, seq + number, stream=stream, pane_us=pane_us, total_q=total)
+        for number, ((stream, pane_us), total) in enumerate(sorted(found.items()))
+    ]
+    digest = log.fingerprint() if log.entries else 0
+    low = {"low_us": 20 * S, "done": False, "received_us": 20 * S, "changed": digest}
+    return [*rows, tick(seq, 21 * S, 0), row("promise", "pi-0", 1, 7, seq + 50, **low)]

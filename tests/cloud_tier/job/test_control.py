@@ -1,12 +1,29 @@
 """Parameters change: the lake's windows are the gateway's, and those that the definition says."""
 
+from contextlib import suppress
+
 import pytest
 
-from crdts import Replica
+from cloud_tier.job.opened import OpenTables
+from crdts import ControlLog, Replica
 from lasp_edge.protocol.status import FINAL, REVISED
-from tests.cloud_tier.job.support_control import S, LandedWorld, differing, lake_and_gateway
+from tests.cloud_tier.job.support_control import (
+    LandedWorld,
+    S,
+    differing,
+    lake_and_gateway,
+    offset_program,
+    said_late,
+    said_rows,
+    sent_under,
+)
+from tests.cloud_tier.lakes import LakeUnderTest
 
 pytestmark = pytest.mark.spark
+
+
+class KilledError(Exception):
+    """The process ends here."""
 
 
 def test_five_entries_give_the_rows_of_the_gateway(spark, tmp_path):
@@ -42,7 +59,7 @@ def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, t
         if step in {27, 35}:
             world.restart(Replica(1, step, "gateway"))
         if step == 31:
-            world.maintain()
+            world.compact()
         if step == 40:
             assert not [row for row in lake_and_gateway(world)[0] if row[6] == REVISED]
             world.deaf.clear()
@@ -56,3 +73,45 @@ def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, t
     assert set(revised) <= final
     assert world.repaired() == 0
     world.end()
+
+
+def current(lake):
+    """Return start in seconds -> (sum, revision) of the current rows."""
+    rows = sorted(lake.rows(lake.lake.windows), key=lambda row: row["revision"])
+    return {row["start_us"] // S: (int(row["total_q"]), row["revision"]) for row in rows}
+
+
+def killed_at_each_commit(lake, batch, monkeypatch):
+    """Merge a batch by a job that dies before each of its commits, and begins anew."""
+    append = OpenTables.append
+    for most in range(3):
+        left = [most]
+
+        def counted(self, *words, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise KilledError
+            append(self, *words)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(OpenTables, "append", counted)
+            with suppress(KilledError):
+                lake.step(batch)
+        lake.restart()
+    lake.step(batch)
+
+
+def test_an_offset_said_late_revises_three_of_four_final_windows_once(spark, tmp_path, monkeypatch):
+    """Readings 1..10 at 1..10 s, windows of 10 s each 5 s; from 4.5 s on 100 more, said at 20 s."""
+    plan, log = offset_program(), said_late()
+    lake = LakeUnderTest(spark, plan, tmp_path, roster=("pi-0",))
+    before = {-5: (10, 0), 0: (45, 0), 5: (45, 0), 10: (10, 0)}
+    lake.step(sent_under(plan, ControlLog(), 1))
+    assert {row["status"] for row in lake.rows(lake.lake.windows)} == {FINAL}
+    assert current(lake) == before
+    killed_at_each_commit(lake, [*said_rows(log), *sent_under(plan, log, 100)[:2]], monkeypatch)
+    assert current(lake) == before, "held until all have promised anew"
+    killed_at_each_commit(lake, sent_under(plan, log, 200), monkeypatch)
+    assert current(lake) == {-5: (10, 0), 0: (545, 1), 5: (645, 1), 10: (110, 1)}
+    assert len(lake.rows(lake.lake.windows)) == 7
+    assert lake.known.frontier == 20 * S

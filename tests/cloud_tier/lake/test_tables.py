@@ -17,7 +17,7 @@ def columns_of(path):
 
 def test_every_column_beside_a_folds_is_reserved(tmp_path):
     lake, columns = LakeTables(tmp_path), rooms().columns
-    lake.create(columns, [StreamResult("used", (("litres", "1"),), 7)])
+    lake.create(columns, [StreamResult("used", (("litres", "1"),), 7)], ["offset"])
     made = [columns_of(path) for path in (lake.landing, lake.lattice, lake.windows, lake.globals)]
     assert set().union(*made) - set(columns) == LAKE_COLUMNS
 
