@@ -20,6 +20,8 @@ from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
 from device_agent.gateway.windows import FleetWindows
 from device_agent.settings import SECOND_US
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import (
@@ -122,6 +124,12 @@ class GatewayCore:
     def promises(self) -> dict[str, Promise]:
         """The newest low watermark of each device."""
         return self._liveness.promises.entries
+
+    def fold_at(self, window: Window, start_us: int) -> Fold:
+        """Return the fold of the windows that start at a time."""
+        if self._regimes is None or window.controls is None:
+            return window.fold
+        return self._regimes.of(window.name).form_at(start_us).fold
 
     def take(self, records: Iterable[Record], listening: Listening | None) -> GatewayTurn:
         """Take messages in, and return what comes of them.

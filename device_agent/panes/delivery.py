@@ -59,8 +59,7 @@ class PaneDelivery(Part):
         self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
         self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
-        streams = tuple(sorted(panes.planned.spans_us))
-        self._new_streams = None if streams == agent.facts.streams else streams
+        self._streams = agent.facts.streams
 
     def _is_in_flight(self, entry: EntryKey) -> bool:
         return any(sink.flights.holds(entry) for sink in self.sinks)
@@ -153,9 +152,12 @@ class PaneDelivery(Part):
     def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the sinks if they did."""
         changes, panes = self.sinks.take_changes(), self.memory.take_changes()
-        if self._new_streams is not None:
-            changes = changes or Changes()
-            changes.facts.streams, self._new_streams = self._new_streams, None
+        if self.memory.planned.is_new:
+            self.memory.planned.is_new = False
+            streams = tuple(sorted(self.memory.planned.spans_us))
+            if streams != self._streams:
+                changes = changes or Changes()
+                changes.facts.streams = self._streams = streams
         if changes is None or panes is None:
             return changes or panes
         changes.add(panes)

@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 
+from crdts import ControlLog
 from device_agent.gateway.kept import FleetChanges, FleetRow, KeptEntry, WindowStart, WriterOfPanes
 from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
 from device_agent.gateway.table import found, meaning_of
@@ -27,7 +28,7 @@ def row(start_s, total, status="final", revision=0, frontier_us=90_000_000):
 @pytest.fixture
 def store(tmp_path):
     store = FleetStore(tmp_path)
-    store.say({"program": meaning_of(PLAN), "store": "s-1", "name": PLAN.name})
+    store.say({"program": meaning_of(PLAN, ControlLog()), "store": "s-1", "name": PLAN.name})
     yield store
     store.close()
 
