@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.changes import Changes, EntryKey, StoreWide
+from device_agent.changes import Changes, StoreWide
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import NEVER_US, Panes
 from device_agent.panes.sender import PaneSender
@@ -58,11 +58,8 @@ class PaneDelivery(Part):
         panes.bits = self.sinks.bits
         self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
-        self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
+        self.cache = PaneCache(panes, self.sinks.is_in_flight, self._sender.first_retry_us)
         self._streams = agent.facts.streams
-
-    def _is_in_flight(self, entry: EntryKey) -> bool:
-        return any(sink.flights.holds(entry) for sink in self.sinks)
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -104,7 +101,11 @@ class PaneDelivery(Part):
     def _send_all_again(self) -> None:
         """Let everything be due that is not in flight: who answers now may take it."""
         self.memory.send_again(
-            [pane for pane in self.memory.dirty if not self._is_in_flight(self.memory.key(pane))]
+            [
+                pane
+                for pane in self.memory.dirty
+                if not self.sinks.is_in_flight(self.memory.key(pane))
+            ]
         )
         self.cache.sweep_again()
 
