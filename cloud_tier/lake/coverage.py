@@ -16,10 +16,10 @@ from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
+from lasp_edge.protocol.waiting import DEAD_AFTER_US, Step
 
-DEAD_AFTER_S: Final = 600.0
-"""In seconds: how long a silent device is waited for unless one says otherwise. Ten minutes cover a
-restart of its machine or of its network."""
+DEAD_AFTER_S: Final = DEAD_AFTER_US / 1_000_000
+"""In seconds: how long a silent device is waited for unless one says otherwise."""
 
 
 class DeviceState(StrEnum):
@@ -142,6 +142,15 @@ def liveness_of(rows: Iterable[Mapping[str, Any]]) -> Liveness:
             promise = Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
             promises |= Frontier({row["device"]: promise})
     return Liveness(promises, ticks, membership)
+
+
+def promised_steps(rows: Iterable[Mapping[str, Any]]) -> list[Step]:
+    """Return what promises among these rows tell of how long windows wait."""
+    return [
+        Step(row["received_us"], min(row["low_us"], row["received_us"]))
+        for row in rows
+        if row["kind"] == PROMISE and row["low_us"] is not None
+    ]
 
 
 def _devices(liveness: Liveness, coverage: Coverage) -> Iterable[DeviceCoverage]:

@@ -17,13 +17,22 @@ from crdts import Membership, Replica
 from crdts.frontier import Promise
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
-from device_agent.gateway.windows import FleetWindows
+from device_agent.gateway.windows import Finality, FleetWindows
 from device_agent.settings import SECOND_US
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, MemberRow, PaneRows, Record
-from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
+from lasp_edge.protocol.frontier import (
+    Coverage,
+    Listening,
+    Liveness,
+    Tick,
+    advance,
+    awaited,
+    is_listening,
+)
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.spans import floor_us
+from lasp_edge.protocol.waiting import DEAD_AFTER_US, Waiting, listen_us, steps_of, waits_of
 
 PRUNE_EVERY_US: Final = 3_600 * SECOND_US
 """How far the frontier moves between two times that what is of no use any more is forgotten."""
@@ -37,12 +46,15 @@ class WaitingTerms(NamedTuple):
         dead_after_us: a device that is silent for longer is not waited for.
         retain_us: for how long after its end a window takes late readings.
         history_us: for how long after its end a window's rows are kept; at least `retain_us`.
+        tentative_after_us: X of windows that have none of their own: for how long they wait for
+            devices before they have a row (`lasp_edge.protocol.waiting`).
     """
 
     roster: Collection[str] | None = None
-    dead_after_us: int = 600 * SECOND_US
+    dead_after_us: int = DEAD_AFTER_US
     retain_us: int = 7 * 86_400 * SECOND_US
     history_us: int = 31 * 86_400 * SECOND_US
+    tentative_after_us: int = 0
 
 
 class GatewayTurn(NamedTuple):
@@ -74,6 +86,7 @@ class GatewayCore:
     Attributes:
         replies: what is owed to devices.
         coverage: how far results are final, and over whom.
+        waiting: since when windows wait.
         windows: the rows that are open.
     """
 
@@ -94,8 +107,13 @@ class GatewayCore:
         self.coverage = Coverage(kept.frontier_us, tuple(sorted(kept.promises.entries)), ())
         self._streams = {window.stream: window for window in plan.windows.values()}
         self._panes = FleetPanes(self._streams, keeper)
+        waits = waits_of(plan.windows.values(), terms.tentative_after_us)
+        self._listen_us = listen_us(waits, terms.dead_after_us)
+        steps = [*kept.steps, *steps_of(kept.promises.entries.values())]
+        self.waiting = Waiting.of(waits.values()).joined(steps, None)
+        self._kept_steps = frozenset(kept.steps)
         self.windows = FleetWindows(
-            plan.windows.values(), self._panes, keeper, kept.frontier_us, terms.retain_us
+            plan.windows.values(), self._panes, keeper, kept.frontier_us, terms.retain_us, waits
         )
         self._heard: dict[str, str] = {}
         self._ticks = 0
@@ -125,14 +143,16 @@ class GatewayCore:
         changes, before_us = FleetChanges(), self.coverage.frontier
         too_late = self._join_panes(accepted, changes, before_us)
         self._join_liveness(accepted, changes, listening)
-        self.coverage = advance(
-            before_us, self._liveness, self._terms.roster, self._terms.dead_after_us
-        )
+        terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
+        self.coverage = advance(before_us, *terms, self._listen_us)
+        self._join_waiting(accepted, changes, before_us)
         frontier_us = self.coverage.frontier
         touched = self.windows.touched(changes.entries, before_us)
-        for at, starts in self.windows.passed(frontier_us).items():
-            touched.setdefault(at, set()).update(starts)
-        changes.rows += self.windows.revisions(touched, self.coverage)
+        for more in (self.windows.passed(frontier_us), self.windows.due(self.waiting)):
+            for at, starts in more.items():
+                touched.setdefault(at, set()).update(starts)
+        finality = Finality(self.coverage, self.waiting, awaited(*terms))
+        changes.rows += self.windows.revisions(touched, finality)
         if frontier_us != before_us:
             changes.frontier_us = frontier_us
             self._prune(changes, before_us)
@@ -179,6 +199,26 @@ class GatewayCore:
             line = self._acceptance.witness.line(device)
             if line is not None and self._heard.get(device) != line:
                 self._heard[device] = changes.heard[device] = line
+
+    def _join_waiting(
+        self, accepted: Accepted, changes: FleetChanges, before_us: int | None
+    ) -> None:
+        """Join since when windows wait; while F cannot move yet, nobody is late."""
+        listening, roster = self._liveness.listening, self._terms.roster
+        is_first = is_listening(before_us, self._liveness, roster, self._listen_us)
+        now_us = None if listening is None or is_first else listening.now_us
+        before = self.waiting
+        steps = steps_of(accepted.promises.entries.values())
+        self.waiting = before.joined(steps, now_us)
+        if self.waiting.stairs != before.stairs:
+            known = self.waiting.steps
+            changes.steps, changes.steps_gone = known - self._kept_steps, self._kept_steps - known
+            self._kept_steps = known
+
+    @property
+    def due_at_us(self) -> int | None:
+        """When the next window without a row will be due; None where that is not known."""
+        return self.windows.due_at_us(self.waiting)
 
     def _prune(self, changes: FleetChanges, before_us: int | None) -> None:
         """Forget what is of no use any more, now and then."""

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from crdts import Frontier, Member, Membership
 from crdts.frontier import Promise
 from lasp_edge.folds.columns import Partial
+from lasp_edge.protocol.waiting import Step
 
 
 class WriterOfPanes(NamedTuple):
@@ -56,7 +57,7 @@ class FleetRow(NamedTuple):
     Attributes:
         at: what it is about.
         devices_expected: those that counted when the row was made.
-        excluded: those of them that were not waited for.
+        excluded: those of them that were not waited for; in a tentative row, those that are.
         frontier_us: how far results were final when it was made; None for nothing yet.
         stream: of the definition that it was made by.
     """
@@ -90,6 +91,8 @@ class FleetChanges:
         frontier_us: if it has moved.
         panes_below: stream -> entries of panes that start below are of no use any more.
         rows_below: rows of windows that end below are forgotten.
+        steps: of the promises by which it is told since when windows wait; those that are new.
+        steps_gone: those that are of no use any more.
     """
 
     entries: list[KeptEntry] = field(default_factory=list)
@@ -100,10 +103,12 @@ class FleetChanges:
     frontier_us: int | None = None
     panes_below: Mapping[int, int] = field(default_factory=dict)
     rows_below: int | None = None
+    steps: frozenset[Step] = frozenset()
+    steps_gone: frozenset[Step] = frozenset()
 
     def __bool__(self) -> bool:
         """Return whether there is anything to write."""
-        changed = (self.entries, self.rows, self.promises, self.members, self.heard)
+        changed = (self.entries, self.rows, self.promises, self.members, self.heard, self.steps)
         return any(changed) or self.frontier_us is not None
 
 
@@ -115,12 +120,14 @@ class RestoredFleet(NamedTuple):
         promises: the newest of each device.
         membership: all member commands.
         heard: lines on what was heard of the devices.
+        steps: by which it is told since when windows wait.
     """
 
     frontier_us: int | None
     promises: Frontier
     membership: Membership
     heard: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
 
 
 class FleetKeeper(Protocol):
@@ -131,6 +138,9 @@ class FleetKeeper(Protocol):
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterable[KeptEntry]:
         """Return the entries of the panes of a stream from one start to another, both included."""
+
+    def places(self, stream: int, since_us: int) -> Iterable[tuple[int, str]]:
+        """Return the start and key of each pane of a stream that has entries, from a start on."""
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""

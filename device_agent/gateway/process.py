@@ -304,6 +304,9 @@ class _Running:
         self._due_us = now_us + self._idle_us
         listening = None if self._since_us is None else Listening(now_us, self._since_us)
         turn = self._core.take(records, listening)
+        due_at_us = self._core.due_at_us
+        if due_at_us is not None and listening is not None:
+            self._due_us = min(self._due_us, max(due_at_us, now_us + self._settings.commit_us))
         if turn.changes:
             self._store.commit(turn.changes)
         self._core.replies.owe(turn.accepted, now_us)

@@ -56,6 +56,8 @@ class Window:
         keyed: each key has rows of its own; else the only key is "".
         version: of the meaning of its key function.
         stream: signed 64-bit id; panes of different streams never meet.
+        tentative_after_us: for how long it waits for devices before it has a row; None for what
+            its sinks are told. It is no part of its meaning: each sink may show it when it likes.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Window:
     keyed: bool
     version: int
     stream: int
+    tentative_after_us: int | None = None
 
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)
     """Devices make its panes, the cloud its rows."""

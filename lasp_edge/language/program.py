@@ -34,7 +34,7 @@ from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
-from lasp_edge.language.triggers import stale_time
+from lasp_edge.language.triggers import stale_time, wait_time
 from lasp_edge.language.watching import declare_alert, react, watch_value
 from lasp_edge.protocol.streams import stream_id
 from lasp_edge.variables import Variable, named
@@ -240,6 +240,7 @@ class Program(Declaring):
         slide_s: float | None = None,
         key: Key | None = None,
         version: int = 1,
+        tentative_after_s: float | str | None = None,
     ) -> Window:
         """Declare a sliding window over an event's readings by their own time.
 
@@ -255,6 +256,9 @@ class Program(Declaring):
             slide_s: distance of the starts in seconds; the size where it is left out.
             key: gives the text by which readings are grouped.
             version: raise it when the meaning of `key` changes.
+            tentative_after_s: for how many seconds a gateway or Spark waits for devices before it
+                shows a result that is tentative; 0 for not at all, "never" for final ones alone.
+                Where it is left out, their `--tentative-after` says it.
         """
         draft, what = self._draft, f"window {name!r}"
         if draft.is_taken(named(name, "window"), events=False):
@@ -263,12 +267,14 @@ class Program(Declaring):
         made = as_fold(fold).at(event.resolution)
         size_us, slide_us = size_and_slide(what, size_s, size_s if slide_s is None else slide_s)
         need_key(key, version, what)
+        wait_us = None if tentative_after_s is None else wait_time(tentative_after_s, what)
         draft.check_columns(made)
         fingerprint = made.fingerprint(event.resolution)
         self._check_over_stream(event.name, made, what)
         meaning = (name, event.name, gcd(size_us, slide_us), version, fingerprint, *of_stream)
         stream = stream_id(draft.name, "window", *meaning)
-        window = Window(name, event, made, size_us, slide_us, key is not None, version, stream)
+        told = (size_us, slide_us, key is not None, version, stream, wait_us)
+        window = Window(name, event, made, *told)
         draft.windows[name] = window
         if key is not None:
             draft.keys[name] = key

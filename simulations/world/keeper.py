@@ -14,6 +14,7 @@ from device_agent.gateway.kept import (
 from lasp_edge.folds.columns import Partial
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.waiting import Step
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
@@ -36,6 +37,7 @@ class SimulatedKeeper:
         self._membership = Membership()
         self._heard: dict[str, str] = {}
         self._frontier_us: int | None = None
+        self._steps: frozenset[Step] = frozenset()
 
     def keep(self, rows: PaneRows) -> None:
         """Take rows of results, which no window is made of: of each the greatest version."""
@@ -51,7 +53,8 @@ class SimulatedKeeper:
     def restored(self) -> RestoredFleet:
         """Return what a core starts with."""
         heard = tuple(self._heard.values())
-        return RestoredFleet(self._frontier_us, self.promises, self._membership, heard)
+        known = (self._frontier_us, self.promises, self._membership)
+        return RestoredFleet(*known, heard, tuple(self._steps))
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterator[KeptEntry]:
         """Yield the entries of the panes of a stream from one start to another."""
@@ -60,6 +63,13 @@ class SimulatedKeeper:
                 for at in sorted(self._places[of, pane_us]):
                     if at in self.panes:
                         yield KeptEntry(of, pane_us, at[1], WriterOfPanes(*at[3:]), *self.panes[at])
+
+    def places(self, stream: int, since_us: int) -> Iterator[tuple[int, str]]:
+        """Yield the start and key of each pane of a stream that has entries, from a start on."""
+        for of, pane_us in sorted(self._places):
+            if of == stream and pane_us >= since_us:
+                for key in sorted({at[1] for at in self._places[of, pane_us]}):
+                    yield pane_us, key
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
@@ -83,5 +93,6 @@ class SimulatedKeeper:
         self.promises |= Frontier(changes.promises)
         self._membership |= Membership(changes.members)
         self._heard |= changes.heard
+        self._steps = (self._steps | changes.steps) - changes.steps_gone
         if changes.frontier_us is not None:
             self._frontier_us = changes.frontier_us
