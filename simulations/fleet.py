@@ -139,7 +139,8 @@ class Fleet:
     ) -> None:
         """Let one device read one value, now or at an own time."""
         batch = Batch(LIVE, [event], [time_us], [value], [tags or {}])
-        self.devices[device].read(batch, self.now_us)
+        reader = self.devices[device]
+        reader.read(batch, reader.now_us(self.now_us))
 
     def befall(self, kind: str, device: str = "", amount: int = 1) -> None:
         """Let one fault happen, of those in `simulations.world.faults`."""
