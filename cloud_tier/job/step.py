@@ -38,7 +38,7 @@ from crdts import Membership
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage, Liveness
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
-from lasp_edge.protocol.waiting import Step, Waiting
+from lasp_edge.protocol.waiting import Waiting
 
 _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
@@ -106,14 +106,14 @@ class BatchSummary(NamedTuple):
         shards: of variables, by stream.
         rows: by kind.
         liveness: what is told of devices.
-        steps: what promises tell of how long windows wait.
+        told: the rows that tell it.
     """
 
     panes_us: dict[int, dict[int, int]]
     shards: dict[int, set[int]]
     rows: dict[str, int]
     liveness: Liveness
-    steps: list[Step]
+    told: list[dict[str, Any]]
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
@@ -129,7 +129,8 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     summary = append_joined(batch, job)
     liveness = known.liveness.joined(summary.liveness)
     before = known.waiting or Waiting.of(job.waits.values())
-    waiting = before.joined(summary.steps, clock_us(job, known.frontier, liveness))
+    steps = promised_steps(summary.told, known.liveness.promises.entries)
+    waiting = before.joined(steps, clock_us(job, known.frontier, liveness))
     finality = finality_of(job, known.frontier, liveness, waiting)
     coverage = finality.coverage
     starts = spans.affected(
@@ -348,7 +349,7 @@ def _summary(counts: pa.Table, telling: pa.Table) -> BatchSummary:
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
     told = telling.to_pylist()
-    return BatchSummary(panes_us, shards, rows, liveness_of(told), promised_steps(told))
+    return BatchSummary(panes_us, shards, rows, liveness_of(told), told)
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

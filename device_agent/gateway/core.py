@@ -145,7 +145,7 @@ class GatewayCore:
         self._join_liveness(accepted, changes, listening)
         terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
         self.coverage = advance(before_us, *terms, self._listen_us)
-        self._join_waiting(accepted, changes, before_us)
+        self._join_waiting(changes, before_us)
         frontier_us = self.coverage.frontier
         touched = self.windows.touched(changes.entries, before_us)
         for more in (self.windows.passed(frontier_us), self.windows.due(self.waiting)):
@@ -200,15 +200,13 @@ class GatewayCore:
             if line is not None and self._heard.get(device) != line:
                 self._heard[device] = changes.heard[device] = line
 
-    def _join_waiting(
-        self, accepted: Accepted, changes: FleetChanges, before_us: int | None
-    ) -> None:
+    def _join_waiting(self, changes: FleetChanges, before_us: int | None) -> None:
         """Join since when windows wait; while F cannot move yet, nobody is late."""
         listening, roster = self._liveness.listening, self._terms.roster
         is_first = is_listening(before_us, self._liveness, roster, self._listen_us)
         now_us = None if listening is None or is_first else listening.now_us
         before = self.waiting
-        steps = steps_of(accepted.promises.entries.values())
+        steps = steps_of(changes.promises.values())
         self.waiting = before.joined(steps, now_us)
         if self.waiting.stairs != before.stairs:
             known = self.waiting.steps

@@ -95,7 +95,10 @@ Stair = tuple[Step, ...]
 
 
 def steps_of(promises: Iterable[Promise]) -> list[Step]:
-    """Return the steps that promises bring."""
+    """Return the steps that promises bring, each of which was its device's newest when it came.
+
+    One that comes again later brings nothing: of a clock that is fast it would, with each repeat.
+    """
     return [step for step in map(Step.of, promises) if step is not None]
 
 

@@ -27,7 +27,8 @@ def test_without_x_rows_come_at_once_and_never_shows_final_ones_alone():
 
 
 def test_the_normal_delay_is_what_the_command_prints():
-    assert normal_s(2) <= USUAL_S
+    assert normal_s(2) <= USUAL_S[False]
+    assert normal_s(1, is_fast=True) <= USUAL_S[True]
 
 
 @pytest.mark.parametrize("bug", [name for name, bug in BUGS.items() if bug.needs == LAW])
@@ -37,7 +38,7 @@ def test_a_planted_bug_breaks_the_law(bug):
 
 
 def test_the_command_counts_the_draws_that_hold(capsys, monkeypatch):
-    monkeypatch.setattr("simulations.tentative.normal_s", lambda _seed: USUAL_S)
+    monkeypatch.setattr("simulations.tentative.normal_s", lambda _seed, is_fast: USUAL_S[is_fast])
     assert main(["--draws", "1", "--no-curve"]) == 0
     assert "1 of 1 draws hold; in 0 of them nothing was tentative" in capsys.readouterr().out
 
