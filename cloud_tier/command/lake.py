@@ -83,6 +83,8 @@ def _plainly(found: dict[str, Any]) -> list[str]:
     ]
     if found["windows"]:
         lines += ["", *_windows(found["windows"])]
+    if found["results"]:
+        lines += ["", *_results(found["results"])]
     if frontier["devices"]:
         lines += ["", *_devices(frontier)]
     if found["rejects"]:
@@ -129,6 +131,14 @@ def _windows(windows: dict[str, dict[str, Any]]) -> list[str]:
         for name, newest in windows.items()
     ]
     return aligned([("window", "newest ends", "final up to"), *rows], left=(0, 1, 2))
+
+
+def _results(results: dict[str, dict[str, Any]]) -> list[str]:
+    rows = [
+        (name, _time(newest["time_us"]), _time(newest["final_time_us"]))
+        for name, newest in results.items()
+    ]
+    return aligned([("result", "newest row", "newest final"), *rows], left=(0, 1, 2))
 
 
 def _devices(frontier: dict[str, Any]) -> list[str]:
