@@ -8,25 +8,34 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from cloud_tier.job.job import Job
-from lasp_edge.protocol.frontier import Awaited, Coverage, Liveness, advance, awaited, is_listening
-from lasp_edge.protocol.waiting import Waiting
+from lasp_edge.protocol.frontier import (
+    AwaitedDevices,
+    Coverage,
+    Liveness,
+    advance,
+    awaited,
+    is_listening,
+)
+from lasp_edge.protocol.waiting import WindowWaiting
 
 
-class Finality(NamedTuple):
+class StepFinality(NamedTuple):
     """How sure it is that a window is whole.
 
     Attributes:
         coverage: how far results are final, and over whom.
-        due_us: window -> the end up to which it is due; None where none is.
+        due_us: window -> the end up to which it is due; None if no window is.
         awaited: for whom windows wait.
     """
 
     coverage: Coverage
     due_us: Mapping[str, int | None]
-    awaited: Awaited
+    awaited: AwaitedDevices
 
 
-def finality_of(job: Job, frontier: int | None, liveness: Liveness, waiting: Waiting) -> Finality:
+def finality_of(
+    job: Job, frontier: int | None, liveness: Liveness, waiting: WindowWaiting
+) -> StepFinality:
     """Return how sure windows are.
 
     Args:
@@ -38,7 +47,7 @@ def finality_of(job: Job, frontier: int | None, liveness: Liveness, waiting: Wai
     terms = (liveness, job.roster, job.dead_after_us)
     due_us = {name: waiting.due_us(wait_us) for name, wait_us in job.waits.items()}
     coverage = advance(frontier, *terms, job.listen_us)
-    return Finality(coverage, due_us, awaited(*terms))
+    return StepFinality(coverage, due_us, awaited(*terms))
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:
@@ -49,7 +58,7 @@ def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:
 
 
 def become_due(
-    job: Job, before: Waiting, waiting: Waiting
+    job: Job, before: WindowWaiting, waiting: WindowWaiting
 ) -> dict[str, tuple[int | None, int | None]]:
     """Return up to which end windows were due, and are now; without X they have rows anyhow."""
     return {

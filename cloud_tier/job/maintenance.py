@@ -34,7 +34,7 @@ from cloud_tier.lake.coverage import liveness_of, promised_steps
 from cloud_tier.lake.sqltext import identifier, one_of
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from lasp_edge.protocol.lake_columns import PANE_DATE
-from lasp_edge.protocol.waiting import Waiting
+from lasp_edge.protocol.waiting import WindowWaiting
 
 _LARGE_BYTES: Final = 32 << 20
 """What is as large as that is not written again: `spark.databricks.delta.optimize.maxFileSize` of
@@ -107,7 +107,7 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
 
 def _steps(job: Job) -> Iterator[pa.Table]:
     """Yield the steps by which it is told since when windows wait, where there are some."""
-    waiting = Waiting.of(job.waits.values())
+    waiting = WindowWaiting.of(job.waits.values())
     if waiting.stairs:
         told = told_of_devices(job)
         listening = liveness_of(told).listening

@@ -12,7 +12,7 @@ from cloud_tier.job.finality import finality_of
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, append_globals, append_windows
 from lasp_edge.protocol.spans import EVERYTHING, above, floor_us
-from lasp_edge.protocol.waiting import Waiting
+from lasp_edge.protocol.waiting import WindowWaiting
 
 
 def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
@@ -27,7 +27,7 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
         window.name: above([EVERYTHING], floor_us(window, known.frontier, job.retain_us))
         for window in job.windows
     }
-    waiting = known.waiting or Waiting.of(job.waits.values())
+    waiting = known.waiting or WindowWaiting.of(job.waits.values())
     finality = finality_of(job, known.frontier, known.liveness, waiting)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     everything = touched(job.folds, {}, everything=True)

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import dynamic, merge, sifting, windows
-from cloud_tier.job.finality import Finality, become_due, clock_us, finality_of
+from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
@@ -38,7 +38,7 @@ from crdts import Membership
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage, Liveness
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
-from lasp_edge.protocol.waiting import Waiting
+from lasp_edge.protocol.waiting import WindowWaiting
 
 _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
@@ -69,7 +69,7 @@ class MergedState(NamedTuple):
     current_rows: dynamic.CurrentRows = MappingProxyType({})
     complete: bool = True
     rows_frontier: int | None = None
-    waiting: Waiting | None = None
+    waiting: WindowWaiting | None = None
 
 
 class Outcome(NamedTuple):
@@ -128,7 +128,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     del batch_id
     summary = append_joined(batch, job)
     liveness = known.liveness.joined(summary.liveness)
-    before = known.waiting or Waiting.of(job.waits.values())
+    before = known.waiting or WindowWaiting.of(job.waits.values())
     steps = promised_steps(summary.told, known.liveness.promises.entries)
     waiting = before.joined(steps, clock_us(job, known.frontier, liveness))
     finality = finality_of(job, known.frontier, liveness, waiting)
@@ -200,7 +200,9 @@ def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
     return _summary(counts, told)
 
 
-def append_windows(spark: SparkSession, job: Job, starts: spans.Starts, finality: Finality) -> int:
+def append_windows(
+    spark: SparkSession, job: Job, starts: spans.Starts, finality: StepFinality
+) -> int:
     """Recompute the windows with these starts, append what differs, and return how many did."""
     if not starts:
         return 0
@@ -283,7 +285,7 @@ def recalled(job: Job) -> MergedState:
         rows = dynamic.current_rows(newest)
     told = told_of_devices(job)
     liveness = liveness_of(told)
-    waiting = Waiting.of(job.waits.values()).joined(promised_steps(told), None)
+    waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(told), None)
     state = MergedState(recorded_frontier(job.lake), liveness, waiting=waiting)
     return _state(state.frontier, liveness, state, rows)
 

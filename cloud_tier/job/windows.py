@@ -20,7 +20,7 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge, own_combine
 from cloud_tier.job.combination import aggregates, combined, pooled
-from cloud_tier.job.finality import Finality
+from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.sqltext import (
     any_of,
@@ -101,7 +101,7 @@ def spans_of(windows: Iterable[Window], starts: Starts) -> pa.Table:
     return _table(_SPANS, rows)
 
 
-def shapes_of(windows: Iterable[Window], finality: Finality) -> pa.Table:
+def shapes_of(windows: Iterable[Window], finality: StepFinality) -> pa.Table:
     """Return one row for each window: its shape, and what all its rows of this step record."""
     coverage, due_us, (lows_us, lead_us) = finality
     record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
@@ -118,7 +118,7 @@ def recomputed(
     rows: DataFrame,
     plan: Plan,
     starts: Starts,
-    finality: Finality,
+    finality: StepFinality,
 ) -> DataFrame:
     """Return the rows to append: the windows with these starts that differ from their newest row.
 

@@ -17,7 +17,7 @@ from crdts import Membership, Replica
 from crdts.frontier import Promise
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
-from device_agent.gateway.windows import Finality, FleetWindows
+from device_agent.gateway.windows import FleetWindows, TurnFinality
 from device_agent.settings import SECOND_US
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, MemberRow, PaneRows, Record
@@ -32,7 +32,7 @@ from lasp_edge.protocol.frontier import (
 )
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.spans import floor_us
-from lasp_edge.protocol.waiting import DEAD_AFTER_US, Waiting, listen_us, steps_of, waits_of
+from lasp_edge.protocol.waiting import DEAD_AFTER_US, WindowWaiting, listen_us, steps_of, waits_of
 
 PRUNE_EVERY_US: Final = 3_600 * SECOND_US
 """How far the frontier moves between two times that what is of no use any more is forgotten."""
@@ -110,7 +110,7 @@ class GatewayCore:
         waits = waits_of(plan.windows.values(), terms.tentative_after_us)
         self._listen_us = listen_us(waits, terms.dead_after_us)
         steps = [*kept.steps, *steps_of(kept.promises.entries.values())]
-        self.waiting = Waiting.of(waits.values()).joined(steps, None)
+        self.waiting = WindowWaiting.of(waits.values()).joined(steps, None)
         self._kept_steps = frozenset(kept.steps)
         self.windows = FleetWindows(
             plan.windows.values(), self._panes, keeper, kept.frontier_us, terms.retain_us, waits
@@ -151,7 +151,7 @@ class GatewayCore:
         for more in (self.windows.passed(frontier_us), self.windows.due(self.waiting)):
             for at, starts in more.items():
                 touched.setdefault(at, set()).update(starts)
-        finality = Finality(self.coverage, self.waiting, awaited(*terms))
+        finality = TurnFinality(self.coverage, self.waiting, awaited(*terms))
         changes.rows += self.windows.revisions(touched, finality)
         if frontier_us != before_us:
             changes.frontier_us = frontier_us

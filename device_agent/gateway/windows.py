@@ -19,11 +19,11 @@ from lasp_edge.aggregates.sliding import TwoStacks
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
-from lasp_edge.protocol.frontier import Awaited, Coverage
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.spans import floor_us
 from lasp_edge.protocol.status import TENTATIVE, status_after
-from lasp_edge.protocol.waiting import Waiting
+from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.reasons import reason_of
 
 Touched = dict[tuple[str, str], set[int]]
@@ -33,7 +33,7 @@ MOST_FAILURES: Final = 100
 time."""
 
 
-class Finality(NamedTuple):
+class TurnFinality(NamedTuple):
     """How sure it is that a window is whole.
 
     Attributes:
@@ -43,8 +43,8 @@ class Finality(NamedTuple):
     """
 
     coverage: Coverage
-    waiting: Waiting
-    awaited: Awaited
+    waiting: WindowWaiting
+    awaited: AwaitedDevices
 
 
 class FleetWindows:
@@ -122,7 +122,7 @@ class FleetWindows:
                 found.setdefault((at.window, at.key), set()).add(at.start_us)
         return found
 
-    def due(self, waiting: Waiting) -> Touched:
+    def due(self, waiting: WindowWaiting) -> Touched:
         """Return the windows without a row that have waited for as long as they may."""
         found: Touched = {}
         for wait_us, ends in self._held_ends.items():
@@ -132,7 +132,7 @@ class FleetWindows:
                     found.setdefault((at.window, at.key), set()).add(at.start_us)
         return found
 
-    def due_at_us(self, waiting: Waiting) -> int | None:
+    def due_at_us(self, waiting: WindowWaiting) -> int | None:
         """Return when the next window without a row will be due; None where that is not known."""
         times_us = []
         for wait_us, ends in self._held_ends.items():
@@ -142,7 +142,7 @@ class FleetWindows:
             times_us += [] if at_us is None else [at_us]
         return min(times_us, default=None)
 
-    def revisions(self, wanted: Touched, finality: Finality) -> Iterator[FleetRow]:
+    def revisions(self, wanted: Touched, finality: TurnFinality) -> Iterator[FleetRow]:
         """Yield a row for each of these windows that differs from its current row.
 
         A window that waits for devices and is not due has none yet.
@@ -186,7 +186,7 @@ class FleetWindows:
         at: WindowStart,
         partial: Partial,
         devices_in: int,
-        finality: Finality,
+        finality: TurnFinality,
     ) -> FleetRow | None:
         """Return the next row of a window; None where nothing differs, or it is not due."""
         end_us, coverage = at.start_us + window.size_us, finality.coverage

@@ -102,7 +102,7 @@ class Coverage(NamedTuple):
     excluded: tuple[str, ...]
 
 
-class Awaited(NamedTuple):
+class AwaitedDevices(NamedTuple):
     """For whom windows wait.
 
     Attributes:
@@ -165,13 +165,15 @@ def is_listening(
     return is_first and listening is not None and listening.lasted_us <= listen_us
 
 
-def awaited(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> Awaited:
+def awaited(
+    liveness: Liveness, roster: Collection[str] | None, dead_after_us: int
+) -> AwaitedDevices:
     """Return for whom windows wait."""
     standing = _standing(liveness, roster, dead_after_us)
     lows_us = standing.open_us | dict.fromkeys(standing.unheard, BOTTOM_US)
     promises = liveness.promises.entries.values()
     leads_us = (min(each.low_us, each.heard_us) for each in promises if each.low_us is not None)
-    return Awaited(tuple(sorted(lows_us.items())), max(leads_us, default=BOTTOM_US))
+    return AwaitedDevices(tuple(sorted(lows_us.items())), max(leads_us, default=BOTTOM_US))
 
 
 def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> _Standing:

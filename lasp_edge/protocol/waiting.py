@@ -16,7 +16,7 @@ two stairs is the greatest of both at every time. So it does not matter in which
 come, or how often. Of the steps that come within a small part of X the highest is kept, so their
 number is bounded; those that are older than X are one.
 
-    >>> waiting = Waiting.of([15 * SECOND_US])
+    >>> waiting = WindowWaiting.of([15 * SECOND_US])
     >>> first = Step(received_us=101 * SECOND_US, lead_us=100 * SECOND_US)
     >>> waiting = waiting.joined([first], now_us=115 * SECOND_US)
     >>> waiting.due_us(15 * SECOND_US)
@@ -130,7 +130,7 @@ def stair(steps: Iterable[Step], wait_us: int, now_us: int | None) -> Stair:
     return tuple(rising)
 
 
-class Waiting(NamedTuple):
+class WindowWaiting(NamedTuple):
     """Since when windows wait, for each X, and which are due.
 
     Attributes:
@@ -146,7 +146,7 @@ class Waiting(NamedTuple):
         """Return what is known before anybody has promised anything."""
         return cls({wait_us: () for wait_us in sorted(set(waits_us)) if 0 < wait_us < NEVER_US})
 
-    def joined(self, steps: Iterable[Step], now_us: int | None) -> "Waiting":
+    def joined(self, steps: Iterable[Step], now_us: int | None) -> "WindowWaiting":
         """Return what is known after further promises, at a later time.
 
         Args:
@@ -165,10 +165,10 @@ class Waiting(NamedTuple):
             passed = [step.lead_us for step in known if step.received_us + wait_us <= now_us]
             if passed:
                 ends_us[wait_us] = max(passed[-1], ends_us.get(wait_us, passed[-1]))
-        return Waiting(stairs, ends_us)
+        return WindowWaiting(stairs, ends_us)
 
     def due_us(self, wait_us: int) -> int | None:
-        """Return the end up to which windows of this X are due; None where none is."""
+        """Return the end up to which windows of this X are due; None if no window is."""
         return self.ends_us.get(wait_us) if wait_us else ALWAYS_US
 
     def is_due(self, wait_us: int, end_us: int) -> bool:

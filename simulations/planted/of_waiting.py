@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.kept import RestoredFleet
-from lasp_edge.protocol.frontier import Awaited
-from lasp_edge.protocol.waiting import Step, Waiting
+from lasp_edge.protocol.frontier import AwaitedDevices
+from lasp_edge.protocol.waiting import Step, WindowWaiting
 from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
 
@@ -22,13 +22,13 @@ _planted = partial(planted, needs=LAW)
 @_planted
 def since_is_the_end_of_the_window() -> Iterator[None]:
     """Windows wait since their end, by the clock: nobody had time to promise anything."""
-    right = Waiting.joined
+    right = WindowWaiting.joined
 
-    def joined(self: Waiting, steps: Iterable[Step], now_us: int | None) -> Waiting:
+    def joined(self: WindowWaiting, steps: Iterable[Step], now_us: int | None) -> WindowWaiting:
         ticks = [] if now_us is None else [Step(now_us, now_us)]
         return right(self, [*steps, *ticks], now_us)
 
-    with replaced(Waiting, "joined", joined):
+    with replaced(WindowWaiting, "joined", joined):
         yield
 
 
@@ -70,22 +70,22 @@ def a_restarted_gateway_forgets_which_windows_wait() -> Iterator[None]:
 def whoever_is_expected_is_waited_for() -> Iterator[None]:
     """A tentative row names devices that have sent all that belongs to it."""
 
-    def before(self: Awaited, _end_us: int) -> tuple[str, ...]:
+    def before(self: AwaitedDevices, _end_us: int) -> tuple[str, ...]:
         return tuple(device for device, _ in self.lows_us)
 
-    with replaced(Awaited, "before", before):
+    with replaced(AwaitedDevices, "before", before):
         yield
 
 
 @_planted
 def nothing_waits() -> Iterator[None]:
     """Each window is shown at once, also where the outage is shorter than X."""
-    with replaced(Waiting, "is_due", lambda *_arguments: True):
+    with replaced(WindowWaiting, "is_due", lambda *_arguments: True):
         yield
 
 
 @_planted
 def nothing_is_ever_due() -> Iterator[None]:
     """A window has no row until it is final, however long the outage is."""
-    with replaced(Waiting, "is_due", lambda *_arguments: False):
+    with replaced(WindowWaiting, "is_due", lambda *_arguments: False):
         yield

@@ -14,7 +14,7 @@ from lasp_edge.protocol.waiting import (
     DEAD_AFTER_US,
     LISTEN_US,
     Step,
-    Waiting,
+    WindowWaiting,
     listen_us,
     stair,
     steps_of,
@@ -35,16 +35,16 @@ def due_at(steps, wait_us, now_us):
 
 @given(STEPS, STEPS, st.integers(0, 150))
 def test_due_is_what_the_definition_says_in_whatever_parts_promises_come(first, second, now_us):
-    waiting = Waiting.of([WAIT_US]).joined(second, None).joined(first, now_us)
+    waiting = WindowWaiting.of([WAIT_US]).joined(second, None).joined(first, now_us)
     assert waiting.due_us(WAIT_US) == due_at(first + second, WAIT_US, now_us)
     assert waiting.joined(second, now_us) == waiting
-    after = Waiting.of([WAIT_US]).joined(waiting.steps, now_us)
+    after = WindowWaiting.of([WAIT_US]).joined(waiting.steps, now_us)
     assert (after.due_us(WAIT_US), after.stairs) == (waiting.due_us(WAIT_US), waiting.stairs)
 
 
 @given(STEPS, st.integers(0, 100), st.integers(0, 150))
 def test_when_a_window_will_be_due_is_when_it_is(steps, end_us, now_us):
-    waiting = Waiting.of([WAIT_US]).joined(steps, None)
+    waiting = WindowWaiting.of([WAIT_US]).joined(steps, None)
     at_us = waiting.due_at_us(WAIT_US, end_us)
     is_due = waiting.joined([], now_us).is_due(WAIT_US, end_us)
     assert is_due == (at_us is not None and at_us <= now_us)
@@ -69,7 +69,7 @@ def test_a_promise_counts_for_no_more_than_the_time_at_which_it_came():
 
 
 def test_without_x_everything_is_due_and_never_is_not_kept_at_all():
-    waiting = Waiting.of([0, NEVER_US]).joined([Step(5, 5)], 10**15)
+    waiting = WindowWaiting.of([0, NEVER_US]).joined([Step(5, 5)], 10**15)
     assert (waiting.stairs, waiting.steps) == ({}, frozenset())
     assert waiting.due_us(0) == ALWAYS_US
     assert waiting.due_us(NEVER_US) is None
