@@ -11,8 +11,9 @@ gateway is killed meanwhile, or one clock is two hours fast:
 - after the outage no row is tentative any more, none was revised, and every window is that of a run
   without an outage: the sum and the number of devices of all readings
 
-The normal delay is the longest time that a window waits where nothing fails. Since when a window
-waits is computed here from the promises that came, all of them, for each window by itself.
+The normal delay is the longest time that a window waits where nothing fails. A gateway that is
+killed loses what it has not committed, and devices say it again. Since when a window waits is
+computed here from the promises that came, all of them, for each window by itself.
 
 Prints the curve of X and outage, and then how many of `--draws` hold.
 """
@@ -55,6 +56,8 @@ WAITS: Final[tuple[int | None, ...]] = (0, 5, 10, 15, 30, None)
 """X in seconds; None for never."""
 USUAL_S: Final = {False: 8.0, True: 15.0}
 """The normal delay in seconds, as the command prints it: of right clocks, and if one is fast."""
+AGAIN_S: Final = Settings().keep_alive_us / SECOND_US
+"""Seconds until a device says again what was lost with a gateway that is killed."""
 SEEDS: Final = 3
 """Runs for each field of the curve."""
 
@@ -227,6 +230,7 @@ def normal_s(seed: int, *, is_fast: bool = False) -> float:
 def broken(draw: Draw, found: Course, usual_s: float) -> Iterator[str]:
     """Yield how a run breaks the law; `usual_s` is the normal delay."""
     wait_s = draw.wait_s
+    usual_s += 0.0 if draw.restart_s is None else AGAIN_S
     if (wait_s is None or draw.outage_s + usual_s < wait_s) and found.tentative:
         yield f"{found.tentative} windows were tentative"
     for made in found.rows:
