@@ -8,10 +8,11 @@ sure. What comes out the same is not appended.
 from pyspark.sql import SparkSession
 
 from cloud_tier.job.dynamic import touched
+from cloud_tier.job.finality import finality_of
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, append_globals, append_windows
-from lasp_edge.protocol.frontier import advance
 from lasp_edge.protocol.spans import EVERYTHING, above, floor_us
+from lasp_edge.protocol.waiting import WindowWaiting
 
 
 def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
@@ -26,8 +27,10 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
         window.name: above([EVERYTHING], floor_us(window, known.frontier, job.retain_us))
         for window in job.windows
     }
-    coverage = advance(known.frontier, known.liveness, job.roster, job.dead_after_us)
+    waiting = known.waiting or WindowWaiting.of(job.waits.values())
+    finality = finality_of(job, known.frontier, known.liveness, waiting)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     everything = touched(job.folds, {}, everything=True)
     append_globals(spark, job, known.liveness.membership, known, everything)
-    return append_windows(spark, job, starts, coverage._replace(frontier=known.frontier))
+    coverage = finality.coverage._replace(frontier=known.frontier)
+    return append_windows(spark, job, starts, finality._replace(coverage=coverage))

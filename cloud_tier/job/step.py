@@ -4,8 +4,8 @@
     2 the frontier, from all promises, ticks and member commands
       that were merged
     3 rows of results: touched ones and those that F has passed    a commit for some thousand rows
-    4 windows: touched ones and those that F has passed; what
-      differs is appended, with F in the same commit                at most one commit
+    4 windows: touched ones, due ones and those that F has passed;
+      what differs is appended, with F in the same commit           at most one commit
     5 globals, where variables or member commands came in          at most one commit
 
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
@@ -19,7 +19,7 @@ back at every start of a query.
 import json
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,16 +27,18 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import dynamic, merge, sifting, windows
+from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
-from cloud_tier.lake.coverage import liveness_of, recorded_frontier
+from cloud_tier.lake.coverage import liveness_of, promised_steps, recorded_frontier
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
 from cloud_tier.lake.tables import MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts import Membership
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.frontier import Coverage, Liveness, advance
+from lasp_edge.protocol.frontier import Coverage, Liveness
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
+from lasp_edge.protocol.waiting import WindowWaiting
 
 _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
@@ -58,6 +60,8 @@ class MergedState(NamedTuple):
         complete: whether these are all of them (`dynamic.remembered`).
         rows_frontier: F of the last step of this process, which has made all rows of results before
             it final; None at its start.
+        waiting: since when windows wait, and which were due in the last step of this process; at
+            its start none was, so the first step looks at all that are not final.
     """
 
     frontier: int | None
@@ -65,6 +69,7 @@ class MergedState(NamedTuple):
     current_rows: dynamic.CurrentRows = MappingProxyType({})
     complete: bool = True
     rows_frontier: int | None = None
+    waiting: WindowWaiting | None = None
 
 
 class Outcome(NamedTuple):
@@ -94,12 +99,21 @@ class Outcome(NamedTuple):
 
 
 class BatchSummary(NamedTuple):
-    """What a batch holds: rows by stream and pane, shards by stream, rows by kind; and liveness."""
+    """What a batch holds.
+
+    Attributes:
+        panes_us: rows by stream and pane.
+        shards: of variables, by stream.
+        rows: by kind.
+        liveness: what is told of devices.
+        told: the rows that tell it.
+    """
 
     panes_us: dict[int, dict[int, int]]
     shards: dict[int, set[int]]
     rows: dict[str, int]
     liveness: Liveness
+    told: list[dict[str, Any]]
 
 
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
@@ -114,20 +128,29 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     del batch_id
     summary = append_joined(batch, job)
     liveness = known.liveness.joined(summary.liveness)
-    coverage = advance(known.frontier, liveness, job.roster, job.dead_after_us)
+    before = known.waiting or WindowWaiting.of(job.waits.values())
+    steps = promised_steps(summary.told, known.liveness.promises.entries)
+    waiting = before.joined(steps, clock_us(job, known.frontier, liveness))
+    finality = finality_of(job, known.frontier, liveness, waiting)
+    coverage = finality.coverage
     starts = spans.affected(
-        job.windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
+        job.windows,
+        summary.panes_us,
+        known.frontier,
+        coverage.frontier,
+        job.retain_us,
+        become_due(job, before, waiting),
     )
     frontiers = Frontiers(known.rows_frontier, coverage.frontier)
     rows = append_results(job, summary.panes_us, frontiers)
     spark = batch.sparkSession
-    appended = append_windows(spark, job, starts, coverage)
+    appended = append_windows(spark, job, starts, finality)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
     news = append_globals(spark, job, liveness.membership, known, touched)
     return Outcome(
         _state(coverage.frontier, liveness, known, news)._replace(
-            rows_frontier=coverage.frontier if job.results else None
+            rows_frontier=coverage.frontier if job.results else None, waiting=waiting
         ),
         coverage,
         sum(summary.rows.values()),
@@ -177,10 +200,13 @@ def append_joined(batch: DataFrame, job: Job) -> BatchSummary:
     return _summary(counts, told)
 
 
-def append_windows(spark: SparkSession, job: Job, starts: spans.Starts, coverage: Coverage) -> int:
+def append_windows(
+    spark: SparkSession, job: Job, starts: spans.Starts, finality: StepFinality
+) -> int:
     """Recompute the windows with these starts, append what differs, and return how many did."""
     if not starts:
         return 0
+    frontier = finality.coverage.frontier
     panes, written = _read_windows(job, starts)
     slides = max(window.size_us // window.slide_us for window in job.windows)
     few = panes is not None and written is not None and panes.num_rows * slides <= _MOST_PLACED
@@ -190,11 +216,11 @@ def append_windows(spark: SparkSession, job: Job, starts: spans.Starts, coverage
         else:
             stored = read(spark, job.lake.lattice).where(windows.needed(job.windows, starts))
             before = read(spark, job.lake.windows).where(windows.written(starts, standard=False))
-        rows = windows.recomputed(made, stored, before, job.plan, starts, coverage)
+        rows = windows.recomputed(made, stored, before, job.plan, starts, finality)
         if not few:
-            return _append(rows, job.lake.windows, json.dumps({"frontier": coverage.frontier}))
+            return _append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
         revised = rows.toArrow()
-    job.tables.append(job.lake.windows, revised, coverage.frontier)
+    job.tables.append(job.lake.windows, revised, frontier)
     return int(revised.num_rows)
 
 
@@ -253,14 +279,22 @@ def _looked_up(job: Job, known: dynamic.CurrentRows, keys: set[str] | None) -> d
 
 def recalled(job: Job) -> MergedState:
     """Return what the tables know: what a query starts with."""
-    telling = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING))
     rows: dynamic.CurrentRows = {}
     if job.folds:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
-    liveness = liveness_of(telling.to_pylist())
-    state = MergedState(recorded_frontier(job.lake), liveness)
+    told = told_of_devices(job)
+    liveness = liveness_of(told)
+    waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(told), None)
+    state = MergedState(recorded_frontier(job.lake), liveness, waiting=waiting)
     return _state(state.frontier, liveness, state, rows)
+
+
+def told_of_devices(job: Job) -> list[dict[str, Any]]:
+    """Return the merged rows that tell which devices there are and how far they have come."""
+    found: list[dict[str, Any]]
+    found = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING)).to_pylist()
+    return found
 
 
 def read(spark: SparkSession, path: str) -> DataFrame:
@@ -316,7 +350,8 @@ def _summary(counts: pa.Table, telling: pa.Table) -> BatchSummary:
             of_stream[pane_us] = of_stream.get(pane_us, 0) + count
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
-    return BatchSummary(panes_us, shards, rows, liveness_of(telling.to_pylist()))
+    told = telling.to_pylist()
+    return BatchSummary(panes_us, shards, rows, liveness_of(told), told)
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge, own_combine
 from cloud_tier.job.combination import aggregates, combined, pooled
+from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.sqltext import (
     any_of,
@@ -35,9 +36,8 @@ from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.spans import Starts
-from lasp_edge.protocol.status import STATUSES, TRANSITIONS, Transition
+from lasp_edge.protocol.status import STATUSES, TENTATIVE, TRANSITIONS, Transition
 
 _IDENTITY = ("window", "key", "start_us")
 _SPANS = pa.schema(
@@ -51,8 +51,14 @@ _SHAPES = pa.schema(
         "_frontier": pa.int64(),
         "_expected": pa.int32(),
         "_excluded": pa.string(),
+        "_due": pa.int64(),
+        "_lead": pa.int64(),
+        "_awaited": pa.list_(pa.string()),
+        "_lows": pa.list_(pa.int64()),
     }
 )
+_RECORD = _SHAPES.names[3:]
+"""What all rows of a window in one step have to know."""
 
 
 def needed(windows: Iterable[Window], starts: Starts) -> str:
@@ -95,10 +101,14 @@ def spans_of(windows: Iterable[Window], starts: Starts) -> pa.Table:
     return _table(_SPANS, rows)
 
 
-def shapes_of(windows: Iterable[Window], coverage: Coverage) -> pa.Table:
+def shapes_of(windows: Iterable[Window], finality: StepFinality) -> pa.Table:
     """Return one row for each window: its shape, and what all its rows of this step record."""
+    coverage, due_us, (lows_us, lead_us) = finality
     record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
-    rows = [(window.stream, window.name, window.size_us, *record) for window in windows]
+    missing = ([device for device, _ in lows_us], [low_us for _, low_us in lows_us])
+    rows = [
+        (w.stream, w.name, w.size_us, *record, due_us[w.name], lead_us, *missing) for w in windows
+    ]
     return _table(_SHAPES, rows)
 
 
@@ -108,7 +118,7 @@ def recomputed(
     rows: DataFrame,
     plan: Plan,
     starts: Starts,
-    coverage: Coverage,
+    finality: StepFinality,
 ) -> DataFrame:
     """Return the rows to append: the windows with these starts that differ from their newest row.
 
@@ -118,11 +128,11 @@ def recomputed(
         rows: those of `windows` that have these starts.
         plan: the program's.
         starts: which windows.
-        coverage: the frontier and the devices to record.
+        finality: the frontier and the devices to record, and what is due.
     """
     columns = tuple(plan.columns.values())
     spans_ = made.rows(spans_of(plan.windows.values(), starts))
-    shapes = made.rows(shapes_of(plan.windows.values(), coverage))
+    shapes = made.rows(shapes_of(plan.windows.values(), finality))
     own = {
         window.stream: window.fold
         for window in plan.windows.values()
@@ -194,9 +204,7 @@ def computed(
             *names,
             "devices_in",
             "stream",
-            "_frontier",
-            "_expected",
-            "_excluded",
+            *_RECORD,
         )
     )
 
@@ -220,6 +228,8 @@ def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
 def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]) -> DataFrame:
     """Return the rows to append: the computed windows that differ from the current ones.
 
+    A window that waits for devices and is not due has no row yet.
+
     Args:
         computed: what `computed` gives.
         current: what `current` gives for the same starts.
@@ -227,15 +237,21 @@ def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]
     """
     both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
     differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(columns))
-    after = status_after(passed="coalesce(new.end_us <= new._frontier, false)", differs=differs)
+    passed = "coalesce(new.end_us <= new._frontier, false)"
+    after = status_after(passed=passed, differs=differs)
+    is_held = f"old.status IS NULL AND NOT {passed} AND NOT coalesce(new.end_us <= new._due, false)"
+    tentative = f"{after} = {STATUSES.index(TENTATIVE)}"
+    lacks = "filter(new._awaited, (device, at) -> element_at(new._lows, at + 1) < new.end_us)"
+    waits_for = f"if(new.end_us <= new._lead, array_join({lacks}, ','), '')"
     statuses = ", ".join(map(literal, STATUSES))
-    return both.where(f"{differs} OR NOT ({after} <=> old.status)").selectExpr(
+    news = f"({differs} OR NOT ({after} <=> old.status)) AND NOT ({is_held})"
+    return both.where(news).selectExpr(
         *_IDENTITY,
         "new.end_us",
         *(f"new.{identifier(column.name)}" for column in columns),
         "new.devices_in",
         "new._expected AS devices_expected",
-        "new._excluded AS excluded",
+        f"if({tentative}, {waits_for}, new._excluded) AS excluded",
         f"element_at(array({statuses}), {after} + 1) AS status",
         "coalesce(old.revision + 1, 0) AS revision",
         "new._frontier AS frontier",

@@ -305,6 +305,9 @@ class _Running:
         self._due_us = now_us + self._idle_us
         listening = None if self._since_us is None else Listening(now_us, self._since_us)
         turn = self._core.take(records, listening)
+        due_at_us = self._core.due_at_us
+        if due_at_us is not None and listening is not None:
+            self._due_us = min(self._due_us, max(due_at_us, now_us + self._settings.commit_us))
         if turn.changes:
             self._store.commit(turn.changes)
         if turn.changes.control is not None:  # a start says it again, should this be the end
@@ -358,9 +361,7 @@ class _Running:
         if frontier_us is not None:
             final = f"final up to {shown_time(frontier_us).partition('.')[0]} UTC"
         words.append(final + (f", without {', '.join(excluded)}" if excluded else ""))
-        words += [
-            f"FAILED: {times} x {reason}" for reason, times in self._core.windows.failed.items()
-        ]
+        words += [f"FAILED: {times} x {reason}" for reason, times in self._core.failed.items()]
         if self.link.trouble:
             words.append(f"no connection ({self.link.trouble})")
         return ", ".join(words)

@@ -8,6 +8,9 @@ know earlier has that, too.
     {"parts": {"mean": 21.43}, "count": 60, "total_q": 128580, "start": "2026-11-22T15:02:00Z",
      "end": "2026-11-22T15:03:00Z", "status": "final", "revision": 0, "devices": 10,
      "expected": 10, "except": [], "tentative": {..}}
+
+A tentative one says `waiting_for`, too: the devices that have not sent all that belongs to it,
+while others have.
 """
 
 import json
@@ -191,8 +194,14 @@ def _plain(window: Window, row: FleetRow, fold_at: FoldAt) -> dict[str, Any]:
         "revision": row.revision,
         "devices": row.devices_in,
         "expected": row.devices_expected,
-        "except": list(row.excluded[:MOST_NAMES]),
+        **_missing(row),
     }
+
+
+def _missing(row: FleetRow) -> dict[str, list[str]]:
+    """Return who is left out of a row, and for whom a tentative one waits."""
+    names = list(row.excluded[:MOST_NAMES])
+    return {"except": [], "waiting_for": names} if row.status == TENTATIVE else {"except": names}
 
 
 def _moment(time_us: int) -> str:
