@@ -1,6 +1,7 @@
 # The commands of a checkout. `make` alone lists them.
 VENV := .venv
 STAMP := $(VENV)/.set-up
+unexport PYTHONDONTWRITEBYTECODE # each of some hundred processes would compile all files anew
 CLUSTER := $(VENV)/.set-up-cluster
 
 help:  ## list these targets
@@ -12,7 +13,7 @@ demo: setup  ## watch a small fleet agree, from sensor to lake
 	$(VENV)/bin/lasp-edge demo
 
 test: setup  ## format, lint, types, arrows, then every test
-	@$(MAKE) --no-print-directory --jobs --output-sync format lint types arrows
+	@$(MAKE) --no-print-directory --jobs --output-sync format lint types arrows collected
 	$(VENV)/bin/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder
 
 test-cluster: $(CLUSTER)  ## a Spark cluster, Spark Connect, an object store, killed drivers
@@ -29,6 +30,11 @@ types:
 
 arrows:
 	$(VENV)/bin/lint-imports
+
+# Compiles the tests once, beside the others, in place of once in each process of pytest. What cannot
+# be loaded is told when the tests run.
+collected:
+	@$(VENV)/bin/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 
 clean:  ## remove .venv and what the tools left; the cache stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -47,4 +53,4 @@ $(CLUSTER): $(STAMP)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cluster]"
 	@touch $@
 
-.PHONY: help setup demo test test-cluster format lint types arrows clean
+.PHONY: help setup demo test test-cluster format lint types arrows collected clean

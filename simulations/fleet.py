@@ -18,6 +18,7 @@ from typing import Any
 
 from crdts import Membership, Version
 from device_agent.fleet.values import Result
+from device_agent.gateway.core import WaitingTerms
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
@@ -29,7 +30,7 @@ from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import CALM, START_US, STEP_US, Fault, FaultRates
-from simulations.world.lander import SimulatedLander
+from simulations.world.lander import TERMS, SimulatedLander
 from simulations.world.misfortunes import befall, heal
 from simulations.world.programs import LIVE
 from simulations.world.run import at_rest, unsettled
@@ -82,6 +83,7 @@ class Fleet:
         seed: of everything that is drawn.
         faults: what may go wrong until `settle`. Agents that are killed start again at once.
         settings: of the agents.
+        terms: of the lander: for whom windows wait.
 
     Attributes:
         devices: by name; those that are switched off are in it, and not in the world.
@@ -96,11 +98,13 @@ class Fleet:
         seed: int,
         faults: FaultRates = GENTLE,
         settings: Settings | None = None,
+        terms: WaitingTerms = TERMS,
     ) -> None:
         self.plan = plan
         scenario = Scenario(seed, size, steps=0, faults=faults)
         self._entries = _Entries()
-        self.world = World(scenario, self._entries, plan, settings=settings or Settings())
+        agents = settings or Settings()
+        self.world = World(scenario, self._entries, plan, settings=agents, terms=terms)
         self.devices = dict(self.world.devices)
         self._faults = faults
         for name, device in self.devices.items():
@@ -135,7 +139,8 @@ class Fleet:
     ) -> None:
         """Let one device read one value, now or at an own time."""
         batch = Batch(LIVE, [event], [time_us], [value], [tags or {}])
-        self.devices[device].read(batch, self.now_us)
+        reader = self.devices[device]
+        reader.read(batch, reader.now_us(self.now_us))
 
     def befall(self, kind: str, device: str = "", amount: int = 1) -> None:
         """Let one fault happen, of those in `simulations.world.faults`."""

@@ -6,6 +6,7 @@ tries more. Both are deterministic, so a failure is one for everybody.
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,9 +77,14 @@ ROOM_BYTES = 2 * 2**30
 def pytest_configure() -> None:
     """Keep temporary files in memory where there is room, unless TMPDIR says where they are kept.
 
+    And have Ctrl-C end what is started: a script that starts the tests in the background has them
+    ignore it, and so all that they start.
+
     A store waits for its disk at every commit, and such waits took most of the tests' time. They
     prove nothing: a process that is killed, or an image that is put back, loses nothing for them.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     room = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free
     if room > ROOM_BYTES:
         os.environ.setdefault("TMPDIR", str(MEMORY))

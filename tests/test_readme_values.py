@@ -15,8 +15,8 @@ from tests.support_readme import block, commands, here, replaced, succeeds
 @pytest.mark.broker
 def test_values_are_published_watched_and_printed_as_shown(tmp_path):
     agent, get, watch, status = commands(block("values"))
-    now_s = wall_us() / 1e6
-    readings = [{"ts": now_s + n / 10, "temperature": 20 + n} for n in range(3)]
+    start_s = wall_us() // 10_000_000 * 10 - 10  # all in one slide, so every window has all three
+    readings = [{"ts": start_s + n, "temperature": 20 + n} for n in range(3)]
     (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, readings)))
     quick = {"--source host": "--source jsonl:r.jsonl --time ts --interval 0.3"}
     with PrivateBroker(tmp_path / "broker", broker_program()) as broker:

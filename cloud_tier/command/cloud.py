@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO
 
 from cloud_tier.command.lander import add_lake_arguments
-from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
 from cloud_tier.job import own_combine
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
@@ -51,6 +50,7 @@ from lasp_edge.tool.log_options import (
     words_of,
     write_error,
 )
+from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
@@ -63,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_lake_arguments(parser)
     add = parser.add_argument
     add("--until-idle", type=float, metavar="S", help="end after S seconds without anything new")
-    add_roster_argument(parser)
-    add_dead_after_argument(parser, "wait no longer for a device")
+    add_waiting_arguments(parser)
     add(
         "--retain-days",
         type=float,
@@ -91,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ["LASP_EDGE_SPARK_LOG_FORMAT"] = "json"
     broker = _broker(arguments)
     plan = load_plan(arguments.program)
+    patience = Patience.of(arguments, plan.windows.values())
     lake = LakeTables(arguments.lake)
     conf = _conf(arguments)
     if arguments.master is not None:
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     lake.make_place()
     lock = _locked(lake)
     try:
-        return _prepared(arguments, broker, plan, lake, conf)
+        return _prepared(arguments, broker, plan, lake, conf, patience)
     finally:
         if lock is not None:
             lock.close()
@@ -115,6 +115,7 @@ def _prepared(
     plan: Plan,
     lake: LakeTables,
     conf: dict[str, str],
+    patience: Patience,
 ) -> int:
     """Merge into a lake that no other job merges into."""
     changed = prepare(plan, lake)
@@ -122,8 +123,9 @@ def _prepared(
         plan,
         lake,
         roster=arguments.roster,
-        dead_after_us=round(arguments.dead_after * _SECOND_US),
+        dead_after_us=patience.dead_after_us,
         retain_us=round(arguments.retain_days * _DAY_US),
+        tentative_after_us=patience.tentative_after_us,
     )
     feeder = broker and LanderChild(*_lander_arguments(arguments, broker, lake))
     try:
@@ -132,7 +134,7 @@ def _prepared(
         raise UsageError(str(error)) from None
     try:
         return _merge(
-            arguments, job, conf, feeder, watch, repairs=arguments.repair or bool(changed)
+            arguments, job, conf, feeder, watch, patience, repairs=arguments.repair or bool(changed)
         )
     except KeyboardInterrupt:
         return _interrupted(feeder)
@@ -167,6 +169,7 @@ def _merge(
     conf: dict[str, str],
     feeder: LanderChild | None,
     watch: BatchWatch,
+    patience: Patience,
     *,
     repairs: bool,
 ) -> int:
@@ -198,6 +201,8 @@ def _merge(
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, lambda *_: merging.stop())
     say(f"Spark is ready after {_now_s() - began_s:.1f} s; merging into {job.lake.root}")
+    if said := patience.in_words():
+        say(said)
     if repairs:
         say(f"{repair(spark, job, recalled(job)):,} windows were recomputed otherwise")
     merging.run()
@@ -238,7 +243,9 @@ def _lander_arguments(
     passed_on = [arguments.program, *wire, "--lake", lake.root]
     passed_on += ["--fleet", arguments.fleet]
     passed_on += ["--sink", sink_option("--sink", arguments.sink)]
-    passed_on += ["--dead-after", str(arguments.dead_after)]
+    passed_on += ["--tentative-after", arguments.tentative_after]
+    if arguments.dead_after is not None:
+        passed_on += ["--dead-after", str(arguments.dead_after)]
     passed_on += ["--log-dir", str(arguments.log_dir)] if arguments.log_dir else []
     passed_on += words_of(arguments)
     return passed_on, secrets

@@ -1,7 +1,8 @@
 r"""Say how a lake is, or print the shared variables in it.
 
 `status`: its tables, how far results are final and who holds them, what was refused. Say with
---roster and --dead-after what the job was told, since that decides for whom it waits. `shared`:
+--roster, --dead-after and --tentative-after what the job was told, since that decides for whom it
+waits. `shared`:
 what the variables are worth that all devices share, or one of them: a set's elements, a map's keys,
 a counter's number, values as JSON.
 
@@ -20,13 +21,13 @@ from typing import Any
 import pyarrow as pa
 
 from cloud_tier.command import table
-from cloud_tier.command.waiting import add_dead_after_argument, add_roster_argument
 from cloud_tier.lake.lake import Lake
 from cloud_tier.lake.status import status
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.errors import Exit, UsageError
 from lasp_edge.tool.screen import UNKNOWN, ago, aligned
 from lasp_edge.tool.times import shown_time
+from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 
 _MOST_DEVICES = 20
 """Devices that are printed for people: as many as fit on a screen, those first that hold others."""
@@ -39,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", metavar="NAME", help="one shared variable (default: all)"
     )
     table.add_lake_argument(parser)
-    add_roster_argument(parser)
-    add_dead_after_argument(parser, "as given to `cloud`")
+    add_waiting_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object (status)")
     parser.add_argument("--csv", action="store_true", help="print comma-separated values (shared)")
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _show_shared(Lake(arguments.lake), arguments)
     if arguments.name is not None:
         raise UsageError("lake status: it takes no NAME; `lake shared NAME` does")
-    dead_after_us = round(arguments.dead_after * 1e6)
+    dead_after_us = Patience.of(arguments).dead_after_us
     found = status(LakeTables(arguments.lake), roster=arguments.roster, dead_after_us=dead_after_us)
     print(json.dumps(found) if arguments.json else "\n".join(_plainly(found)))  # noqa: T201
     return Exit.FINE
@@ -83,6 +83,8 @@ def _plainly(found: dict[str, Any]) -> list[str]:
     ]
     if found["windows"]:
         lines += ["", *_windows(found["windows"])]
+    if found["results"]:
+        lines += ["", *_results(found["results"])]
     if frontier["devices"]:
         lines += ["", *_devices(frontier)]
     if found["rejects"]:
@@ -129,6 +131,14 @@ def _windows(windows: dict[str, dict[str, Any]]) -> list[str]:
         for name, newest in windows.items()
     ]
     return aligned([("window", "newest ends", "final up to"), *rows], left=(0, 1, 2))
+
+
+def _results(results: dict[str, dict[str, Any]]) -> list[str]:
+    rows = [
+        (name, _time(newest["time_us"]), _time(newest["final_time_us"]))
+        for name, newest in results.items()
+    ]
+    return aligned([("result", "newest row", "newest final"), *rows], left=(0, 1, 2))
 
 
 def _devices(frontier: dict[str, Any]) -> list[str]:

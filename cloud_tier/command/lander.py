@@ -8,7 +8,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from cloud_tier.command.waiting import add_dead_after_argument
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.lander import SECOND_US
 from cloud_tier.lander.process import LanderProcess
@@ -20,6 +19,7 @@ from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import add_log_arguments, set_up_logs, write_error
 from lasp_edge.tool.signals import run_until_signalled
+from lasp_edge.tool.waiting_options import Patience, add_patience_arguments
 
 LONGEST_TICK_S = 15.0
 """Seconds in which the lander tells the job how late it is, at most, also where nothing comes."""
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_lake_arguments(parser)
     add = parser.add_argument
-    add_dead_after_argument(parser, "as given to `cloud`")
+    add_patience_arguments(parser)  # as given to `cloud`
     shares = "divide the panes with the other landers of this lake that name the same group"
     add("--share", default="", metavar="GROUP", help=shares)
     add("--parent", type=int, metavar="PID", help="end when this process is not the parent")
@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logs(arguments, "%(asctime)s lander: %(message)s", program="lander")
     plan = load_plan(arguments.program)
+    patience = Patience.of(arguments, plan.windows.values())
     lake = LakeTables(arguments.lake)
     if arguments.log_dir is None and "://" in lake.root:
         raise UsageError("a lake that is no local directory needs --log-dir DIR for the log")
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         fleet=arguments.fleet,
         sink=sink_option("--sink", arguments.sink),
         group=_group_of(arguments),
-        tick_us=round(min(arguments.dead_after / 4, LONGEST_TICK_S) * SECOND_US),
+        tick_us=min(patience.tick_us, round(LONGEST_TICK_S * SECOND_US)),
         parent=arguments.parent,
         seal=seal_of(arguments, topics, Role.LANDER),
     )

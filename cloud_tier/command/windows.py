@@ -2,6 +2,8 @@
 
 Columns: key, start_us, end_us, one for each part of the fold and its integers (in steps of the
 event's resolution), devices_in, devices_expected, status, revision; sorted by (key, start_us).
+Devices that are missing are named at the end, without --csv: under `waiting_for` where a row is
+tentative (they have not sent all that belongs to it, and others have), else under `without`.
 Windows are [start, end), microseconds since the epoch; without readings there is no row. The
 values of a fold that is not built in are left empty; its integers are there. Binary columns
 (sketches) are not printed; any Delta reader finds them in a lake's table. No Spark is needed.

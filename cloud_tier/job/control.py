@@ -14,13 +14,13 @@ Programs without parameters have nothing of this.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from cloud_tier.job.job import Job
 from cloud_tier.lake.controls import log_of, stored_log
-from cloud_tier.lake.coverage import void
+from cloud_tier.lake.coverage import promised_steps, void
 from cloud_tier.lake.tables import ABSENT, HELD, arrow_schema
 from crdts import ControlLog, Frontier
 from crdts.frontier import BOTTOM_US
@@ -30,6 +30,7 @@ from lasp_edge.protocol.frontier import Coverage, Liveness, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.spans import Span
+from lasp_edge.protocol.waiting import Step, WindowWaiting
 
 ALWAYS: Final = 0
 """A row is made if it differs."""
@@ -37,6 +38,8 @@ IF_OPEN: Final = 1
 """A row is made only in place of a tentative one whose end the frontier has passed."""
 IF_HELD_BY_SOME: Final = 2
 """A row is made only where some device has a pane of the window."""
+IF_NEW: Final = 3
+"""A row is made only where there is none, and some device has a pane of the window."""
 _MOST_SPANS: Final = 1_000
 """Spans of one key and window, at most, until those with the smallest gaps are joined."""
 
@@ -51,7 +54,7 @@ class Look(NamedTuple):
         window: its name.
         key: None for all keys.
         first_us, last_us: both included.
-        needs: `ALWAYS`, `IF_OPEN` or `IF_HELD_BY_SOME`.
+        needs: `ALWAYS`, `IF_OPEN`, `IF_HELD_BY_SOME` or `IF_NEW`.
     """
 
     window: str
@@ -73,15 +76,22 @@ class ControlState(NamedTuple):
         regimes: what panes mean under what operators said.
         held: the starts that wait.
         generation: how often something was held.
+        anew: since when windows wait for promises under the present log.
     """
 
     regimes: FleetRegimes
     held: tuple[StartSpan, ...] = ()
     generation: int = 0
+    anew: WindowWaiting = WindowWaiting.of(())
 
 
-def recalled_control(job: Job) -> ControlState | None:
-    """Return what the lake knows of parameters; None where the program has none."""
+def recalled_control(job: Job, told: Iterable[Mapping[str, Any]]) -> ControlState | None:
+    """Return what the lake knows of parameters; None where the program has none.
+
+    Args:
+        job: the program over the lake.
+        told: the merged rows that tell how far devices have come.
+    """
     if not job.plan.parameters:
         return None
     log = stored_log(job.tables.table(job.lake.lattice)) or ControlLog()
@@ -91,7 +101,9 @@ def recalled_control(job: Job) -> ControlState | None:
     held = {
         StartSpan(row["key"], row["pane_us"], row["now_us"]) for row in rows if row["seq"] == newest
     }
-    return ControlState(FleetRegimes(job.plan, log), tuple(sorted(held)), newest)
+    regimes = FleetRegimes(job.plan, log)
+    steps = promised_steps(row for row in told if row["changed"] == regimes.control)
+    return ControlState(regimes, tuple(sorted(held)), newest, _waiting(job).joined(steps, None))
 
 
 def heard(
@@ -107,7 +119,7 @@ def heard(
     """
     if not job.plan.parameters:
         return None
-    known = known or ControlState(FleetRegimes(job.plan))
+    known = known or ControlState(FleetRegimes(job.plan), anew=_waiting(job))
     said = log_of(telling.to_pylist())
     if said <= known.regimes.log:
         return known
@@ -115,7 +127,7 @@ def heard(
     regimes.hear(said)
     touched = _below(regimes.take_touched(), frontier_us, job.retain_us)
     held = tuple(sorted({*known.held, *touched}))
-    made = ControlState(regimes, held, known.generation + 1)
+    made = ControlState(regimes, held, known.generation + 1, _waiting(job))
     job.tables.append(job.lake.lattice, _held_rows(made))
     return made
 
@@ -131,9 +143,25 @@ def liveness_under(
     return liveness._replace(promises=Frontier({device: void(each) for device, each in entries}))
 
 
+def promised_anew(state: ControlState, steps: Iterable[Step], now_us: int | None) -> ControlState:
+    """Return the state after promises that came with its entries or since."""
+    return state._replace(anew=state.anew.joined(steps, now_us))
+
+
 def promised(job: Job, liveness: Liveness) -> int | None:
     """Return G: how far all that are waited for have promised; None for nothing."""
-    return advance(BOTTOM_US, liveness, job.roster, job.dead_after_us).frontier
+    terms = (liveness, job.roster, job.dead_after_us, job.listen_us)
+    return advance(BOTTOM_US, *terms).frontier
+
+
+def due_anew_us(job: Job, state: ControlState, window: str) -> int | None:
+    """Return the end up to which held windows are revised whoever is missing."""
+    wait_us = job.waits[window]
+    return state.anew.due_us(wait_us) if wait_us else None
+
+
+def _waiting(job: Job) -> WindowWaiting:
+    return WindowWaiting.of(job.waits.values())
 
 
 def let_go(state: ControlState, promised_us: int | None) -> ControlState:
@@ -161,6 +189,7 @@ def looks(
     before_us: int | None,
     coverage: Coverage,
     promised_us: int | None,
+    due: Mapping[str, tuple[int | None, int | None]],
 ) -> list[Look]:
     """Return which starts a step looks at.
 
@@ -172,12 +201,14 @@ def looks(
         before_us: the frontier before the batch; None for nothing yet.
         coverage: the frontier now.
         promised_us: G.
+        due: window -> up to which end it was due before, and is now, where it waits at all.
     """
     found = [Look(name, None, *span) for name, several in sorted(plain.items()) for span in several]
     wanted = [*_touched(state.regimes, sent)]
     wanted += _passed(state.regimes, before_us, coverage.frontier)
     wanted += [Look(*_all_keys(span), IF_OPEN) for span in state.held]
-    wanted += _released(state, promised_us)
+    wanted += _due(state.regimes, due)
+    wanted += _released(job, state, promised_us)
     for look in wanted:
         least_us = floor_us(job, state.regimes, look.window, before_us)
         if look.last_us >= least_us:
@@ -245,9 +276,23 @@ def _passed(regimes: FleetRegimes, before_us: int | None, after_us: int | None) 
         yield Look(name, None, first_us, after_us, IF_OPEN)
 
 
-def _released(state: ControlState, promised_us: int | None) -> Iterator[Look]:
-    for span in state.held if promised_us is not None else ():
-        last_us = min(span.last_us, promised_us or 0)
+def _due(regimes: FleetRegimes, due: Mapping[str, tuple[int | None, int | None]]) -> Iterator[Look]:
+    for name, (before_us, after_us) in due.items():
+        if name not in regimes.windows or after_us is None or after_us == before_us:
+            continue
+        first_us = EARLIEST_PANE_US
+        if before_us is not None:
+            first_us = before_us - longest_us(regimes, name)
+        yield Look(name, None, first_us, after_us, IF_NEW)
+
+
+def _released(job: Job, state: ControlState, promised_us: int | None) -> Iterator[Look]:
+    for span in state.held:
+        bounds_us = (promised_us, due_anew_us(job, state, span.window))
+        known_us = [each for each in bounds_us if each is not None]
+        if not known_us:
+            continue
+        last_us = min(span.last_us, max(known_us))
         if span.first_us <= last_us:
             yield Look(*_all_keys(span._replace(last_us=last_us)))
             beside_us = longest_us(state.regimes, span.window)

@@ -20,16 +20,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import windows
-from cloud_tier.job.control import ControlState, Look, starts_of
+from cloud_tier.job.control import ControlState, Look, due_anew_us, starts_of
+from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.frames import Frames
+from cloud_tier.job.job import Job
 from cloud_tier.lake.sqltext import any_of, identifier, literal, one_of, within
 from cloud_tier.lake.tables import PANE
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
-from lasp_edge.language.plan import Plan
 from lasp_edge.language.regimes import PanePiece
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.spans import Span
 from lasp_edge.protocol.status import STATUSES, TENTATIVE
@@ -49,9 +49,7 @@ _SHAPES = pa.schema(
         "_stream": pa.int64(),
         "_window": pa.string(),
         "_size_us": pa.int64(),
-        "_frontier": pa.int64(),
-        "_expected": pa.int32(),
-        "_excluded": pa.string(),
+        **windows.RECORD,
         "_of": pa.int64(),
         "_from_us": pa.int64(),
         "_to_us": pa.int64(),
@@ -72,6 +70,7 @@ _HELD = pa.schema(
         "_least_us": pa.int64(),
         "_most_us": pa.int64(),
         "_promised": pa.int64(),
+        "_anew": pa.int64(),
     }
 )
 _TENTATIVE: Final = STATUSES.index(TENTATIVE)
@@ -106,13 +105,13 @@ class ControlledStep:
     """The windows that a step looks at, of a program with parameters.
 
     Attributes:
-        plan: of the program.
+        job: the program over the lake.
         state: with what is held.
         looks: which starts.
         promised_us: G, up to which all have promised under the present log; None for nothing.
     """
 
-    plan: Plan
+    job: Job
     state: ControlState
     looks: Sequence[Look]
     promised_us: int | None
@@ -156,7 +155,7 @@ class ControlledStep:
         return f"{one_of('kind', [PANE])} AND {streams if wanted else 'false'}"
 
     def recomputed(
-        self, made: Frames, panes: DataFrame, rows: DataFrame, coverage: Coverage
+        self, made: Frames, panes: DataFrame, rows: DataFrame, finality: StepFinality
     ) -> DataFrame:
         """Return the rows to append.
 
@@ -164,10 +163,10 @@ class ControlledStep:
             made: makes frames.
             panes: rows of `lattice`, at least those that are needed.
             rows: those of `windows` that have these starts.
-            coverage: the frontier and the devices to record.
+            finality: the frontier and the devices to record, and what is due.
         """
-        columns = tuple(self.plan.columns.values())
-        shapes = made.rows(_table(_SHAPES, self._shapes(coverage)))
+        columns = tuple(self.job.plan.columns.values())
+        shapes = made.rows(_table(_SHAPES, self._shapes(finality)))
         found = windows.computed(
             panes,
             columns,
@@ -209,13 +208,19 @@ class ControlledStep:
         same = [f"_value_{at} <=> _old_{at}" for at in range(len(columns))]
         same += ["_now_end <=> _old_end", "_now_devices <=> _old_devices", "_of <=> _old_stream"]
         differs = f"NOT ({' AND '.join(same)})"
-        after = windows.status_after(passed="(_is_passed AND NOT _is_held)", differs=differs)
         is_open = f"coalesce(status = {_TENTATIVE}, false)"
+        is_final = f"(status IS NOT NULL AND status <> {_TENTATIVE})"
+        held = "(_is_passed AND _is_held)"
+        passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
+        after = windows.status_after(passed=passed, differs=differs)
+        tentative = f"{after} = {_TENTATIVE}"
+        waits_for = windows.WAITS_FOR.format(record="", end_us="_now_end")
         names = one_of("window", self.state.regimes.windows)
         statuses = ", ".join(map(literal, STATUSES))
         ready = ready.alias("old").where(
             f"({differs} OR NOT ({after} <=> old.status)) "
-            f"AND NOT (_is_passed AND _is_held AND NOT {is_open}) "
+            f"AND NOT ({held} AND NOT {is_open} AND NOT coalesce(_now_end <= _anew, false)) "
+            f"AND NOT (status IS NULL AND {tentative} AND NOT coalesce(_now_end <= _due, false)) "
             f"AND (_devices IS NOT NULL OR {names})"
         )
         return ready.selectExpr(
@@ -226,7 +231,7 @@ class ControlledStep:
             *(f"_value_{at} AS {identifier(column.name)}" for at, column in enumerate(columns)),
             "CAST(_now_devices AS INT) AS devices_in",
             "_expected AS devices_expected",
-            "_excluded AS excluded",
+            f"if({tentative} OR {held}, {waits_for}, _excluded) AS excluded",
             f"element_at(array({statuses}), {after} + 1) AS status",
             "coalesce(_revision + 1, 0) AS revision",
             "_frontier AS frontier",
@@ -236,7 +241,7 @@ class ControlledStep:
     def _forms(self) -> Iterator[FormedWindow]:
         number = 0
         regimes = self.state.regimes
-        for name, window in self.plan.windows.items():
+        for name, window in self.job.plan.windows.items():
             if window.controls is None:
                 piece = PanePiece(
                     EARLIEST_PANE_US,
@@ -274,14 +279,13 @@ class ControlledStep:
     def _within(self, form: FormedWindow) -> Iterator[Span]:
         yield from _clipped(self.starts.get(form.of, ()), form.from_us, form.until_us)
 
-    def _shapes(self, coverage: Coverage) -> list[tuple[Any, ...]]:
-        record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
+    def _shapes(self, finality: StepFinality) -> list[tuple[Any, ...]]:
         return [
             (
                 form.stream,
                 form.of,
                 form.size_us,
-                *record,
+                *windows.record_of(form.of, finality),
                 form.of_stream,
                 form.from_us,
                 form.until_us - 1,
@@ -302,7 +306,7 @@ class ControlledStep:
         for name, first_us, last_us in self.state.held:
             found.setdefault(name, []).append(Span(first_us, last_us))
         return [
-            (name, *span, self.promised_us)
+            (name, *span, self.promised_us, due_anew_us(self.job, self.state, name))
             for name, several in sorted(found.items())
             for span in spans.joined(several, most=len(several))
         ]
@@ -311,7 +315,8 @@ class ControlledStep:
 _LOOKED: Final = (
     "window = _look AND (_key IS NULL OR _key = key) AND start_us BETWEEN _first_us AND _last_us "
     f"AND (_needs = 0 OR (_needs = 1 AND status = {_TENTATIVE} AND _old_end <= _frontier) "
-    "OR (_needs = 2 AND _devices IS NOT NULL))"
+    "OR (_needs = 2 AND _devices IS NOT NULL) "
+    "OR (_needs = 3 AND _devices IS NOT NULL AND status IS NULL))"
 )
 
 

@@ -9,6 +9,7 @@ from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.lake_columns import CONTROL_ENTRY, SAID
+from lasp_edge.protocol.waiting import listen_us, waits_of
 
 _DAY_US = 86_400_000_000
 
@@ -23,6 +24,8 @@ class Job:
         roster: the devices that are expected; None for every device that ever sent a promise.
         dead_after_us: a device that was silent for longer is not waited for.
         retain_us: windows that ended further below the frontier are never recomputed.
+        tentative_after_us: X of windows that have none of their own: for how long they wait for
+            devices before they have a row (`lasp_edge.protocol.waiting`).
     """
 
     plan: Plan
@@ -30,6 +33,7 @@ class Job:
     roster: tuple[str, ...] | None = None
     dead_after_us: int = 60_000_000
     retain_us: int = 7 * _DAY_US
+    tentative_after_us: int = 0
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -72,6 +76,16 @@ class Job:
     def folds(self) -> tuple[DynamicFold, ...]:
         """The program's dynamic folds."""
         return tuple(self.plan.dynamic_folds.values())
+
+    @cached_property
+    def waits(self) -> dict[str, int]:
+        """X of each window by name."""
+        return waits_of(self.windows, self.tentative_after_us)
+
+    @property
+    def listen_us(self) -> int:
+        """For how long a job without a roster listens before anything is final."""
+        return listen_us(self.waits, self.dead_after_us)
 
     @cached_property
     def tables(self) -> OpenTables:

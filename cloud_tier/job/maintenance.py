@@ -10,32 +10,38 @@ reads the table, and a step's appends do; the lander's appends read nothing and 
     vacuum      rarely    files that no version within the retention needs are deleted
 
 A partition is rewritten with `dataChange=false`: readers see the same merged view before and after.
-The entries that are no panes lose those that newer ones replace.
+The entries that are no panes lose those that newer ones replace; of promises those stay, too, which
+say since when windows wait (`lasp_edge.protocol.waiting`).
 
 `VACUUM` deletes what is older than the table's `delta.deletedFileRetentionDuration` (7 days unless
 set): that is how far back `versionAsOf` can look.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge, shared
 from cloud_tier.job.frames import MOST_ROWS, frames
 from cloud_tier.job.job import Job
-from cloud_tier.job.step import read
+from cloud_tier.job.step import read, told_of_devices
+from cloud_tier.lake.coverage import liveness_of, promised_steps
 from cloud_tier.lake.sqltext import identifier, one_of
 from cloud_tier.lake.tables import CONTROL, HELD, MEMBER, PANE, PROMISE, TICK, VARIABLE
 from lasp_edge.protocol.lake_columns import PANE_DATE
+from lasp_edge.protocol.waiting import WindowWaiting
 
 _LARGE_BYTES: Final = 32 << 20
 """What is as large as that is not written again: `spark.databricks.delta.optimize.maxFileSize` of
 the job, for the tables that Spark puts together."""
 _KEPT_APART: Final = (MEMBER, CONTROL, HELD)
 """The kinds of row that are kept side by side: what an operator said, and what waits for it."""
+_AT_STEP: Final = "received_us = _received_us AND least(low_us, received_us) = _lead_us"
 _AT_ONCE: Final = 16
 """Partitions that one commit rewrites: some million rows, which one machine holds."""
 
@@ -82,12 +88,15 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
     partitions = _partitions(job)
     rows = sum(sum(partitions[date]) for date in dates)
     where = f"{PANE_DATE} IN ({', '.join(map(_date, dates))})"
-    with frames(spark, few=rows <= MOST_ROWS):
+    with frames(spark, few=rows <= MOST_ROWS) as made:
         stored = read(spark, job.lake.lattice).where(where)
         # A pane keeps its partition, also where a job of another version had put it.
         panes = merge.joined(stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE])
         others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.landed_names)
+        promises = others.where(one_of("kind", [PROMISE]))
+        at_step = sql.expr(_AT_STEP)
         kept = [
+            *(promises.join(made.rows(each), at_step, "leftsemi") for each in _steps(job)),
             others.where(one_of("kind", _KEPT_APART if job.has_parameters else [MEMBER])),
             merge.latest(others.where(one_of("kind", (PROMISE, TICK))), job.landed_names),
             merge.standing(others.where(one_of("kind", [VARIABLE]))),
@@ -98,6 +107,19 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
         placed = panes.unionByName(dated)
         writer = placed.repartition(PANE_DATE).write.format("delta").mode("overwrite")
         writer.option("replaceWhere", where).option("dataChange", "false").save(job.lake.lattice)
+
+
+def _steps(job: Job) -> Iterator[pa.Table]:
+    """Yield the steps by which it is told since when windows wait, where there are some."""
+    waiting = WindowWaiting.of(job.waits.values())
+    if waiting.stairs:
+        told = told_of_devices(job)
+        listening = liveness_of(told).listening
+        now_us = None if listening is None else listening.now_us
+        steps = sorted(waiting.joined(promised_steps(told), now_us).steps)
+        if steps:
+            received_us, leads_us = zip(*steps, strict=True)
+            yield pa.table({"_received_us": received_us, "_lead_us": leads_us})
 
 
 def _partitions(job: Job) -> dict[str, list[int]]:

@@ -11,10 +11,11 @@ from cloud_tier.job.control import Look, promised
 from cloud_tier.job.control import floor_us as floor_us_of
 from cloud_tier.job.controlled import ControlledStep
 from cloud_tier.job.dynamic import touched
+from cloud_tier.job.finality import finality_of
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import MergedState, append_globals, append_windows
-from lasp_edge.protocol.frontier import advance
 from lasp_edge.protocol.spans import EVERYTHING, Starts, above, floor_us
+from lasp_edge.protocol.waiting import WindowWaiting
 
 
 def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
@@ -29,11 +30,13 @@ def repair(spark: SparkSession, job: Job, known: MergedState) -> int:
         window.name: above([EVERYTHING], floor_us(window, known.frontier, job.retain_us))
         for window in job.plain_windows
     }
-    coverage = advance(known.frontier, known.liveness, job.roster, job.dead_after_us)
+    waiting = known.waiting or WindowWaiting.of(job.waits.values())
+    finality = finality_of(job, known.frontier, known.liveness, waiting)
     # A window that F has passed is made final with the F that was recorded, not a newer one.
     everything = touched(job.folds, {}, everything=True)
     append_globals(spark, job, known.liveness.membership, known, everything)
-    recorded = coverage._replace(frontier=known.frontier)
+    coverage = finality.coverage._replace(frontier=known.frontier)
+    recorded = finality._replace(coverage=coverage)
     return append_windows(spark, job, starts, recorded, _controlled(job, known, starts))
 
 
@@ -46,4 +49,4 @@ def _controlled(job: Job, known: MergedState, starts: Starts) -> ControlledStep 
     for name in state.regimes.windows:
         least_us = floor_us_of(job, state.regimes, name, known.frontier)
         looks.append(Look(name, None, least_us, EVERYTHING.last))
-    return ControlledStep(job.plan, state, looks, promised(job, known.liveness))
+    return ControlledStep(job, state, looks, promised(job, known.liveness))

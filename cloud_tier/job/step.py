@@ -4,8 +4,8 @@
     2 the frontier, from all promises, ticks and member commands
       that were merged
     3 rows of results: touched ones and those that F has passed    a commit for some thousand rows
-    4 windows: touched ones and those that F has passed; what
-      differs is appended, with F in the same commit                at most one commit
+    4 windows: touched ones, due ones and those that F has passed;
+      what differs is appended, with F in the same commit           at most one commit
     5 globals, where variables or member commands came in          at most one commit
 
 So a batch that dies between two commits is simply done again: what was appended to `lattice`
@@ -19,7 +19,7 @@ back at every start of a query.
 import json
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,16 +29,18 @@ from pyspark.sql import functions as sql
 from cloud_tier.job import control, dynamic, merge, sifting, windows
 from cloud_tier.job.control import ControlState, SentPanes
 from cloud_tier.job.controlled import ControlledStep
+from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
 from cloud_tier.job.frames import MOST_ROWS, at_most, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
-from cloud_tier.lake.coverage import liveness_of, recorded_frontier
+from cloud_tier.lake.coverage import liveness_of, promised_steps, recorded_frontier
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
 from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, PROMISE, TICK, VARIABLE
 from crdts import Membership
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.frontier import Coverage, Liveness, advance
+from lasp_edge.protocol.frontier import Coverage, Liveness
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
+from lasp_edge.protocol.waiting import WindowWaiting
 
 _TELLING: Final = (PROMISE, TICK, MEMBER)
 """The kinds of row that tell which devices there are and how far they have come."""
@@ -63,6 +65,8 @@ class MergedState(NamedTuple):
         rows_frontier: F of the last step of this process, which has made all rows of results before
             it final; None at its start.
         control: what operators said of parameters, and what waits for it; None without any.
+        waiting: since when windows wait, and which were due in the last step of this process; at
+            its start none was, so the first step looks at all that are not final.
     """
 
     frontier: int | None
@@ -71,6 +75,7 @@ class MergedState(NamedTuple):
     complete: bool = True
     rows_frontier: int | None = None
     control: ControlState | None = None
+    waiting: WindowWaiting | None = None
 
 
 class Outcome(NamedTuple):
@@ -100,15 +105,23 @@ class Outcome(NamedTuple):
 
 
 class BatchSummary(NamedTuple):
-    """What a batch holds: rows by stream and pane, shards by stream, rows by kind; and liveness.
+    """What a batch holds.
 
-    Of a program with parameters also the panes one by one, and the state after the batch's entries.
+    Attributes:
+        panes_us: rows by stream and pane.
+        shards: of variables, by stream.
+        rows: by kind.
+        liveness: what is told of devices.
+        told: the rows that tell it.
+        sent: the panes one by one, of a program with parameters.
+        control: what operators said of parameters, with that of the batch; None without any.
     """
 
     panes_us: dict[int, dict[int, int]]
     shards: dict[int, set[int]]
     rows: dict[str, int]
     liveness: Liveness
+    told: list[dict[str, Any]]
     sent: SentPanes
     control: ControlState | None
 
@@ -124,29 +137,40 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     """
     del batch_id
     summary = append_joined(batch, job, known)
-    before = control.liveness_under(known.control, summary.control, known.liveness)
-    liveness = before.joined(summary.liveness)
-    coverage = advance(known.frontier, liveness, job.roster, job.dead_after_us)
+    kept = control.liveness_under(known.control, summary.control, known.liveness)
+    liveness = kept.joined(summary.liveness)
+    before = known.waiting or WindowWaiting.of(job.waits.values())
+    steps = promised_steps(summary.told, known.liveness.promises.entries)
+    now_us = clock_us(job, known.frontier, liveness)
+    waiting = before.joined(steps, now_us)
+    finality = finality_of(job, known.frontier, liveness, waiting)
+    coverage, due = finality.coverage, become_due(job, before, waiting)
     starts = spans.affected(
-        job.plain_windows, summary.panes_us, known.frontier, coverage.frontier, job.retain_us
+        job.plain_windows,
+        summary.panes_us,
+        known.frontier,
+        coverage.frontier,
+        job.retain_us,
+        due,
     )
-    frontiers = Frontiers(known.rows_frontier, coverage.frontier)
-    rows = append_results(job, summary.panes_us, frontiers)
+    rows = append_results(job, summary.panes_us, Frontiers(known.rows_frontier, coverage.frontier))
     spark = batch.sparkSession
-    promised_us, controlled = None, None
-    if summary.control is not None:
+    promised_us, controlled, state = None, None, summary.control
+    if state is not None:
+        state = control.promised_anew(state, steps, now_us)
         promised_us = control.promised(job, liveness)
-        at = (summary.sent, starts, known.frontier, coverage, promised_us)
-        looks = control.looks(job, summary.control, *at)
-        controlled = ControlledStep(job.plan, summary.control, looks, promised_us)
-    appended = append_windows(spark, job, starts, coverage, controlled)
+        at = (summary.sent, starts, known.frontier, coverage, promised_us, due)
+        looks = control.looks(job, state, *at)
+        controlled = ControlledStep(job, state, looks, promised_us)
+    appended = append_windows(spark, job, starts, finality, controlled)
     members = summary.rows.get(MEMBER, 0)
     touched = dynamic.touched(job.folds, summary.shards, everything=members > 0)
     news = append_globals(spark, job, liveness.membership, known, touched)
     return Outcome(
         _state(coverage.frontier, liveness, known, news)._replace(
             rows_frontier=coverage.frontier if job.results else None,
-            control=summary.control and control.let_go(summary.control, promised_us),
+            waiting=waiting,
+            control=state and control.let_go(state, promised_us),
         ),
         coverage,
         sum(summary.rows.values()),
@@ -210,7 +234,7 @@ def append_windows(
     spark: SparkSession,
     job: Job,
     starts: spans.Starts,
-    coverage: Coverage,
+    finality: StepFinality,
     controlled: ControlledStep | None = None,
 ) -> int:
     """Recompute the windows with these starts, append what differs, and return how many did.
@@ -219,12 +243,13 @@ def append_windows(
         spark: a session.
         job: the program over the lake.
         starts: which windows; of a program with parameters it is `controlled` that says it.
-        coverage: the frontier and the devices to record.
+        finality: how sure windows are.
         controlled: of a program with parameters.
     """
     starts = starts if controlled is None else controlled.starts
     if not starts:
         return 0
+    frontier = finality.coverage.frontier
     needed = controlled.needed if controlled else windows.needed(job.windows, starts)
     panes, written = _read_windows(job, starts, needed)
     slides = max(window.size_us // window.slide_us for window in job.windows)
@@ -237,13 +262,13 @@ def append_windows(
             stored = read(spark, job.lake.lattice).where(needed)
             before = read(spark, job.lake.windows).where(windows.written(starts, standard=False))
         if controlled is not None:
-            rows = controlled.recomputed(made, stored, before, coverage)
+            rows = controlled.recomputed(made, stored, before, finality)
         else:
-            rows = windows.recomputed(made, stored, before, job.plan, starts, coverage)
+            rows = windows.recomputed(made, stored, before, job.plan, starts, finality)
         if not few:
-            return _append(rows, job.lake.windows, json.dumps({"frontier": coverage.frontier}))
+            return _append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
         revised = rows.toArrow()
-    job.tables.append(job.lake.windows, revised, coverage.frontier)
+    job.tables.append(job.lake.windows, revised, frontier)
     return int(revised.num_rows)
 
 
@@ -302,15 +327,24 @@ def _looked_up(job: Job, known: dynamic.CurrentRows, keys: set[str] | None) -> d
 
 def recalled(job: Job) -> MergedState:
     """Return what the tables know: what a query starts with."""
-    telling = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING))
     rows: dynamic.CurrentRows = {}
     if job.folds:
         newest = job.tables.select(job.lake.globals, dynamic.current(job.folds))
         rows = dynamic.current_rows(newest)
-    said = control.recalled_control(job)
-    liveness = liveness_of(telling.to_pylist(), said and said.regimes.control)
-    state = MergedState(recorded_frontier(job.lake), liveness, control=said)
+    told = told_of_devices(job)
+    said = control.recalled_control(job, told)
+    liveness = liveness_of(told, said and said.regimes.control)
+    waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(told), None)
+    frontier = recorded_frontier(job.lake)
+    state = MergedState(frontier, liveness, waiting=waiting, control=said)
     return _state(state.frontier, liveness, state, rows)
+
+
+def told_of_devices(job: Job) -> list[dict[str, Any]]:
+    """Return the merged rows that tell which devices there are and how far they have come."""
+    found: list[dict[str, Any]]
+    found = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING)).to_pylist()
+    return found
 
 
 def read(spark: SparkSession, path: str) -> DataFrame:
@@ -374,8 +408,9 @@ def _summary(
                 sent.setdefault(stream, set()).add((*source, pane_us))
         elif kind == VARIABLE:
             shards.setdefault(stream, set()).add(shard)
-    liveness = liveness_of(telling.to_pylist(), state and state.regimes.control)
-    return BatchSummary(panes_us, shards, rows, liveness, sent, state)
+    told = telling.to_pylist()
+    liveness = liveness_of(told, state and state.regimes.control)
+    return BatchSummary(panes_us, shards, rows, liveness, told, sent, state)
 
 
 def _append(rows: DataFrame, path: str, metadata: str = "") -> int:

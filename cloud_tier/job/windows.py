@@ -13,7 +13,7 @@ implied: a further device may leave a minimum as it was.
 
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,6 +21,7 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge, own_combine
 from cloud_tier.job.combination import aggregates, combined, pooled
+from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.sqltext import (
     any_of,
@@ -36,22 +37,34 @@ from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.spans import Starts
-from lasp_edge.protocol.status import STATUSES, TRANSITIONS, Transition
+from lasp_edge.protocol.status import STATUSES, TENTATIVE, TRANSITIONS, Transition
 
 _IDENTITY = ("window", "key", "start_us")
 _SPANS = pa.schema(
     [(f"_{name}", pa.int64()) for name in ("stream", "first_us", "last_us", "slide_us", "reach_us")]
 )
+RECORD: Final = {
+    "_frontier": pa.int64(),
+    "_expected": pa.int32(),
+    "_excluded": pa.string(),
+    "_due": pa.int64(),
+    "_lead": pa.int64(),
+    "_awaited": pa.list_(pa.string()),
+    "_lows": pa.list_(pa.int64()),
+}
+"""What all rows of a window in one step have to know."""
+WAITS_FOR: Final = (
+    "if({end_us} <= {record}_lead, array_join(filter({record}_awaited, (device, at) -> "
+    "element_at({record}_lows, at + 1) < {end_us}), ','), '')"
+)
+"""Which devices a window waits for, as SQL text over its end and its record."""
 _SHAPES = pa.schema(
     {
         "_stream": pa.int64(),
         "_window": pa.string(),
         "_size_us": pa.int64(),
-        "_frontier": pa.int64(),
-        "_expected": pa.int32(),
-        "_excluded": pa.string(),
+        **RECORD,
     }
 )
 
@@ -120,11 +133,18 @@ def spans_of(windows: Iterable[SpannedWindow], starts: Starts) -> pa.Table:
     return _table(_SPANS, rows)
 
 
-def shapes_of(windows: Iterable[Window], coverage: Coverage) -> pa.Table:
+def shapes_of(windows: Iterable[Window], finality: StepFinality) -> pa.Table:
     """Return one row for each window: its shape, and what all its rows of this step record."""
-    record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
-    rows = [(window.stream, window.name, window.size_us, *record) for window in windows]
+    rows = [(w.stream, w.name, w.size_us, *record_of(w.name, finality)) for w in windows]
     return _table(_SHAPES, rows)
+
+
+def record_of(window: str, finality: StepFinality) -> tuple[Any, ...]:
+    """Return what all rows of a window in one step have to know."""
+    coverage, due_us, (lows_us, lead_us) = finality
+    record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
+    missing = ([device for device, _ in lows_us], [low_us for _, low_us in lows_us])
+    return (*record, due_us[window], lead_us, *missing)
 
 
 def recomputed(
@@ -133,7 +153,7 @@ def recomputed(
     rows: DataFrame,
     plan: Plan,
     starts: Starts,
-    coverage: Coverage,
+    finality: StepFinality,
 ) -> DataFrame:
     """Return the rows to append: the windows with these starts that differ from their newest row.
 
@@ -143,11 +163,11 @@ def recomputed(
         rows: those of `windows` that have these starts.
         plan: the program's.
         starts: which windows.
-        coverage: the frontier and the devices to record.
+        finality: the frontier and the devices to record, and what is due.
     """
     columns = tuple(plan.columns.values())
     spans_ = made.rows(spans_of(plan.windows.values(), starts))
-    shapes = made.rows(shapes_of(plan.windows.values(), coverage))
+    shapes = made.rows(shapes_of(plan.windows.values(), finality))
     own = {
         window.stream: window.fold
         for window in plan.windows.values()
@@ -223,9 +243,7 @@ def computed(
             *names,
             "devices_in",
             "stream" if pieces is None else "_of AS stream",
-            "_frontier",
-            "_expected",
-            "_excluded",
+            *RECORD,
         )
     )
 
@@ -259,6 +277,8 @@ def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
 def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]) -> DataFrame:
     """Return the rows to append: the computed windows that differ from the current ones.
 
+    A window that waits for devices and is not due has no row yet.
+
     Args:
         computed: what `computed` gives.
         current: what `current` gives for the same starts.
@@ -266,15 +286,20 @@ def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]
     """
     both = computed.alias("new").join(current.alias("old"), list(_IDENTITY), "left")
     differs = any_of(f"NOT (new.{name} <=> old.{name})" for name in _compared(columns))
-    after = status_after(passed="coalesce(new.end_us <= new._frontier, false)", differs=differs)
+    passed = "coalesce(new.end_us <= new._frontier, false)"
+    after = status_after(passed=passed, differs=differs)
+    is_held = f"old.status IS NULL AND NOT {passed} AND NOT coalesce(new.end_us <= new._due, false)"
+    tentative = f"{after} = {STATUSES.index(TENTATIVE)}"
+    waits_for = WAITS_FOR.format(record="new.", end_us="new.end_us")
     statuses = ", ".join(map(literal, STATUSES))
-    return both.where(f"{differs} OR NOT ({after} <=> old.status)").selectExpr(
+    news = f"({differs} OR NOT ({after} <=> old.status)) AND NOT ({is_held})"
+    return both.where(news).selectExpr(
         *_IDENTITY,
         "new.end_us",
         *(f"new.{identifier(column.name)}" for column in columns),
         "new.devices_in",
         "new._expected AS devices_expected",
-        "new._excluded AS excluded",
+        f"if({tentative}, {waits_for}, new._excluded) AS excluded",
         f"element_at(array({statuses}), {after} + 1) AS status",
         "coalesce(old.revision + 1, 0) AS revision",
         "new._frontier AS frontier",

@@ -5,6 +5,7 @@ The rule is `lasp_edge.protocol.frontier`'s, over the same rows that the job has
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from deltalake import DeltaTable
@@ -17,10 +18,10 @@ from crdts import Frontier, Member, Membership, Version
 from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
+from lasp_edge.protocol.waiting import DEAD_AFTER_US, Step, steps_of
 
-DEAD_AFTER_S: Final = 600.0
-"""In seconds: how long a silent device is waited for unless one says otherwise. Ten minutes cover a
-restart of its machine or of its network."""
+DEAD_AFTER_S: Final = DEAD_AFTER_US / 1_000_000
+"""In seconds: how long a silent device is waited for unless one says otherwise."""
 
 
 class DeviceState(StrEnum):
@@ -148,7 +149,7 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
             member = Member(row["control"], row["retired"], version)
             membership |= Membership({row["device"]: member})
         elif row["kind"] == PROMISE:
-            promise = Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
+            promise = _promise(row)
             if control is not None and row["changed"] != control:
                 promise = void(promise)
             promises |= Frontier({row["device"]: promise})
@@ -158,6 +159,29 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
 def void(promise: Promise) -> Promise:
     """Return a promise that says nothing: it speaks of another log."""
     return promise._replace(low_us=BOTTOM_US, done=False)
+
+
+def promised_steps(
+    rows: Iterable[Mapping[str, Any]], known: Mapping[str, Promise] = MappingProxyType({})
+) -> list[Step]:
+    """Return what rows tell of how long windows wait: of promises those that were news.
+
+    Args:
+        rows: of `landing` or `lattice`.
+        known: the newest promise of each device before them.
+    """
+    told = [(row["device"], _promise(row)) for row in rows if row["kind"] == PROMISE]
+    newest, news = dict(known), []
+    for device, promise in sorted(told, key=lambda each: (each[1].heard_us, each[1].version)):
+        if device not in newest or promise > newest[device]:
+            newest[device] = promise
+            news.append(promise)
+    return steps_of(news)
+
+
+def _promise(row: Mapping[str, Any]) -> Promise:
+    version = Version(row["incarnation"], row["nonce"], row["seq"])
+    return Promise(version, row["low_us"], bool(row["done"]), row["received_us"])
 
 
 def _devices(liveness: Liveness, coverage: Coverage) -> Iterable[DeviceCoverage]:

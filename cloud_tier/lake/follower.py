@@ -7,7 +7,7 @@ device needs nothing of the cloud.
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +15,7 @@ from cloud_tier.lake.definitions import definitions
 from cloud_tier.lake.lake import Lake
 from lasp_edge.errors import CommandError
 from lasp_edge.language.described import WINDOW
+from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.tool.screen import in_words
 
 LOOK_S = 5.0
@@ -24,7 +25,13 @@ STARTS = 60
 MOST_ROWS = 400
 """Rows of a window that are shown, the newest ones."""
 
-_SHOWN = ("key", "start_us", "end_us", "devices_in", "devices_expected", "status", "revision")
+MOST_NAMES = 20
+"""Devices that are named as missing in a row, at most."""
+
+_SHOWN = (
+    *("key", "start_us", "end_us", "devices_in", "devices_expected", "excluded", "status"),
+    "revision",
+)
 
 
 class LakeFollower:
@@ -101,10 +108,17 @@ def _shown(lake: Lake, name: str) -> dict[str, Any]:
                 "expected": row["devices_expected"],
                 "status": row["status"],
                 "revision": row["revision"],
+                "waiting_for": _waiting_for(row),
             }
             for row in rows[:MOST_ROWS]
         ],
     }
+
+
+def _waiting_for(row: Mapping[str, Any]) -> list[str]:
+    """Return the devices for which a row waits."""
+    is_open = row["status"] == TENTATIVE and row["excluded"]
+    return row["excluded"].split(",")[:MOST_NAMES] if is_open else []
 
 
 def _plain(value: Any) -> Any:

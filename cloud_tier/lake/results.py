@@ -221,7 +221,8 @@ where there is no sample, or the fold is the program's own |
 stored and exact; `_q`: in steps of the event's resolution |
     | a sketch, such as `distinct_hll12` | binary | an image that other tools can join |
     | `devices_in`, `devices_expected` | int32 | devices with a sample, and those waited for |
-    | `excluded` | string | the devices that were not waited for, with commas between |
+    | `excluded` | string | the devices that were not waited for, with commas between; of a \
+tentative row those that it waits for, while others have sent all that belongs to it |
     | `status` | string | "tentative", "final" or "revised" |
     | `revision` | int32 | 0, 1, 2, ...: how often the row had changed |
     | `frontier` | int64 | how far results were final when the row was written, in microseconds; \

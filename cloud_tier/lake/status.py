@@ -35,8 +35,9 @@ def status(
 
     Returns:
         `lake`, `id`, `format`, `program`; `tables`: by name rows, files, bytes and version;
-        `windows`: by name the newest `start_us` and `end_us` and `final_end_us`; `frontier`: where
-        it is, its lag behind the landers' clock, who holds it, and the state of every device;
+        `windows`: by name the newest `start_us` and `end_us` and `final_end_us`; `results`: by name
+        the newest `time_us` of a row, and `final_time_us`; `frontier`: where it is, its lag behind
+        the landers' clock, who holds it, and the state of every device;
         `rejects`: by reason the frames and when the last came; `merged`: whether a batch is begun
         and not finished, and how many commits of `landing` are not merged; `runs`: whether a job
         and a lander run, None where the lake's directory does not tell.
@@ -56,6 +57,7 @@ def status(
             if DeltaTable.is_deltatable(path)  # an earlier release made fewer
         },
         "windows": _newest_windows(tables),
+        "results": _newest_rows(tables),
         "frontier": _frontier(fleet_coverage(tables, roster, dead_after_us)),
         "rejects": _rejects(tables),
         "merged": _merged(tables, landing.version()),
@@ -81,6 +83,18 @@ def _newest_windows(tables: LakeTables) -> dict[str, dict[str, Any]]:
     )
     rows = selected(tables.table(tables.windows), query).to_pylist()
     return {row.pop("window"): row for row in rows}
+
+
+def _newest_rows(tables: LakeTables) -> dict[str, dict[str, Any]]:
+    if not DeltaTable.is_deltatable(tables.results):  # an earlier release made none
+        return {}
+    query = (
+        'SELECT "result", max(time_us) AS time_us, '
+        "max(CASE WHEN status <> 'tentative' THEN time_us END) AS final_time_us "
+        'FROM source GROUP BY "result" ORDER BY "result"'
+    )
+    rows = selected(tables.table(tables.results), query).to_pylist()
+    return {row.pop("result"): row for row in rows}
 
 
 def _frontier(coverage: FleetCoverage) -> dict[str, Any]:

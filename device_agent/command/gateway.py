@@ -24,6 +24,7 @@ from lasp_edge.tool.broker_options import add_broker_arguments, broker_of, seal_
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.log_options import add_log_arguments, set_up_logs
 from lasp_edge.tool.signals import run_until_signalled
+from lasp_edge.tool.waiting_options import Patience, add_waiting_arguments
 
 _DAY_US = 86_400 * SECOND_US
 
@@ -52,31 +53,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_broker_arguments(parser)
 
 
-def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare for whom windows wait."""
-    add = parser.add_argument
-    add(
-        "--roster",
-        type=lambda text: tuple(name for name in text.split(",") if name),
-        metavar="A,B,..",
-        help="the devices that are waited for (default: whichever were heard)",
-    )
-    dead = "a device that is silent for longer is not waited for (default: 600)"
-    add("--dead-after", type=float, default=600.0, metavar="S", help=dead)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     set_up_logs(arguments, "%(asctime)s gateway: %(message)s", program="gateway")
     plan = load_plan(arguments.program)
     if not plan.windows:
         raise UsageError(f"{arguments.program} declares no window, so there is nothing to keep")
-    settings = _settings(arguments)
+    patience = Patience.of(arguments, plan.windows.values())
+    settings = _settings(arguments, patience)
     broker = broker_of(arguments)
     seal = seal_of(arguments, Topics(settings.fleet or plan.name), Role.LANDER)
     process = GatewayProcess(
         plan, broker, arguments.data_dir, settings, seal=seal, say=_say_at_once
     )
+    if said := patience.in_words():
+        _say_at_once(f"{settings.name}: {said}")
     return run_until_signalled(process)
 
 
@@ -84,7 +75,7 @@ def _say_at_once(line: str) -> None:
     print(line, flush=True)  # noqa: T201
 
 
-def _settings(arguments: argparse.Namespace) -> GatewaySettings:
+def _settings(arguments: argparse.Namespace, patience: Patience) -> GatewaySettings:
     """Return what the gateway is told.
 
     Raises:
@@ -93,15 +84,16 @@ def _settings(arguments: argparse.Namespace) -> GatewaySettings:
     name = sink_option("--name", arguments.name)
     if name == DEFAULT_SINK:
         raise UsageError(f"--name: {DEFAULT_SINK!r} is the lake's name; choose another one")
-    for option in ("dead_after", "retain_days", "commit_every", "results"):
+    for option in ("retain_days", "commit_every", "results"):
         value = getattr(arguments, option)
         if not 0 <= value < 1e9:  # noqa: PLR2004 - 30 years
             raise UsageError(f"--{option.replace('_', '-')}: a number from 0 on, not {value:g}")
     terms = WaitingTerms(
         arguments.roster,
-        round(arguments.dead_after * SECOND_US),
+        patience.dead_after_us,
         round(arguments.retain_days * _DAY_US),
         round(arguments.history_days * _DAY_US),
+        patience.tentative_after_us,
     )
     until_idle = arguments.until_idle
     return GatewaySettings(

@@ -6,7 +6,9 @@ that they are never taken for repeats of others.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from device_agent.changes import BLOCK_US, BlockId
@@ -34,7 +36,6 @@ class KeptReading(NamedTuple):
         tags: as canonical text.
     """
 
-    event: str
     time_us: int
     quantised: int
     tags: str
@@ -75,9 +76,10 @@ class ReadingHistory:
             tags = name.tags.removeprefix(STAMPED)
             for time_us, quantised in blocks[name].readings:
                 if first_us <= time_us < end_us:
-                    yield KeptReading(event, time_us, quantised, tags)
+                    yield KeptReading(time_us, quantised, tags)
 
 
-def tags_of(text: str) -> dict[str, str]:
+@lru_cache(maxsize=1_000)
+def tags_of(text: str) -> Mapping[str, str]:
     """Return tags that were kept as canonical text."""
-    return json.loads(text) if text else {}
+    return MappingProxyType(json.loads(text) if text else {})

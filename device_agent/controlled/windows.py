@@ -15,8 +15,8 @@ far, and the history has holes there that nobody can fill. Such panes are never 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, Protocol
 
 from crdts import ControlLog
@@ -31,6 +31,7 @@ from device_agent.panes.panes import NEVER_US, Panes
 from device_agent.parts import Part
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.event import Event
+from lasp_edge.language.parameters import At
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
 from lasp_edge.reasons import reason_of
 
@@ -59,8 +60,24 @@ class Counted(NamedTuple):
     time_us: int
 
 
-Cells = dict[tuple[PanePiece, int], list[Counted]]
-"""(piece, start of a pane) -> what comes to it."""
+class PaneCells:
+    """What comes to which panes.
+
+    Attributes:
+        pieces: stream -> the piece of a window that its panes are of.
+        cells: (start of a pane, stream) -> what comes to it.
+    """
+
+    __slots__ = ("cells", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: dict[int, PanePiece] = {}
+        self.cells: dict[tuple[int, int], list[Counted]] = defaultdict(list)
+
+    def __iter__(self) -> Iterator[tuple[PanePiece, int, list[Counted]]]:
+        """Yield the piece, the start and what comes, of each pane by time."""
+        for (pane_us, stream), counted in sorted(self.cells.items(), key=itemgetter(0)):
+            yield self.pieces[stream], pane_us, counted
 
 
 class ControlledWindows(Part):
@@ -162,17 +179,17 @@ class ControlledWindows(Part):
 
     def _take(self, taken: Sequence[ControlledReading], store: ControlledReader) -> None:
         """Fold what came into the panes that are there, and build those that are not."""
-        cells: Cells = defaultdict(list)
+        cells = PaneCells()
         for regimes in self._regimes.values():
-            for reading in taken:
-                if reading.event == regimes.window.source.name:
-                    self._count(regimes, KeptReading(*reading[:4]), cells)
+            event = regimes.window.source.name
+            came = (KeptReading(*each[1:4]) for each in taken if each.event == event)
+            self._count(regimes, came, cells)
         known_us, doubt_us = self._high_us, self._intake.highs.furthest_doubt_us()
         self._high_us = max(known_us, *(reading.time_us for reading in taken))
         by_window = {
             piece.stream: regimes for regimes in self._regimes.values() for piece in regimes.pieces
         }
-        for (piece, pane_us), counted in sorted(cells.items(), key=lambda cell: cell[0][1]):
+        for piece, pane_us, counted in cells:
             at = (piece.stream, pane_us)
             is_there = pane_us > known_us or at in self._built or _is_doubtful(pane_us, doubt_us)
             if not is_there:
@@ -188,25 +205,45 @@ class ControlledWindows(Part):
         """Return whether memory has an entry of a pane that the store may not have yet."""
         return any(pane[:2] == (pane_us, stream) for pane in self._panes.entries)
 
-    def _count(self, regimes: WindowRegimes, reading: KeptReading, cells: Cells) -> None:
-        """Note to which panes a reading comes, and as what; a function that fails leaves it out."""
-        window, functions = regimes.window, self._agent.plan.functions
-        real = window.resolution.real(reading.quantised)
-        tags: Mapping[str, str] = MappingProxyType(tags_of(reading.tags))
-        event = Event(reading.event, real, reading.time_us, self._agent.replica.device, tags)
-        regime = regimes.regime_at(reading.time_us)
+    def _count(
+        self, regimes: WindowRegimes, readings: Iterable[KeptReading], cells: PaneCells
+    ) -> None:
+        """Note to which panes readings come, and as what; where a function fails, to no pane."""
+        window, append = regimes.window, cells.cells
+        assert window.controls is not None
+        asks = window.controls.value or window.controls.where or window.keyed
+        regime = regimes.regime_at(NEVER_US)
+        for reading in readings:
+            time_us, value, key = reading.time_us, reading.quantised, ""
+            if not regime.first_us <= time_us < regime.end_us:
+                regime = regimes.regime_at(time_us)
+                cells.pieces.update((piece.stream, piece) for piece in regime.pieces)
+            if asks:
+                answer = self._asked(regimes, reading, regime.at)
+                if answer is None:
+                    continue
+                key, value = answer
+            counted = Counted(key, value, time_us)
+            for piece in regime.pieces:
+                append[time_us - time_us % piece.span_us, piece.stream].append(counted)
+
+    def _asked(
+        self, regimes: WindowRegimes, reading: KeptReading, at: At
+    ) -> tuple[str, int] | None:
+        """Return key and value of a reading by the user's functions; None if it does not count."""
+        window, device = regimes.window, self._agent.replica.device
+        time_us, quantised, tags = reading
+        real = window.resolution.real(quantised)
+        event = Event(window.source.name, real, time_us, device, tags_of(tags))
         try:
-            value = regimes.counted(event, reading.quantised, regime.at)
-            key = functions.key(window.name, event) if value is not None else ""
+            value = regimes.counted(event, quantised, at)
+            if value is None:
+                return None
+            return self._agent.plan.functions.key(window.name, event), value
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             pass_interrupt(error)
             self._agent.counters.note(f"window {window.name}: {reason_of(error)}")
-            return
-        if value is None:
-            return
-        for piece in regime.pieces:
-            pane_us = reading.time_us // piece.span_us * piece.span_us
-            cells[piece, pane_us].append(Counted(key, value, reading.time_us))
+            return None
 
     def _fold(
         self, piece: PanePiece, pane_us: int, counted: Sequence[Counted], store: ControlledReader
@@ -257,13 +294,11 @@ class ControlledWindows(Part):
         store: ControlledReader,
     ) -> None:
         """Build those panes of a piece, from one time to another, that are not there."""
-        cells: Cells = defaultdict(list)
-        event = regimes.window.source.name
-        for reading in self._history.readings(event, first_us, end_us, store):
-            self._count(regimes, reading, cells)
+        cells, event = PaneCells(), regimes.window.source.name
+        self._count(regimes, self._history.readings(event, first_us, end_us, store), cells)
         present = store.panes_present(piece.stream, first_us, end_us)
         doubt_us = self._intake.highs.furthest_doubt_us()
-        for (other, pane_us), counted in sorted(cells.items(), key=lambda cell: cell[0][1]):
+        for other, pane_us, counted in cells:
             at = (other.stream, pane_us)
             if other.stream != piece.stream or not first_us <= pane_us < end_us:
                 continue

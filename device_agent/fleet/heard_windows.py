@@ -88,6 +88,7 @@ class HeardWindows:
                     "expected": row.get("expected"),
                     "status": row["status"],
                     "revision": row.get("revision"),
+                    "waiting_for": row.get("waiting_for", []),
                 }
                 for key, row in found
             ],

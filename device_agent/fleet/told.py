@@ -151,6 +151,7 @@ _ROW: Mapping[str, Callable[[Any], bool]] = {
     "devices": _is_count,
     "expected": _is_count,
     "except": _are_texts,
+    "waiting_for": _are_texts,
 }
 _WINDOW: Mapping[str, Callable[[Any], bool]] = {
     **_ROW,

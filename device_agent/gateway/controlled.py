@@ -7,22 +7,23 @@ When operators say something late, panes are made anew on devices, and come one 
 what an entry touches below the frontier is **held**: its rows stay as they are until all devices
 that are waited for have promised past it anew, under the new log. Then each row that differs is
 revised once. G says how far they have promised: the least low watermark, which goes back, and never
-F, which does not.
+F, which does not. Where windows wait for devices no longer than X (`lasp_edge.protocol.waiting`),
+rows are held no longer either: X after the first device has promised past them anew they are
+revised, and say who is missing.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 
 from device_agent.gateway.kept import (
-    FleetChanges,
     FleetKeeper,
     FleetRow,
     KeptEntry,
     WindowStart,
     WriterOfPanes,
 )
-from lasp_edge.errors import pass_interrupt
+from device_agent.gateway.windows import TurnFinality, count_failure
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
 from lasp_edge.language.forms import WindowForm
@@ -30,6 +31,7 @@ from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE, status_after
+from lasp_edge.protocol.waiting import Step, WindowWaiting
 
 Place = tuple[int, int]
 """Stream and start of a pane."""
@@ -46,6 +48,10 @@ class ControlledFleet:
         held: the starts that wait.
         frontier_us: how far results are final; None for nothing yet.
         retain_us: for how long after its end a window still takes late readings.
+        waits: window -> X, for how long it waits for devices before it has a row.
+
+    Attributes:
+        failed: how often a fold of the user's own raised something, by reason.
     """
 
     def __init__(
@@ -55,15 +61,45 @@ class ControlledFleet:
         held: Iterable[StartSpan],
         frontier_us: int | None,
         retain_us: int,
+        waits: Mapping[str, int],
     ) -> None:
         self._regimes, self._keeper, self._retain_us = regimes, keeper, retain_us
+        self._waits, self._anew = waits, WindowWaiting.of(waits.values())
         self._held = list(held)
         self._open: dict[WindowStart, FleetRow] = {}
         self._fresh: dict[Place, dict[EntryAt, KeptEntry]] = {}
+        self._without_row: dict[WindowStart, int] = {}
+        self.failed: Counter[str] = Counter()
         for name in regimes.windows:
             for row in keeper.tentative(name, None):
                 self._open[row.at] = row
-        del frontier_us
+            if waits[name]:
+                self._wait_again(name, frontier_us)
+
+    def _wait_again(self, window: str, frontier_us: int | None) -> None:
+        """Find the windows that have panes and no row, and that are not final."""
+        for scope in self._regimes.scopes(window):
+            regimes = self._regimes.of(window, scope)
+            longest_us = max(form.size_us for form in regimes.forms)
+            since_us = EARLIEST_PANE_US if frontier_us is None else frontier_us - longest_us
+            for piece in regimes.pieces:
+                for pane_us, key in self._keeper.places(piece.stream, since_us):
+                    for start_us, form in regimes.starts_over(piece, pane_us):
+                        at, end_us = WindowStart(window, key, start_us), start_us + form.size_us
+                        if at not in self._open and (frontier_us is None or end_us > frontier_us):
+                            self._without_row[at] = end_us
+
+    def promised_anew(self, steps: Iterable[Step], now_us: int | None) -> None:
+        """Take what promises bring that were made under the present log; see `WindowWaiting`."""
+        self._anew = self._anew.joined(steps, now_us)
+
+    def due_at_us(self, waiting: WindowWaiting) -> int | None:
+        """Return when the next window without a row will be due; None where that is not known."""
+        times_us = (
+            waiting.due_at_us(self._waits[at.window], end_us)
+            for at, end_us in self._without_row.items()
+        )
+        return min((each for each in times_us if each is not None), default=None)
 
     def join(self, rows: PaneRows) -> Iterator[KeptEntry]:
         """Join accepted entries, and yield those that were not known yet."""
@@ -87,6 +123,10 @@ class ControlledFleet:
 
     def hear(self, touched: Iterable[StartSpan], frontier_us: int | None) -> None:
         """Hold what was touched below the frontier: all devices have to promise anew."""
+        self._anew = WindowWaiting.of(self._waits.values())
+        for at in self._without_row:
+            form = self._regimes.of(at.window).form_at(at.start_us)
+            self._without_row[at] = at.start_us + form.size_us
         if frontier_us is not None:
             least_us = frontier_us - self._retain_us
             self._held += [
@@ -103,30 +143,28 @@ class ControlledFleet:
         return tuple(self._held)
 
     def revisions(
-        self, entries: Iterable[KeptEntry], coverage: Coverage, promised_us: int | None
+        self, entries: Iterable[KeptEntry], finality: TurnFinality, promised_us: int | None
     ) -> Iterator[FleetRow]:
         """Yield the rows that differ from the current ones, and may be written.
 
         Args:
             entries: those that came or grew.
-            coverage: how far results are final, and over whom.
+            finality: how sure it is that a window is whole.
             promised_us: how far all have promised under the present log; None: nothing.
         """
-        wanted = set(self._touched(entries)) | set(self._passed(coverage.frontier))
-        wanted |= set(self._released(promised_us))
+        wanted = set(self._touched(entries)) | set(self._passed(finality.coverage.frontier))
+        wanted |= set(self._due(finality.waiting)) | set(self._released(promised_us))
         for at in sorted(wanted):
-            try:
-                row = self._revision(at, coverage, promised_us)
-            except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
-                pass_interrupt(error)
-                continue
-            if row is not None:
-                self._note(row)
-                yield row
+            with count_failure(self.failed, at.window):
+                row = self._revision(at, finality, promised_us)
+                if row is not None:
+                    self._note(row)
+                    yield row
         self._fresh.clear()
         self._let_go(promised_us)
 
     def _note(self, row: FleetRow) -> None:
+        self._without_row.pop(row.at, None)
         if row.status == TENTATIVE:
             self._open[row.at] = row
         else:
@@ -146,11 +184,25 @@ class ControlledFleet:
         """Yield the open windows that the frontier has passed."""
         if frontier_us is not None:
             yield from [at for at, row in self._open.items() if row.end_us <= frontier_us]
+            passed = [at for at, end_us in self._without_row.items() if end_us <= frontier_us]
+            for at in passed:
+                del self._without_row[at]
+            yield from passed
+
+    def _due(self, waiting: WindowWaiting) -> Iterator[WindowStart]:
+        """Yield the windows without a row that have waited for as long as they may."""
+        for at, end_us in self._without_row.items():
+            if waiting.is_due(self._waits[at.window], end_us):
+                yield at
 
     def _released(self, promised_us: int | None) -> Iterator[WindowStart]:
-        """Yield the windows that were held, and that all have promised past by now."""
-        for span in self._held if promised_us is not None else ():
-            last_us = min(span.last_us, promised_us or 0)
+        """Yield the windows that were held, and that all have promised past, or that are due."""
+        for span in self._held:
+            bounds_us = (promised_us, self._due_anew_us(span.window))
+            last_us = max((each for each in bounds_us if each is not None), default=None)
+            if last_us is None or last_us < span.first_us:
+                continue
+            last_us = min(span.last_us, last_us)
             rows = self._keeper.current(span.window, span.first_us, last_us)
             yield from [row.at for row in rows]
             yield from self._with_entries(span._replace(last_us=last_us))
@@ -178,6 +230,15 @@ class ControlledFleet:
                 kept.append(span._replace(first_us=first_us))
         self._held = kept
 
+    def _due_anew_us(self, window: str) -> int | None:
+        """Return the end up to which held windows are revised whoever is missing."""
+        wait_us = self._waits[window]
+        return self._anew.due_us(wait_us) if wait_us else None
+
+    def _is_due_anew(self, window: str, end_us: int) -> bool:
+        due_us = self._due_anew_us(window)
+        return due_us is not None and end_us <= due_us
+
     def _is_held(self, at: WindowStart, end_us: int, promised_us: int | None) -> bool:
         """Return whether a window waits until all have promised past its end anew."""
         if promised_us is not None and end_us <= promised_us:
@@ -188,26 +249,43 @@ class ControlledFleet:
         )
 
     def _revision(
-        self, at: WindowStart, coverage: Coverage, promised_us: int | None
+        self, at: WindowStart, finality: TurnFinality, promised_us: int | None
     ) -> FleetRow | None:
-        """Return the next row of a window; None where nothing differs, or it is held."""
-        regimes = self._regimes.of(at.window)
-        window, form = regimes.window, regimes.form_at(at.start_us)
+        """Return the next row of a window; None where nothing differs, or it waits."""
         current = self._open.get(at) or self._keeper.row(at)
+        made, before = self._computed(at, finality.coverage), None
+        if current is None and not made.devices_in:
+            return None
+        if current is not None:
+            before, made = current.status, made._replace(revision=current.revision + 1)
+        frontier_us, end_us = finality.coverage.frontier, made.end_us
+        passed = frontier_us is not None and end_us <= frontier_us
+        held = passed and self._is_held(at, end_us, promised_us)
+        if held and before != TENTATIVE and not self._is_due_anew(at.window, end_us):
+            return None
+        is_final = before is not None and before != TENTATIVE
+        differs = current is None or current.result() != made.result()
+        status = status_after(before, passed=passed and (is_final or not held), differs=differs)
+        if not differs and status == before:
+            return None
+        is_due = finality.waiting.is_due(self._waits[at.window], end_us)
+        if status == TENTATIVE and current is None and not is_due:
+            self._without_row[at] = end_us
+            return None
+        if status == TENTATIVE or held:
+            made = made._replace(excluded=finality.awaited.before(end_us))
+        return made._replace(status=status)
+
+    def _computed(self, at: WindowStart, coverage: Coverage) -> FleetRow:
+        """Return a window's first row, as it would be if it were tentative."""
+        regimes = self._regimes.of(at.window)
+        form = regimes.form_at(at.start_us)
         partial, devices = form.fold.zero, frozenset[str]()
         if regimes.exists(at.start_us):
             partial, devices = self._held_by(at, form)
-        if current is None and not devices:
-            return None
-        end_us = at.start_us + form.size_us
-        passed = coverage.frontier is not None and end_us <= coverage.frontier
-        if passed and self._is_held(at, end_us, promised_us):
-            if current is None or current.status != TENTATIVE:
-                return None
-            passed = False
-        made = FleetRow(
+        return FleetRow(
             at,
-            end_us,
+            at.start_us + form.size_us,
             partial,
             len(devices),
             len(coverage.expected),
@@ -215,15 +293,8 @@ class ControlledFleet:
             TENTATIVE,
             0,
             coverage.frontier,
-            window.stream,
+            regimes.window.stream,
         )
-        before = None if current is None else current.status
-        differs = current is None or current.result() != made.result()
-        status = status_after(before, passed=passed, differs=differs)
-        if not differs and status == before:
-            return None
-        revision = 0 if current is None else current.revision + 1
-        return made._replace(status=status, revision=revision)
 
     def _held_by(self, at: WindowStart, form: WindowForm) -> tuple[Partial, frozenset[str]]:
         """Return what a window holds, and whose panes those are."""
@@ -253,9 +324,3 @@ class ControlledFleet:
             if of == stream and first_us <= pane_us <= last_us:
                 kept |= {(pane_us, *at): entry for at, entry in fresh.items()}
         return kept.values()
-
-
-def add_held(changes: FleetChanges, fleet: ControlledFleet, before: tuple[StartSpan, ...]) -> None:
-    """Note in a turn's changes what waits, if that has changed."""
-    if fleet.held != before:
-        changes.held = fleet.held

@@ -10,16 +10,19 @@ and its combinations are those of the job in Spark. What concerns variables is t
 every device holds the fleet's values itself.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from crdts import Frontier, Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
-from device_agent.gateway.controlled import ControlledFleet, add_held
+from device_agent.gateway.controlled import ControlledFleet
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
-from device_agent.gateway.windows import FleetWindows
+from device_agent.gateway.windows import FleetWindows, TurnFinality
 from device_agent.settings import SECOND_US
+from lasp_edge.folds.fold import Fold
+from lasp_edge.language.declarations import Window
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.acceptance import (
@@ -30,9 +33,18 @@ from lasp_edge.protocol.acceptance import (
     Record,
     Rows,
 )
-from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
+from lasp_edge.protocol.frontier import (
+    Coverage,
+    Listening,
+    Liveness,
+    Tick,
+    advance,
+    awaited,
+    is_listening,
+)
 from lasp_edge.protocol.replies import Replies
 from lasp_edge.protocol.spans import floor_us
+from lasp_edge.protocol.waiting import DEAD_AFTER_US, WindowWaiting, listen_us, steps_of, waits_of
 
 PRUNE_EVERY_US: Final = 3_600 * SECOND_US
 """How far the frontier moves between two times that what is of no use any more is forgotten."""
@@ -46,12 +58,15 @@ class WaitingTerms(NamedTuple):
         dead_after_us: a device that is silent for longer is not waited for.
         retain_us: for how long after its end a window takes late readings.
         history_us: for how long after its end a window's rows are kept; at least `retain_us`.
+        tentative_after_us: X of windows that have none of their own: for how long they wait for
+            devices before they have a row (`lasp_edge.protocol.waiting`).
     """
 
     roster: Collection[str] | None = None
-    dead_after_us: int = 600 * SECOND_US
+    dead_after_us: int = DEAD_AFTER_US
     retain_us: int = 7 * 86_400 * SECOND_US
     history_us: int = 31 * 86_400 * SECOND_US
+    tentative_after_us: int = 0
 
 
 class GatewayTurn(NamedTuple):
@@ -83,7 +98,9 @@ class GatewayCore:
     Attributes:
         replies: what is owed to devices.
         coverage: how far results are final, and over whom.
+        waiting: since when windows wait.
         windows: the rows that are open.
+        controlled: those of windows with parameters; None where the program has no parameters.
     """
 
     def __init__(
@@ -104,12 +121,18 @@ class GatewayCore:
         plain = [window for window in plan.windows.values() if window.controls is None]
         self._streams = {window.stream: window for window in plain}
         self._panes = FleetPanes(self._streams, keeper)
-        self.windows = FleetWindows(plain, self._panes, keeper, kept.frontier_us, terms.retain_us)
-        self._regimes, self._controlled = None, None
+        waits = waits_of(plan.windows.values(), terms.tentative_after_us)
+        self._listen_us = listen_us(waits, terms.dead_after_us)
+        steps = [*kept.steps, *steps_of(kept.promises.entries.values())]
+        self.waiting = WindowWaiting.of(waits.values()).joined(steps, None)
+        self._kept_steps = frozenset(kept.steps)
+        until = (kept.frontier_us, terms.retain_us, waits)
+        self.windows = FleetWindows(plain, self._panes, keeper, *until)
+        self._regimes, self.controlled = None, None
         if plan.parameters:
             self._regimes = acceptance.control = FleetRegimes(plan, kept.control)
-            held = (kept.held, kept.frontier_us, terms.retain_us)
-            self._controlled = ControlledFleet(self._regimes, keeper, *held)
+            self.controlled = ControlledFleet(self._regimes, keeper, kept.held, *until)
+            self.controlled.promised_anew(steps_of(kept.promises.entries.values()), None)
         self._heard: dict[str, str] = {}
         self._ticks = 0
 
@@ -122,6 +145,12 @@ class GatewayCore:
     def promises(self) -> dict[str, Promise]:
         """The newest low watermark of each device."""
         return self._liveness.promises.entries
+
+    def fold_at(self, window: Window, start_us: int) -> Fold:
+        """Return the fold of the windows that start at a time."""
+        if self._regimes is None or window.controls is None:
+            return window.fold
+        return self._regimes.of(window.name).form_at(start_us).fold
 
     def take(self, records: Iterable[Record], listening: Listening | None) -> GatewayTurn:
         """Take messages in, and return what comes of them.
@@ -140,20 +169,23 @@ class GatewayCore:
         too_late = self._join_panes(accepted, changes, before_us)
         touched_by = [e for e in changes.entries if e.stream not in self._streams]
         self._join_liveness(accepted, changes, listening)
-        self.coverage = advance(
-            before_us, self._liveness, self._terms.roster, self._terms.dead_after_us
-        )
+        terms = (self._liveness, self._terms.roster, self._terms.dead_after_us)
+        self.coverage = advance(before_us, *terms, self._listen_us)
+        self._join_waiting(changes, before_us)
         frontier_us = self.coverage.frontier
         touched = self.windows.touched(
             [entry for entry in changes.entries if entry.stream in self._streams], before_us
         )
-        for at, starts in self.windows.passed(frontier_us).items():
-            touched.setdefault(at, set()).update(starts)
-        changes.rows += self.windows.revisions(touched, self.coverage)
-        if self._controlled is not None:
-            held = self._controlled.held
-            changes.rows += self._controlled.revisions(touched_by, self.coverage, self._promised())
-            add_held(changes, self._controlled, () if changes.control is not None else held)
+        for more in (self.windows.passed(frontier_us), self.windows.due(self.waiting)):
+            for at, starts in more.items():
+                touched.setdefault(at, set()).update(starts)
+        finality = TurnFinality(self.coverage, self.waiting, awaited(*terms))
+        changes.rows += self.windows.revisions(touched, finality)
+        if self.controlled is not None:
+            held = self.controlled.held
+            changes.rows += self.controlled.revisions(touched_by, finality, self._promised())
+            if changes.control is not None or self.controlled.held != held:
+                changes.held = self.controlled.held
         if frontier_us != before_us:
             changes.frontier_us = frontier_us
             self._prune(changes, before_us)
@@ -162,10 +194,10 @@ class GatewayCore:
 
     def _hear(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> None:
         """Take what operators said of parameters: a promise speaks of one log, so all are void."""
-        if self._regimes is None or self._controlled is None or not accepted.said.entries:
+        if self._regimes is None or self.controlled is None or not accepted.said.entries:
             return
         changes.control = self._regimes.log.copy()
-        self._controlled.hear(self._regimes.take_touched(), before_us)
+        self.controlled.hear(self._regimes.take_touched(), before_us)
         void = {
             device: promise._replace(low_us=BOTTOM_US, done=False)
             for device, promise in self._liveness.promises.entries.items()
@@ -176,15 +208,15 @@ class GatewayCore:
     def _promised(self) -> int | None:
         """Return how far all that are waited for have promised under the present log."""
         terms = (self._terms.roster, self._terms.dead_after_us)
-        return advance(BOTTOM_US, self._liveness, *terms).frontier
+        return advance(BOTTOM_US, self._liveness, *terms, self._listen_us).frontier
 
     def _join_panes(self, accepted: Accepted, changes: FleetChanges, before_us: int | None) -> int:
         """Join the accepted entries, and return how many came too late for a window of theirs."""
         late = 0
         for rows in accepted.rows:
-            if self._controlled is not None and self._is_controlled(rows):
+            if self.controlled is not None and self._is_controlled(rows):
                 assert isinstance(rows, PaneRows)
-                changes.entries += self._controlled.join(rows)
+                changes.entries += self.controlled.join(rows)
                 continue
             window = self._streams.get(rows.block.stream) if isinstance(rows, PaneRows) else None
             if window is None:
@@ -228,6 +260,35 @@ class GatewayCore:
             line = self._acceptance.witness.line(device)
             if line is not None and self._heard.get(device) != line:
                 self._heard[device] = changes.heard[device] = line
+
+    def _join_waiting(self, changes: FleetChanges, before_us: int | None) -> None:
+        """Join since when windows wait; while F cannot move yet, nobody is late."""
+        listening, roster = self._liveness.listening, self._terms.roster
+        is_first = is_listening(before_us, self._liveness, roster, self._listen_us)
+        now_us = None if listening is None or is_first else listening.now_us
+        before = self.waiting
+        steps = steps_of(changes.promises.values())
+        self.waiting = before.joined(steps, now_us)
+        if self.controlled is not None:
+            self.controlled.promised_anew(steps, now_us)
+        if self.waiting.stairs != before.stairs:
+            known = self.waiting.steps
+            changes.steps, changes.steps_gone = known - self._kept_steps, self._kept_steps - known
+            self._kept_steps = known
+
+    @property
+    def failed(self) -> Counter[str]:
+        """How often a fold of the user's own raised something, by reason."""
+        rows = self.controlled
+        return self.windows.failed + (Counter() if rows is None else rows.failed)
+
+    @property
+    def due_at_us(self) -> int | None:
+        """When the next window without a row will be due; None where that is not known."""
+        times_us = [self.windows.due_at_us(self.waiting)]
+        if self.controlled is not None:
+            times_us.append(self.controlled.due_at_us(self.waiting))
+        return min((each for each in times_us if each is not None), default=None)
 
     def _prune(self, changes: FleetChanges, before_us: int | None) -> None:
         """Forget what is of no use any more, now and then."""

@@ -7,7 +7,7 @@ from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.topics import Topics
 
-_TOLD = ("status", "start", "end", "devices", "expected", "revision")
+_TOLD = ("status", "start", "end", "devices", "expected", "revision", "except")
 
 
 class GatewayDiscovery(Discovery):
@@ -28,6 +28,7 @@ class GatewayDiscovery(Discovery):
             key: one of its keys; None where it has no keys.
         """
         told = ", ".join(f"'{name}': value_json['{name}']" for name in _TOLD)
+        told += ", 'waiting_for': value_json['waiting_for'] | default([])"
         found = self.value(window, key)
         for _, config in found:
             config["json_attributes_topic"] = config["state_topic"]

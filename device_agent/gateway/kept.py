@@ -16,6 +16,7 @@ from crdts import ControlLog, Frontier, Member, Membership
 from crdts.frontier import Promise
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
+from lasp_edge.protocol.waiting import Step
 
 
 class WriterOfPanes(NamedTuple):
@@ -57,7 +58,7 @@ class FleetRow(NamedTuple):
     Attributes:
         at: what it is about.
         devices_expected: those that counted when the row was made.
-        excluded: those of them that were not waited for.
+        excluded: those of them that were not waited for; in a tentative row, those that are.
         frontier_us: how far results were final when it was made; None for nothing yet.
         stream: of the definition that it was made by.
     """
@@ -93,6 +94,8 @@ class FleetChanges:
         held: starts of windows that wait until all devices have promised anew, if they changed.
         panes_below: stream -> entries of panes that start below are of no use any more.
         rows_below: rows of windows that end below are forgotten.
+        steps: of the promises by which it is told since when windows wait; those that are new.
+        steps_gone: those that are of no use any more.
     """
 
     entries: list[KeptEntry] = field(default_factory=list)
@@ -105,10 +108,12 @@ class FleetChanges:
     held: tuple[StartSpan, ...] | None = None
     panes_below: Mapping[int, int] = field(default_factory=dict)
     rows_below: int | None = None
+    steps: frozenset[Step] = frozenset()
+    steps_gone: frozenset[Step] = frozenset()
 
     def __bool__(self) -> bool:
         """Return whether there is anything to write."""
-        changed = (self.entries, self.rows, self.promises, self.members, self.heard)
+        changed = (self.entries, self.rows, self.promises, self.members, self.heard, self.steps)
         said = (self.frontier_us, self.control, self.held)
         return any(changed) or any(each is not None for each in said)
 
@@ -121,6 +126,7 @@ class RestoredFleet(NamedTuple):
         promises: the newest of each device.
         membership: all member commands.
         heard: lines on what was heard of the devices.
+        steps: by which it is told since when windows wait.
         control: what operators said of parameters.
         held: starts of windows that wait until all devices have promised anew.
     """
@@ -129,6 +135,7 @@ class RestoredFleet(NamedTuple):
     promises: Frontier
     membership: Membership
     heard: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
     control: ControlLog = ControlLog()
     held: tuple[StartSpan, ...] = ()
 
@@ -141,6 +148,9 @@ class FleetKeeper(Protocol):
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterable[KeptEntry]:
         """Return the entries of the panes of a stream from one start to another, both included."""
+
+    def places(self, stream: int, since_us: int) -> Iterable[tuple[int, str]]:
+        """Return the start and key of each pane of a stream that has entries, from a start on."""
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""

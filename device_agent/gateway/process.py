@@ -188,7 +188,7 @@ class GatewayProcess:
             )
         told = {
             STORE_ID: facts.get(STORE_ID) or secrets.token_hex(8),
-            PROGRAM: meaning_of(self._plan),
+            PROGRAM: meaning_of(self._plan, store.restored().control),
             "name": self._plan.name,
         }
         if told != {name: facts.get(name) for name in told}:
@@ -208,6 +208,7 @@ class _Running:
         seal: Seal | None,
         say: Callable[[str], None],
     ) -> None:
+        self._plan = plan
         self._store, self._settings, self._say = store, settings, say
         topics = self._topics = Topics(settings.fleet or plan.name)
         nonce = secrets.randbits(32)
@@ -222,7 +223,7 @@ class _Running:
         sender = Replica(1, nonce, f"gateway-{settings.name}")
         self._core = GatewayCore(plan, self._acceptance, store, sender, settings.terms)
         told = (settings.name, settings.results_us, settings.home_assistant)
-        self._results = FleetResults(plan, topics, *told)
+        self._results = FleetResults(plan, topics, *told, fold_at=self._core.fold_at)
         restored = [row for _, row in newest_rows(store, LAST_STARTS)]
         self._results.take(restored, self._core.coverage)
         will = self._results.will
@@ -304,8 +305,13 @@ class _Running:
         self._due_us = now_us + self._idle_us
         listening = None if self._since_us is None else Listening(now_us, self._since_us)
         turn = self._core.take(records, listening)
+        due_at_us = self._core.due_at_us
+        if due_at_us is not None and listening is not None:
+            self._due_us = min(self._due_us, max(due_at_us, now_us + self._settings.commit_us))
         if turn.changes:
             self._store.commit(turn.changes)
+        if turn.changes.control is not None:  # a start says it again, should this be the end
+            self._store.say({PROGRAM: meaning_of(self._plan, turn.changes.control)})
         self._core.replies.owe(turn.accepted, now_us)
         self._results.take(turn.changes.rows, turn.coverage)
         for (topic, reason), refusal in turn.accepted.refused.items():
@@ -355,9 +361,7 @@ class _Running:
         if frontier_us is not None:
             final = f"final up to {shown_time(frontier_us).partition('.')[0]} UTC"
         words.append(final + (f", without {', '.join(excluded)}" if excluded else ""))
-        words += [
-            f"FAILED: {times} x {reason}" for reason, times in self._core.windows.failed.items()
-        ]
+        words += [f"FAILED: {times} x {reason}" for reason, times in self._core.failed.items()]
         if self.link.trouble:
             words.append(f"no connection ({self.link.trouble})")
         return ", ".join(words)

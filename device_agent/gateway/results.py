@@ -8,10 +8,13 @@ know earlier has that, too.
     {"parts": {"mean": 21.43}, "count": 60, "total_q": 128580, "start": "2026-11-22T15:02:00Z",
      "end": "2026-11-22T15:03:00Z", "status": "final", "revision": 0, "devices": 10,
      "expected": 10, "except": [], "tentative": {..}}
+
+A tentative one says `waiting_for`, too: the devices that have not sent all that belongs to it,
+while others have.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -23,6 +26,7 @@ from device_agent.fleet.retained import Content, Retained
 from device_agent.gateway.discovery import GatewayDiscovery
 from device_agent.gateway.kept import FleetRow
 from device_agent.parts import Publication
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import Coverage
@@ -37,6 +41,14 @@ MOST_TOPICS: Final = 20_000
 """Keys of all windows that are told, at most: some 10 MB here, and as much at the broker."""
 
 
+FoldAt = Callable[[Window, int], Fold]
+"""Gives the fold of a window that starts at a time."""
+
+
+def _declared(window: Window, _start_us: int) -> Fold:
+    return window.fold
+
+
 class FleetResults:
     """What a gateway tells people.
 
@@ -46,11 +58,19 @@ class FleetResults:
         gateway: this one's name.
         every_us: how often a result is told at most; 0 for never.
         home_assistant: its first topic level; "" for none.
+        fold_at: gives the fold of a window that starts at a time.
     """
 
     def __init__(
-        self, plan: Plan, topics: Topics, gateway: str, every_us: int, home_assistant: str
+        self,
+        plan: Plan,
+        topics: Topics,
+        gateway: str,
+        every_us: int,
+        home_assistant: str,
+        fold_at: FoldAt = _declared,
     ) -> None:
+        self._fold_at = fold_at
         self._plan, self._topics, self._gateway = plan, topics, gateway
         self._timer = Timer(every_us) if every_us else None
         self._rows: dict[tuple[str, str], dict[bool, FleetRow]] = {}
@@ -121,7 +141,7 @@ class FleetResults:
             window = self._plan.windows[name]
             topic = self._topics.result(name, self._gateway, key if window.keyed else None)
             mark = [(each.at.start_us, each.revision) for each in rows.values()]
-            yield Content(topic, tuple(mark), partial(_as_json, window, rows))
+            yield Content(topic, tuple(mark), partial(_as_json, window, rows, self._fold_at))
         yield from self._entities()
 
     def _standing(self) -> dict[str, Any]:
@@ -148,22 +168,22 @@ class FleetResults:
                     yield Content(topic, text, text.encode)
 
 
-def _as_json(window: Window, rows: dict[bool, FleetRow]) -> bytes:
+def _as_json(window: Window, rows: dict[bool, FleetRow], fold_at: FoldAt) -> bytes:
     final, tentative = rows.get(False), rows.get(True)
     if final is None:
         assert tentative is not None
-        plain = _plain(window, tentative)
+        plain = _plain(window, tentative, fold_at)
     else:
-        plain = _plain(window, final)
+        plain = _plain(window, final, fold_at)
         if tentative is not None and tentative.at.start_us > final.at.start_us:
-            plain["tentative"] = _plain(window, tentative)
+            plain["tentative"] = _plain(window, tentative, fold_at)
     return json.dumps(plain, sort_keys=True).encode()
 
 
-def _plain(window: Window, row: FleetRow) -> dict[str, Any]:
+def _plain(window: Window, row: FleetRow, fold_at: FoldAt) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     with suppress(Exception):  # what a fold of the user's own raises is no value
-        parts = window.fold.lower(row.partial, window.resolution)
+        parts = fold_at(window, row.at.start_us).lower(row.partial, window.resolution)
     columns = zip(window.fold.columns_named, row.partial, strict=True)
     return {
         "parts": parts,
@@ -174,8 +194,14 @@ def _plain(window: Window, row: FleetRow) -> dict[str, Any]:
         "revision": row.revision,
         "devices": row.devices_in,
         "expected": row.devices_expected,
-        "except": list(row.excluded[:MOST_NAMES]),
+        **_missing(row),
     }
+
+
+def _missing(row: FleetRow) -> dict[str, list[str]]:
+    """Return who is left out of a row, and for whom a tentative one waits."""
+    names = list(row.excluded[:MOST_NAMES])
+    return {"except": [], "waiting_for": names} if row.status == TENTATIVE else {"except": names}
 
 
 def _moment(time_us: int) -> str:

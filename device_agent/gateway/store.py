@@ -38,6 +38,7 @@ from lasp_edge.errors import NotFound
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.waiting import Step
 
 FILE_NAME: Final = "gateway.sqlite"
 LOCK_NAME: Final = "gateway.lock"
@@ -66,6 +67,9 @@ CREATE TABLE IF NOT EXISTS member (
     seal INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS heard (
     device TEXT PRIMARY KEY, line TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS step (
+    received_us INTEGER, lead_us INTEGER, seal INTEGER NOT NULL,
+    PRIMARY KEY (received_us, lead_us)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fact (
     name TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -74,7 +78,7 @@ GATEWAY: Final = StoreForm(
     number=1,
     application=0x6C617100,
     unmarked=-1,
-    unseals=dict.fromkeys(("promise", "member", "heard", "fact"), unsealed),
+    unseals=dict.fromkeys(("promise", "member", "heard", "step", "fact"), unsealed),
     all_pages=False,
     cache_kib=2_048,
     advice="start the gateway with another --data-dir; devices send it what they still keep",
@@ -124,6 +128,7 @@ class FleetStore(SealedFile):
             promises,
             membership,
             tuple([line for _, line in self._rows("SELECT * FROM heard")]),
+            tuple([Step(*each) for each in self._rows("SELECT * FROM step")]),
             ControlLog() if control is None else _log(control),
             tuple([StartSpan(*each) for each in json.loads(held or "[]")]),
         )
@@ -159,6 +164,13 @@ class FleetStore(SealedFile):
                 (stream, first_us, last_us),
             )
         ]
+
+    @finding_damage
+    def places(self, stream: int, since_us: int) -> list[tuple[int, str]]:
+        """Return the start and key of each pane of a stream that has entries, from a start on."""
+        # No seal is looked at: whoever wants to know what is in a pane reads its entries.
+        query = "SELECT DISTINCT pane_us, key FROM entry WHERE stream = ? AND pane_us >= ?"
+        return self._db.execute(query, (stream, since_us)).fetchall()
 
     @finding_damage
     def row(self, at: WindowStart) -> FleetRow | None:
@@ -249,6 +261,7 @@ class FleetStore(SealedFile):
                 ],
             )
             put(db, "heard", changes.heard.items())
+            put(db, "step", changes.steps)
             if changes.frontier_us is not None:
                 put(db, "fact", [(FRONTIER, str(changes.frontier_us))])
             if changes.control is not None:
@@ -276,6 +289,8 @@ def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
     """Delete what is of no use any more."""
     for stream, below_us in changes.panes_below.items():
         db.execute("DELETE FROM entry WHERE stream = ? AND pane_us < ?", (stream, below_us))
+    gone = "DELETE FROM step WHERE received_us = ? AND lead_us = ?"
+    db.executemany(gone, changes.steps_gone)
     if changes.rows_below is not None:
         db.execute("DELETE FROM revision WHERE end_us <= ?", (changes.rows_below,))
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from crdts import ControlLog
 from device_agent.gateway.kept import FleetRow
 from device_agent.gateway.store import PROGRAM, FleetStore, existing_fleet
 from lasp_edge.errors import NotFound
 from lasp_edge.language.described import WINDOW, ResultDefinition, definition_of, descriptions
 from lasp_edge.language.plan import Plan
+from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.lake_columns import WINDOW_IDENTITY, WINDOW_RECORD
 from lasp_edge.tool.printing import FoundRows, RowsWanted
 
@@ -20,9 +22,19 @@ _BEFORE: Final = tuple(name for name in WINDOW_IDENTITY if name != "window")
 _AFTER: Final = tuple(name for name in WINDOW_RECORD if name != "stream")
 
 
-def meaning_of(plan: Plan) -> str:
-    """Return what a program's windows mean, as text that a gateway's file keeps."""
+def meaning_of(plan: Plan, log: ControlLog) -> str:
+    """Return what a program's windows mean, as text that a gateway's file keeps.
+
+    Args:
+        plan: of the program.
+        log: what operators said of its parameters: they may change a window's fold.
+    """
     windows = {name: plain for kind, name, plain in descriptions(plan) if kind == WINDOW}
+    for window in plan.windows.values():
+        if window.controls is not None and window.controls.fold:
+            forms = WindowRegimes(window, plan.functions, log).forms
+            told = [[form.from_us, form.fold.description()] for form in forms]
+            windows[window.name] |= {"folds": told}
     return json.dumps({"name": plan.name, "windows": windows}, sort_keys=True)
 
 
@@ -75,7 +87,8 @@ def columns_of(meaning: ResultDefinition) -> list[str]:
 
 def plain_row(meaning: ResultDefinition, row: FleetRow) -> dict[str, Any]:
     """Return a row by column."""
-    parts = {} if meaning.fold is None else meaning.fold.lower(row.partial, meaning.resolution)
+    fold = meaning.fold_at(row.at.start_us)
+    parts = {} if fold is None else fold.lower(row.partial, meaning.resolution)
     return {
         "key": row.at.key,
         "start_us": row.at.start_us,

@@ -4,13 +4,15 @@ A window's partial is the combination of its panes over replicas, devices and ti
 again is always right and counts nothing twice. A row is made where the result or the status differs
 from the current one; when, and which status follows, is said once for both
 (`lasp_edge.protocol.status`). The rows that are open, that is tentative, are in memory: when the
-frontier passes their end they become final. All others are asked for when a late pane touches them.
+frontier passes their end they become final. So are those that have panes and no row, as they wait
+for devices (`lasp_edge.protocol.waiting`). All others are asked for when a late pane touches them.
 """
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from contextlib import contextmanager
+from typing import Final, NamedTuple
 
 from device_agent.gateway.kept import FleetKeeper, FleetRow, KeptEntry, WindowStart
 from device_agent.gateway.panes import FleetPanes, PaneTotal
@@ -18,9 +20,11 @@ from lasp_edge.aggregates.sliding import TwoStacks
 from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
-from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
+from lasp_edge.protocol.limits import EARLIEST_PANE_US
 from lasp_edge.protocol.spans import floor_us
 from lasp_edge.protocol.status import TENTATIVE, status_after
+from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.reasons import reason_of
 
 Touched = dict[tuple[str, str], set[int]]
@@ -28,6 +32,32 @@ Touched = dict[tuple[str, str], set[int]]
 MOST_FAILURES: Final = 100
 """Reasons that are counted apart, at most; a fold of the user's own may raise a new text each
 time."""
+
+
+@contextmanager
+def count_failure(failed: Counter[str], window: str) -> Iterator[None]:
+    """Count what a fold of a user's own raises while a window's rows are made."""
+    try:
+        yield
+    except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
+        pass_interrupt(error)
+        reason = f"{window}: {reason_of(error)}"
+        if reason in failed or len(failed) < MOST_FAILURES:
+            failed[reason] += 1
+
+
+class TurnFinality(NamedTuple):
+    """How sure it is that a window is whole.
+
+    Attributes:
+        coverage: how far results are final, and over whom.
+        waiting: which windows are due.
+        awaited: for whom they wait.
+    """
+
+    coverage: Coverage
+    waiting: WindowWaiting
+    awaited: AwaitedDevices
 
 
 class FleetWindows:
@@ -39,6 +69,7 @@ class FleetWindows:
         keeper: keeps the rows.
         frontier_us: how far results are final; None for nothing yet.
         retain_us: for how long after its end a window still takes late readings.
+        waits: window -> X, for how long it waits for devices before it has a row.
 
     Attributes:
         failed: how often a fold of the user's own raised something, by reason.
@@ -51,18 +82,32 @@ class FleetWindows:
         keeper: FleetKeeper,
         frontier_us: int | None,
         retain_us: int,
+        waits: Mapping[str, int],
     ) -> None:
         self._windows = {window.name: window for window in windows}
         self._by_stream = {window.stream: window for window in self._windows.values()}
         self._panes, self._keeper, self._retain_us = panes, keeper, retain_us
         self._open: dict[WindowStart, FleetRow] = {}
         self._ends: list[tuple[int, WindowStart]] = []
+        self._waits = waits
+        self._held: set[WindowStart] = set()
+        self._held_ends: dict[int, list[tuple[int, WindowStart]]] = defaultdict(list)
         self.failed: Counter[str] = Counter()
         for window in self._windows.values():
             # What ends at the frontier or before is final, or its fold has raised something.
             since_us = None if frontier_us is None else frontier_us - window.size_us + 1
             for row in keeper.tentative(window.name, since_us):
                 self._note(row)
+            self._hold_again(window, since_us)
+
+    def _hold_again(self, window: Window, since_us: int | None) -> None:
+        """Find the windows that have panes and no row, among those that start then or later."""
+        least_us = EARLIEST_PANE_US if since_us is None else since_us
+        for pane_us, key in self._keeper.places(window.stream, least_us):
+            for start_us in range(window.start_of_first(pane_us), pane_us + 1, window.slide_us):
+                at = WindowStart(window.name, key, start_us)
+                if start_us >= least_us and at not in self._open:
+                    self._hold(at, start_us + window.size_us)
 
     def touched(self, entries: Iterable[KeptEntry], before_us: int | None) -> Touched:
         """Return the starts of the windows that hold an entry's pane, above the floor.
@@ -82,34 +127,60 @@ class FleetWindows:
         return found
 
     def passed(self, frontier_us: int | None) -> Touched:
-        """Return the windows that are open, and whose end the frontier has passed."""
+        """Return the windows that are not final, and whose end the frontier has passed."""
         found: Touched = {}
         while frontier_us is not None and self._ends and self._ends[0][0] <= frontier_us:
             _, at = heapq.heappop(self._ends)
-            row = self._open.get(at)
-            if row is not None and row.at.window in self._windows:
+            if (at in self._open or at in self._held) and at.window in self._windows:
                 found.setdefault((at.window, at.key), set()).add(at.start_us)
         return found
 
-    def revisions(self, wanted: Touched, coverage: Coverage) -> Iterator[FleetRow]:
-        """Yield a row for each of these windows that differs from its current row."""
+    def due(self, waiting: WindowWaiting) -> Touched:
+        """Return the windows without a row that have waited for as long as they may."""
+        found: Touched = {}
+        for wait_us, ends in self._held_ends.items():
+            while ends and waiting.is_due(wait_us, ends[0][0]):
+                _, at = heapq.heappop(ends)
+                if at in self._held:
+                    found.setdefault((at.window, at.key), set()).add(at.start_us)
+        return found
+
+    def due_at_us(self, waiting: WindowWaiting) -> int | None:
+        """Return when the next window without a row will be due; None where that is not known."""
+        times_us = []
+        for wait_us, ends in self._held_ends.items():
+            while ends and ends[0][1] not in self._held:
+                heapq.heappop(ends)
+            at_us = waiting.due_at_us(wait_us, ends[0][0]) if ends else None
+            times_us += [] if at_us is None else [at_us]
+        return min(times_us, default=None)
+
+    def revisions(self, wanted: Touched, finality: TurnFinality) -> Iterator[FleetRow]:
+        """Yield a row for each of these windows that differs from its current row.
+
+        A window that waits for devices and is not due has none yet.
+        """
         for (name, key), starts in sorted(wanted.items()):
             window = self._windows[name]
-            try:
+            with count_failure(self.failed, name):
                 for start_us, (partial, devices_in) in self._computed(window, key, sorted(starts)):
                     at = WindowStart(name, key, start_us)
-                    row = self._revision(window, at, partial, devices_in, coverage)
+                    row = self._revision(window, at, partial, devices_in, finality)
                     if row is not None:
                         self._note(row)
                         yield row
-            except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
-                pass_interrupt(error)
-                reason = f"{name}: {reason_of(error)}"
-                if reason in self.failed or len(self.failed) < MOST_FAILURES:
-                    self.failed[reason] += 1
+
+    def _hold(self, at: WindowStart, end_us: int) -> None:
+        """Remember a window that has panes, and no row yet."""
+        if at in self._held:
+            return
+        self._held.add(at)
+        heapq.heappush(self._ends, (end_us, at))
+        heapq.heappush(self._held_ends[self._waits[at.window]], (end_us, at))
 
     def _note(self, row: FleetRow) -> None:
         """Take a row for the current one of its window."""
+        self._held.discard(row.at)
         if row.status != TENTATIVE:
             self._open.pop(row.at, None)
             return
@@ -118,10 +189,15 @@ class FleetWindows:
         self._open[row.at] = row
 
     def _revision(
-        self, window: Window, at: WindowStart, partial: Partial, devices_in: int, coverage: Coverage
+        self,
+        window: Window,
+        at: WindowStart,
+        partial: Partial,
+        devices_in: int,
+        finality: TurnFinality,
     ) -> FleetRow | None:
-        """Return the next row of a window; None where nothing differs."""
-        end_us = at.start_us + window.size_us
+        """Return the next row of a window; None where nothing differs, or it is not due."""
+        end_us, coverage = at.start_us + window.size_us, finality.coverage
         made = FleetRow(
             at,
             end_us,
@@ -134,13 +210,20 @@ class FleetWindows:
             coverage.frontier,
             window.stream,
         )
-        current = self._open.get(at) or self._keeper.row(at)
+        current = None
+        if at not in self._held:
+            current = self._open.get(at) or self._keeper.row(at)
         before = None if current is None else current.status
         differs = current is None or current.result() != made.result()
         passed = coverage.frontier is not None and end_us <= coverage.frontier
         status = status_after(before, passed=passed, differs=differs)
         if not differs and status == before:
             return None
+        if status == TENTATIVE:
+            if current is None and not finality.waiting.is_due(self._waits[window.name], end_us):
+                self._hold(at, end_us)
+                return None
+            made = made._replace(excluded=finality.awaited.before(end_us))
         revision = 0 if current is None else current.revision + 1
         return made._replace(status=status, revision=revision)
 

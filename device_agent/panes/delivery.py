@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from device_agent.agent import Agent
-from device_agent.changes import Changes, EntryKey, StoreWide
+from device_agent.changes import Changes, StoreWide
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import NEVER_US, Panes
 from device_agent.panes.sender import PaneSender
@@ -58,12 +58,8 @@ class PaneDelivery(Part):
         panes.bits = self.sinks.bits
         self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
-        self.cache = PaneCache(panes, self._is_in_flight, self._sender.first_retry_us)
-        streams = tuple(sorted(panes.planned.spans_us))
-        self._new_streams = None if streams == agent.facts.streams else streams
-
-    def _is_in_flight(self, entry: EntryKey) -> bool:
-        return any(sink.flights.holds(entry) for sink in self.sinks)
+        self.cache = PaneCache(panes, self.sinks.is_in_flight, self._sender.first_retry_us)
+        self._streams = agent.facts.streams
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -105,7 +101,11 @@ class PaneDelivery(Part):
     def _send_all_again(self) -> None:
         """Let everything be due that is not in flight: who answers now may take it."""
         self.memory.send_again(
-            [pane for pane in self.memory.dirty if not self._is_in_flight(self.memory.key(pane))]
+            [
+                pane
+                for pane in self.memory.dirty
+                if not self.sinks.is_in_flight(self.memory.key(pane))
+            ]
         )
         self.cache.sweep_again()
 
@@ -153,9 +153,12 @@ class PaneDelivery(Part):
     def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the sinks if they did."""
         changes, panes = self.sinks.take_changes(), self.memory.take_changes()
-        if self._new_streams is not None:
-            changes = changes or Changes()
-            changes.facts.streams, self._new_streams = self._new_streams, None
+        if self.memory.planned.is_new:
+            self.memory.planned.is_new = False
+            streams = tuple(sorted(self.memory.planned.spans_us))
+            if streams != self._streams:
+                changes = changes or Changes()
+                changes.facts.streams = self._streams = streams
         if changes is None or panes is None:
             return changes or panes
         changes.add(panes)

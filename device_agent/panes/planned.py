@@ -37,20 +37,22 @@ class PlannedStreams:
         spans_us: stream -> length of a pane; rows of results are panes, too.
         pieces: the streams of windows with parameters. A sink that refuses one has not heard yet
             what operators said.
+        is_new: they differ from those that were looked at last.
     """
 
-    __slots__ = ("_fixed", "pieces", "spans_us", "windows")
+    __slots__ = ("_fixed", "is_new", "pieces", "spans_us", "windows")
 
     def __init__(self, plan: Plan) -> None:
         self.windows: dict[int, FoldedPanes] = {w.stream: w for w in plan.windows.values()}
         self.spans_us = {each.stream: each.span_us for each in plan.pane_streams}
         self.pieces: frozenset[int] = frozenset()
+        self.is_new = True
         self._fixed = (self.windows, self.spans_us)
 
     def plan(self, pieces: Iterable[FoldedPanes]) -> None:
         """Take these pieces for those of the windows with parameters, and no former ones."""
         windows, spans_us = self._fixed
         by_stream = {piece.stream: piece for piece in pieces}
-        self.pieces = frozenset(by_stream)
+        self.pieces, self.is_new = frozenset(by_stream), True
         self.windows = windows | by_stream
         self.spans_us = spans_us | {each.stream: each.span_us for each in by_stream.values()}

@@ -21,7 +21,7 @@ Silence is counted while the agent runs, by its ticks: no clock that is set make
 
 from collections.abc import Iterator
 
-from device_agent.changes import Changes, StoreWide
+from device_agent.changes import Changes, EntryKey, StoreWide
 from device_agent.facts import Facts, SinkRow
 from device_agent.panes.flights import Flights
 from device_agent.state.counters import Counters
@@ -171,6 +171,10 @@ class Sinks:
     def bits(self) -> int:
         """The bits of all sinks."""
         return sum(sink.bit for sink in self)
+
+    def is_in_flight(self, entry: EntryKey) -> bool:
+        """Return whether a frame with this version of an entry is not answered yet."""
+        return any(sink.flights.holds(entry) for sink in self)
 
     def hear(self, frame: AckFrame) -> Sink | None:
         """Return the sink that an acknowledgement is of; None where it does not count."""

@@ -47,7 +47,7 @@ def declare_controlled(
     stream = stream_id(draft.name, "window", *words, json.dumps(_plain(controls, given)))
     at = (given.name, given.event, made, size_us, slide_us, given.key is not None, given.version)
     draft.controlled |= {(given.name, name): each for name, each in functions.items()}
-    return add_window(draft, given.key, Window(*at, stream, controls))
+    return add_window(draft, given.key, Window(*at, stream, given.tentative_after_us, controls))
 
 
 def _controls(

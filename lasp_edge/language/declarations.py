@@ -102,6 +102,8 @@ class Window:
         version: of the meaning of its functions.
         stream: signed 64-bit id; panes of different streams never meet. Of a window with
             parameters it is that of the definition, and each stretch of panes has another one.
+        tentative_after_us: for how long it waits for devices before it has a row; None for what
+            its sinks are told. It is no part of its meaning: each sink may show it when it likes.
         controls: what operators can change of it; None where nothing. Fold, size and slide are
             those of the parameters' defaults then (see `lasp_edge.language.regimes`).
     """
@@ -114,6 +116,7 @@ class Window:
     keyed: bool
     version: int
     stream: int
+    tentative_after_us: int | None = None
     controls: WindowControls | None = None
 
     runs_on: ClassVar = (Tier.DEVICE, Tier.CLOUD)

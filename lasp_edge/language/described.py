@@ -32,6 +32,7 @@ class ResultDefinition(NamedTuple):
         size_us: length of a window, 0 for a fold.
         slide_us: distance of its starts, 0 for a fold.
         steps: of a stream's result, the step of each part, or "text".
+        folds: (from which start on, fold) where parameters change a window's fold, by time.
     """
 
     kind: str
@@ -45,6 +46,15 @@ class ResultDefinition(NamedTuple):
     size_us: int
     slide_us: int
     steps: tuple[str, ...] = ()
+    folds: tuple[tuple[int, Fold | None], ...] = ()
+
+    def fold_at(self, start_us: int) -> Fold | None:
+        """Return what lowers the partial of a window that starts at a time."""
+        found = self.fold
+        for from_us, fold in self.folds:
+            if from_us <= start_us:
+                found = fold
+        return found
 
     @property
     def value_columns(self) -> tuple[str, ...]:
@@ -82,7 +92,13 @@ def definition_of(kind: str, name: str, plain: Mapping[str, Any]) -> ResultDefin
         plain.get("size_us", 0),
         plain.get("slide_us", 0),
         tuple(plain.get("steps", ())),
+        tuple([(from_us, _fold_of(each, resolution)) for from_us, each in plain.get("folds", ())]),
     )
+
+
+def _fold_of(plain: Mapping[str, Any], resolution: Resolution) -> Fold | None:
+    fold = folds.fold_of(plain)
+    return None if fold is None else fold.at(resolution)
 
 
 def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:

@@ -29,19 +29,12 @@ from crdts import BoundedLWWSet, Lattice
 from lasp_edge.folds.fold import as_fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.arguments import need_function, need_key
-from lasp_edge.language.declarations import (
-    EventType,
-    Key,
-    Parameter,
-    Stream,
-    UserHandler,
-    Window,
-)
+from lasp_edge.language.declarations import EventType, Key, Parameter, Stream, UserHandler, Window
 from lasp_edge.language.declaring import Declaring
 from lasp_edge.language.draft import Draft
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.planning import plan_of
-from lasp_edge.language.triggers import stale_time
+from lasp_edge.language.triggers import stale_time, wait_time
 from lasp_edge.language.watching import declare_alert, react, watch_value
 from lasp_edge.language.windowing import WindowArguments, declare_window
 from lasp_edge.variables import Variable, named
@@ -275,6 +268,7 @@ class Program(Declaring):
         uses: Iterable[Parameter] = (),
         value: Callable[[Any, Any], float] | None = None,
         where: Callable[[Any, Any], Any] | None = None,
+        tentative_after_s: float | str | None = None,
     ) -> Window:
         """Declare a sliding window over an event's readings by their own time.
 
@@ -297,12 +291,17 @@ class Program(Declaring):
             uses: the parameters that these functions ask for.
             value: gives what a reading counts as, from the event and the parameters at its time.
             where: tells whether a reading counts, from the event with that value.
+            tentative_after_s: for how many seconds a gateway or Spark waits for devices before it
+                shows a result that is tentative; 0 for not at all, "never" for final ones alone.
+                Where it is left out, their `--tentative-after` says it.
         """
         draft, what = self._draft, f"window {name!r}"
         if draft.is_taken(named(name, "window"), events=False):
             raise ValueError(f"{what}: the name is taken")
         event, of_stream = self._window_source(source, what)
-        given = WindowArguments(name, event, of_stream, fold, size_s, slide_s, key, version)
+        wait_us = None if tentative_after_s is None else wait_time(tentative_after_s, what)
+        told = (name, event, of_stream, fold, size_s, slide_s, key, version, wait_us)
+        given = WindowArguments(*told)
         if draft.parameters or uses or value is not None or where is not None:
             from lasp_edge.language.controlled import declare_controlled  # noqa: PLC0415 - rare
 

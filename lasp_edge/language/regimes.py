@@ -156,9 +156,12 @@ class WindowRegimes:
         value = functions.get((window.name, "value"))
         if value is not None:
             quantised = window.resolution.quantise(value(event, at))
-            event = event._replace(value=window.resolution.real(quantised))
         where = functions.get((window.name, "where"))
-        return quantised if where is None or where(event, at) else None
+        if where is None:
+            return quantised
+        if value is not None:
+            event = event._replace(value=window.resolution.real(quantised))
+        return quantised if where(event, at) else None
 
     def starts(self, first_us: int, last_us: int) -> Iterator[tuple[int, WindowForm]]:
         """Yield the starts from one time to another, both included, each with its form."""

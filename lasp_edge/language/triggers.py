@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
 from lasp_edge.folds.decimals import exact
+from lasp_edge.protocol.limits import NEVER, NEVER_US
 
 LONGEST_S = 10 * 365 * 86_400
 """Seconds that a condition may have to hold, and between two calls, at most: ten years."""
@@ -110,6 +111,22 @@ def microseconds(seconds: Any, what: str) -> int:
         raise ValueError(f"{what}: seconds from 0 are needed, not {seconds!r}")
     span_us: int = round(seconds * 1_000_000)
     return span_us
+
+
+def wait_time(seconds: Any, what: str) -> int:
+    """Return a `tentative_after_s=` in microseconds.
+
+    Raises:
+        ValueError: it is neither seconds from 0 nor "never"; `what` says whose it is.
+    """
+    if seconds == NEVER:
+        return NEVER_US
+    try:
+        return microseconds(seconds, what)
+    except ValueError:
+        raise ValueError(
+            f'{what}: tentative_after_s is seconds from 0, or "never", not {seconds!r}'
+        ) from None
 
 
 def stale_time(seconds: Any, fold: str) -> int:

@@ -18,6 +18,7 @@ class WindowArguments(NamedTuple):
         event: its event, or what stands for its stream.
         of_stream: the fingerprint of that stream; empty of an event.
         fold, size_s, slide_s: as they were given.
+        tentative_after_us: for how long it waits for devices; None for what its sinks are told.
     """
 
     name: str
@@ -28,6 +29,7 @@ class WindowArguments(NamedTuple):
     slide_s: Any
     key: Key | None
     version: int
+    tentative_after_us: int | None = None
 
     @property
     def what(self) -> str:
@@ -63,6 +65,7 @@ def declare_window(
             given.key is not None,
             given.version,
             stream_id(draft.name, "window", *words),
+            given.tentative_after_us,
         ),
     )
 

@@ -13,8 +13,8 @@ A device that cannot promise anything (its clock is not synchronised) holds nobo
 excluded like a dead one. A device that is done holds nobody up either, however long it is silent:
 all of it has come. Where no other is live, F is the greatest time that a device promised when it
 was done; where none is live or done, F does not move. Without a roster F stays at bottom until the
-landers have listened for `dead_after_us`, so that every device had time to speak; with one, a
-device that was never heard is waited for just as long.
+landers have listened for a while (`dead_after_us`, unless one says otherwise), so that every device
+had time to speak; with one, a device that was never heard is waited for `dead_after_us`.
 
 Source: Akidau et al., "The Dataflow Model", VLDB 2015 (watermarks), with one source a device.
 """
@@ -102,38 +102,103 @@ class Coverage(NamedTuple):
     excluded: tuple[str, ...]
 
 
+class AwaitedDevices(NamedTuple):
+    """For whom windows wait.
+
+    Attributes:
+        lows_us: every device that holds F, by name, and the time up to which it has promised.
+        lead_us: the furthest that any device has promised; none for more than the time at which
+            its promise came.
+    """
+
+    lows_us: tuple[tuple[str, int], ...]
+    lead_us: int
+
+    def before(self, end_us: int) -> tuple[str, ...]:
+        """Return who is missing in a window that ends then; nobody while all of them are."""
+        if end_us > self.lead_us:
+            return ()
+        return tuple(device for device, low_us in self.lows_us if low_us < end_us)
+
+
+class _Standing(NamedTuple):
+    """What each device means for F."""
+
+    expected: tuple[str, ...]
+    excluded: tuple[str, ...]
+    unheard: tuple[str, ...]
+    open_us: dict[str, int]
+    done_us: dict[str, int]
+
+
 def advance(
-    before: int | None, liveness: Liveness, roster: Collection[str] | None, dead_after_us: int
+    before: int | None,
+    liveness: Liveness,
+    roster: Collection[str] | None,
+    dead_after_us: int,
+    listen_us: int | None = None,
 ) -> Coverage:
     """Return the frontier that the merged promises and ticks allow.
 
-    `before` is F so far, where None is bottom; a roster of None means whoever was heard.
+    `before` is F so far, where None is bottom; a roster of None means whoever was heard. For
+    `listen_us`, which is `dead_after_us` if None, F stays at bottom without a roster.
     """
-    promises = liveness.promises.entries
+    standing = _standing(liveness, roster, dead_after_us)
+    patience_us = dead_after_us if listen_us is None else listen_us
+    waiting = bool(standing.unheard) or is_listening(before, liveness, roster, patience_us)
+    allowed_us = min(
+        standing.open_us.values(), default=max(standing.done_us.values(), default=BOTTOM_US)
+    )
+    after_us = _time(before)
+    if not waiting and liveness.listening is not None:
+        after_us = max(after_us, allowed_us)
+    frontier = None if after_us == BOTTOM_US else after_us
+    return Coverage(frontier, standing.expected, standing.excluded)
+
+
+def is_listening(
+    before: int | None, liveness: Liveness, roster: Collection[str] | None, listen_us: int
+) -> bool:
+    """Return whether F stays at bottom so that every device has time to speak; see `advance`."""
+    listening = liveness.listening
+    is_first = before is None and roster is None and listening is not None
+    return is_first and listening is not None and listening.lasted_us <= listen_us
+
+
+def awaited(
+    liveness: Liveness, roster: Collection[str] | None, dead_after_us: int
+) -> AwaitedDevices:
+    """Return for whom windows wait."""
+    standing = _standing(liveness, roster, dead_after_us)
+    lows_us = standing.open_us | dict.fromkeys(standing.unheard, BOTTOM_US)
+    promises = liveness.promises.entries.values()
+    leads_us = (min(each.low_us, each.heard_us) for each in promises if each.low_us is not None)
+    return AwaitedDevices(tuple(sorted(lows_us.items())), max(leads_us, default=BOTTOM_US))
+
+
+def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> _Standing:
+    promises, listening = liveness.promises.entries, liveness.listening
     known = promises if roster is None else roster
     expected = tuple(sorted(set(known) - liveness.membership.retired.keys()))
-    listening = liveness.listening
     if listening is None:
-        return Coverage(before, expected, ())
-    open_us: list[int] = []
-    done_us: list[int] = []
+        return _Standing(expected, (), (), {}, {})
     excluded: list[str] = []
-    waiting = before is None and roster is None and listening.lasted_us <= dead_after_us
+    unheard: list[str] = []
+    open_us: dict[str, int] = {}
+    done_us: dict[str, int] = {}
     for device in expected:
         promise = promises.get(device)
         if promise is not None and promise.done:
-            done_us.append(_time(promise.low_us))
+            done_us[device] = _time(promise.low_us)
         elif listening.silence_us(promise) > dead_after_us:
             excluded.append(device)
         elif promise is None:
-            waiting = True
+            unheard.append(device)
         elif promise.low_us is None:
             excluded.append(device)
         else:
-            open_us.append(promise.low_us)
-    allowed_us = min(open_us) if open_us else max(done_us, default=BOTTOM_US)
-    after_us = _time(before) if waiting else max(_time(before), allowed_us)
-    return Coverage(None if after_us == BOTTOM_US else after_us, expected, tuple(excluded))
+            open_us[device] = promise.low_us
+    return _Standing(expected, tuple(excluded), tuple(unheard), open_us, done_us)
 
 
 def _time(time_us: int | None) -> int:

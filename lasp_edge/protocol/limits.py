@@ -42,3 +42,8 @@ that strangers could fill, and on the names that they could invent to count."""
 
 LANDED_DEVICES: Final = 1_000_000
 """The same of a lander, which has more memory and may serve a larger fleet."""
+
+NEVER: Final = "never"
+"""In place of seconds: no clock gets there."""
+NEVER_US: Final = 1 << 62
+"""The same in microseconds."""

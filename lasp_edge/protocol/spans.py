@@ -1,9 +1,9 @@
 """Which windows a batch may have changed, as few spans of time: integer arithmetic only.
 
-A window is recomputed where a pane of it was touched or where the frontier has passed its end.
-Both are spans of starts, computed on the driver, and both become `BETWEEN` predicates, by which
-Delta leaves unread all files but those that matter. (It prunes an `IN` list by its least and
-greatest value only.)
+A window is recomputed where a pane of it was touched, where the frontier has passed its end, or
+where it has become due (`lasp_edge.protocol.waiting`). All are spans of starts, computed on the
+driver, and become `BETWEEN` predicates, by which Delta leaves unread all files but those that
+matter. (It prunes an `IN` list by its least and greatest value only.)
 
     >>> class Minute(NamedTuple):
     ...     size_us: int = 50
@@ -17,6 +17,7 @@ greatest value only.)
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
@@ -79,6 +80,20 @@ def passed(window: WindowShape, before: int | None, after: int | None) -> list[S
     return [Span(lowest, after - window.size_us)]
 
 
+def become_due(
+    window: WindowShape, frontier: int | None, before: int | None, after: int | None
+) -> list[Span]:
+    """Return the starts of the windows that have become due and that are not final.
+
+    Their ends lie above the frontier, and in (before, after]; None is bottom.
+    """
+    known = [each for each in (frontier, before) if each is not None]
+    since = max(known, default=None)
+    if after is None or (since is not None and after <= since):
+        return []
+    return passed(window, since, after)
+
+
 def above(spans: Iterable[Span], floor_us: int | None) -> list[Span]:
     """Return what lies at or above the floor; None is no floor."""
     if floor_us is None:
@@ -92,8 +107,9 @@ def affected(
     before: int | None,
     after: int | None,
     retain_us: int,
+    due: Mapping[str, tuple[int | None, int | None]] = MappingProxyType({}),
 ) -> Starts:
-    """Return the starts of the windows that were touched or that the frontier has passed.
+    """Return the starts of the windows that were touched, have become due or that F has passed.
 
     The floor is that of the frontier before, so that whatever F passes becomes final, however far
     it moves at once.
@@ -104,11 +120,13 @@ def affected(
         before: the frontier so far; None is bottom.
         after: the frontier now.
         retain_us: for how long after its end a window still takes late readings.
+        due: of each window by name, the end up to which it was due before, and is now.
     """
     starts = {}
     for window in windows:
         wanted = touched(window, panes_us.get(window.stream, ()))
         wanted += passed(window, before, after)
+        wanted += become_due(window, before, *due.get(window.name, (None, None)))
         starts[window.name] = joined(above(wanted, floor_us(window, before, retain_us)))
     return {name: wanted for name, wanted in starts.items() if wanted}
 

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from lasp_edge.errors import UsageError
+from lasp_edge.protocol.status import TENTATIVE
 from lasp_edge.tool.times import read_time, shown_time
 
 _NOT_PRINTED = frozenset({"excluded", "frontier"})
 """What a row records for whoever looks into the table itself."""
 _NOT_FOR_PEOPLE = frozenset({"place"})
 """What only programs read."""
+_WAITING_FOR, _WITHOUT = "waiting_for", "without"
+"""What people read of the devices that are missing in a row: some will come, others may not."""
 
 
 class RowsWanted(NamedTuple):
@@ -101,19 +104,35 @@ def show_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, as_csv: 
     """
     hidden = _NOT_PRINTED if as_csv else _NOT_PRINTED | _NOT_FOR_PEOPLE
     printed = [place for place, name in enumerate(columns) if name not in hidden]
-    columns = [columns[place] for place in printed]
-    kept = ([row[place] for place in printed] for row in rows)
     if as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([list(map(_text, row)) for row in kept])
+        writer.writerow([columns[place] for place in printed])
+        writer.writerows([_text(row[place]) for place in printed] for row in rows)
         return
-    shown = [[_shown(*pair) for pair in zip(columns, row, strict=True)] for row in kept]
-    lines = [[column.removesuffix("_us") for column in columns], *shown]
+    rows = list(rows)
+    lines = [[columns[place].removesuffix("_us") for place in printed]]
+    lines += [[_shown(columns[place], row[place]) for place in printed] for row in rows]
+    for name, cells in _missing(columns, rows).items():
+        for line, cell in zip(lines, [name, *cells], strict=True):
+            line.append(cell)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         print("  ".join(cells).rstrip())  # noqa: T201
+
+
+def _missing(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[str]]:
+    """Return the columns that name devices which are missing, as far as some row misses one."""
+    if "excluded" not in columns:
+        return {}
+    names, status = columns.index("excluded"), columns.index("status")
+    found: dict[str, list[str]] = {_WAITING_FOR: [], _WITHOUT: []}
+    for row in rows:
+        text = (row[names] or "").replace(",", ", ")
+        is_open = row[status] == TENTATIVE
+        found[_WAITING_FOR].append(text if is_open else "")
+        found[_WITHOUT].append("" if is_open else text)
+    return {name: cells for name, cells in found.items() if any(cells)}
 
 
 def _text(value: Any) -> str:

@@ -17,9 +17,9 @@ def the_frontier_is_the_greatest_promise() -> Iterator[None]:
     """A device lags behind: its windows are final before it has sent what belongs to them."""
 
     def furthest(
-        before: int | None, liveness: Liveness, roster: Any, dead_after_us: int
+        before: int | None, liveness: Liveness, roster: Any, *patience_us: int
     ) -> Coverage:
-        right = advance(before, liveness, roster, dead_after_us)
+        right = advance(before, liveness, roster, *patience_us)
         lows = [each.low_us for each in liveness.promises.entries.values() if each.low_us]
         return right._replace(frontier=max([right.frontier or 0, *lows]) or None)
 

@@ -15,6 +15,7 @@ from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import StartSpan
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.status import TENTATIVE
+from lasp_edge.protocol.waiting import Step
 
 PaneKey = tuple[int, str, int, str, int, int]
 """(stream, key, pane start, device, incarnation, nonce)."""
@@ -39,6 +40,7 @@ class SimulatedKeeper:
         self._frontier_us: int | None = None
         self._control = ControlLog()
         self._held: tuple[StartSpan, ...] = ()
+        self._steps: frozenset[Step] = frozenset()
 
     def keep(self, rows: PaneRows) -> None:
         """Take rows of results, which no window is made of: of each the greatest version."""
@@ -55,7 +57,7 @@ class SimulatedKeeper:
         """Return what a core starts with."""
         heard = tuple(self._heard.values())
         known = (self._frontier_us, self.promises, self._membership, heard)
-        return RestoredFleet(*known, self._control.copy(), self._held)
+        return RestoredFleet(*known, tuple(self._steps), self._control.copy(), self._held)
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterator[KeptEntry]:
         """Yield the entries of the panes of a stream from one start to another."""
@@ -64,6 +66,13 @@ class SimulatedKeeper:
                 for at in sorted(self._places[of, pane_us]):
                     if at in self.panes:
                         yield KeptEntry(of, pane_us, at[1], WriterOfPanes(*at[3:]), *self.panes[at])
+
+    def places(self, stream: int, since_us: int) -> Iterator[tuple[int, str]]:
+        """Yield the start and key of each pane of a stream that has entries, from a start on."""
+        for of, pane_us in sorted(self._places):
+            if of == stream and pane_us >= since_us:
+                for key in sorted({at[1] for at in self._places[of, pane_us]}):
+                    yield pane_us, key
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
@@ -95,5 +104,6 @@ class SimulatedKeeper:
         self._held = self._held if changes.held is None else changes.held
         self._membership |= Membership(changes.members)
         self._heard |= changes.heard
+        self._steps = (self._steps | changes.steps) - changes.steps_gone
         if changes.frontier_us is not None:
             self._frontier_us = changes.frontier_us

@@ -51,6 +51,7 @@ class SimulatedLander:
         topics: of the fleet; None: it is called as its program.
         shared: what has landed of shared variables, by name.
         keeper: what an earlier process has kept.
+        terms: for whom windows wait.
 
     Attributes:
         process: see there; another one after a restart.
@@ -58,20 +59,20 @@ class SimulatedLander:
         refused: what was not taken, by topic and reason.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a process of it starts with
+    def __init__(  # noqa: PLR0913 - all but the first two have a default
         self,
         lake: str,
         plan: Plan,
         membership: Membership | None = None,
         sink: str = DEFAULT_SINK,
         process: Replica = LANDER,
+        *,
         topics: Topics | None = None,
         shared: dict[str, Lattice] | None = None,
         keeper: SimulatedKeeper | None = None,
         terms: WaitingTerms = TERMS,
     ) -> None:
-        self._terms = terms
-        self.process = process
+        self.process, self._terms = process, terms
         self._sink = sink
         self._keeper = keeper or SimulatedKeeper()
         self.shared: dict[str, Lattice] = {} if shared is None else shared
@@ -95,8 +96,9 @@ class SimulatedLander:
         """Return the same lake under another process, with the same program or another one."""
         of_lake = (self.lake, plan, self.membership, self._sink)
         self.commit(None)
-        kept = (self.shared, self._keeper, self._terms)
-        after = SimulatedLander(*of_lake, process, None, *kept)
+        after = SimulatedLander(
+            *of_lake, process, shared=self.shared, keeper=self._keeper, terms=self._terms
+        )
         after.refused = self.refused
         after._acceptance.witness = self._acceptance.witness
         return after

@@ -7,10 +7,11 @@ of it; what was committed stays.
 from collections.abc import Iterator
 
 from crdts import Membership, Replica
+from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
-from simulations.world.lander import SimulatedLander
+from simulations.world.lander import TERMS, SimulatedLander
 
 ARCHIVE = "archive"
 """The name of the second sink, where a world has one."""
@@ -22,6 +23,7 @@ class VirtualLander:
     Args:
         plan: the program whose panes it takes.
         sink: the sink's name.
+        terms: for whom windows wait.
 
     Attributes:
         lander: what has landed, by the rules of the real lander.
@@ -31,8 +33,8 @@ class VirtualLander:
         due_step: when it commits next.
     """
 
-    def __init__(self, plan: Plan, sink: str = DEFAULT_SINK) -> None:
-        self.sink = sink
+    def __init__(self, plan: Plan, sink: str = DEFAULT_SINK, terms: WaitingTerms = TERMS) -> None:
+        self.sink, self._terms = sink, terms
         self._plan = self._running = plan
         self._processes = 0
         self.lander = self._on_new_store(1)
@@ -45,7 +47,8 @@ class VirtualLander:
 
     def _on_new_store(self, number: int, known: Membership | None = None) -> SimulatedLander:
         store = f"{self.sink}-{number}"
-        return SimulatedLander(store, self._running, known, self.sink, self._new_process())
+        process = self._new_process()
+        return SimulatedLander(store, self._running, known, self.sink, process, terms=self._terms)
 
     def _new_process(self) -> Replica:
         self._processes += 1

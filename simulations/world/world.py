@@ -19,6 +19,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from device_agent.gateway.core import WaitingTerms
 from device_agent.parts import Publication
 from device_agent.settings import Settings
 from lasp_edge.language.plan import Plan
@@ -29,6 +30,7 @@ from simulations.world.broker import NOWHERE, SNAPSHOT_STEPS, LastWill, VirtualB
 from simulations.world.device import VirtualDevice
 from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
+from simulations.world.lander import TERMS
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.links import TO_BROKER, LegMessage, Links
 from simulations.world.operator import SimulatedOperator
@@ -86,6 +88,7 @@ class World:
         plan: Plan | None = None,
         sensors: Sensors | None = None,
         settings: Settings | None = None,
+        terms: WaitingTerms = TERMS,
     ) -> None:
         CALLED.clear()
         self.scenario, self.random = scenario, Random(scenario.seed)
@@ -100,7 +103,7 @@ class World:
         self.operator = SimulatedOperator(self.topics)
         self.former_plan = None if plan else _trial(scenario, -1)
         names = (DEFAULT_SINK, ARCHIVE) if scenario.archive else (DEFAULT_SINK,)
-        self.sinks = [VirtualLander(self.plans[1], name) for name in names]
+        self.sinks = [VirtualLander(self.plans[1], name, terms) for name in names]
         self._by_key = {f"sink {sink.sink}": sink for sink in self.sinks}
         self._files = (
             TemporaryDirectory(prefix="world-", dir=QUICK_FILES) if scenario.files else None

@@ -2,9 +2,12 @@
 
 import argparse
 import contextlib
+import csv
+import io
 import json
 import os
 import pwd
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,11 +19,13 @@ from lasp_edge.link import BrokerUrl, Link, TlsFiles
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.tool import broker_command
 from simulations.demo.broker import PrivateBroker
+from simulations.oracle import Reading, windows
 from tests.brokers import Mosquitto, broker_program, free_port, until_true
 from tests.device_agent.support_stage import MAIN, NAME, PROGRAM
 from tests.support_missing import lacks
 
 DEVICES = ("kitchen", "attic")
+GATEWAY = "gateway"
 START_S = 1_600_000_000
 
 
@@ -70,11 +75,7 @@ class Processes(ABC):
     def agent(self, device: str, *more: object, values: int = 200) -> subprocess.Popen[bytes]:
         """Start an agent on a recorded file of its own."""
         path = self.directory / f"{device}.jsonl"
-        random = Random(device)
-        rows = [
-            {"ts": START_S + number, "temperature": round(random.uniform(15, 30), 2)}
-            for number in range(values)
-        ]
+        rows = [{"ts": at, "temperature": value} for at, value in recorded(device, values)]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         words = [
             "agent",
@@ -95,6 +96,31 @@ class Processes(ABC):
             "0.3",
         ]
         return self.process(device, *words, *(more or self.login(device)))
+
+    def gateway(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a gateway, which logs in under its name and keeps its windows in a folder of it."""
+        words = ["gateway", f"{NAME}:program", "--name", name, "--data-dir", self.directory / name]
+        words += ["--commit-every", "0.2", "--results", "0.2"]
+        return self.process(name, *words, *self.login(name))
+
+    def kept(self, gateway: str) -> dict[tuple[str, int], tuple[int, int]]:
+        """Return count and sum of a gateway's windows by key and start; of one that runs, too."""
+        words = ("windows", "warm", "--gateway", self.directory / gateway, "--csv")
+        rows = csv.DictReader(io.StringIO(self.command(*words)))
+        return {
+            (row["key"], int(row["start_us"])): (int(row["count"]), int(row["total_q"]))
+            for row in rows
+        }
+
+    def true_windows(self, *devices: str) -> dict[tuple[str, int], tuple[int, ...]]:
+        """Return the same of all windows of these devices' files, by brute force."""
+        plan = runpy.run_path(str(self.directory / f"{NAME}.py"))["program"].plan()
+        readings = [
+            Reading(device, "temperature", value, at * 1_000_000)
+            for device in devices
+            for at, value in recorded(device)
+        ]
+        return {at: truth.partial for at, truth in windows(plan, "warm", readings).items()}
 
     def report(self, device: str) -> dict:
         """Return the newest report of an agent; empty before the first."""
@@ -180,6 +206,7 @@ class SecuredFleet(Processes):
         broker_command.add_arguments(parser)
         words = ["config", "--fleet", NAME, "--dir", str(self.files), "--port", str(self.port)]
         words += [word for device in DEVICES for word in ("--device", device)]
+        words += ["--lander", "lander", "--lander", GATEWAY]
         words += ["--viewer", "screen", "--data", str(self.directory / "data")]
         words += ["--account", pwd.getpwuid(os.geteuid()).pw_name]
         printed = self.directory / "printed"
@@ -213,6 +240,12 @@ class SecuredFleet(Processes):
             mine = [str(self.files / f"{user}.{end}") for end in ("pem", "key")]
             return broker._replace(files=TlsFiles(files.authority, *mine))
         return broker._replace(user=user, password=password(user))
+
+
+def recorded(device: str, values: int = 200) -> list[tuple[int, float]]:
+    """Return what a device's file holds: seconds and values."""
+    random = Random(device)
+    return [(START_S + number, round(random.uniform(15, 30), 2)) for number in range(values)]
 
 
 def password(user: str) -> str:

@@ -5,7 +5,7 @@ import pytest
 from lasp_edge.link import Limits
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher
 from tests.brokers import messages, until, until_connected, until_true
-from tests.end_to_end.secured import NAME, SecuredFleet
+from tests.end_to_end.secured import DEVICES, GATEWAY, NAME, SecuredFleet
 from tests.lasp_edge.link.support_link import publish_when_possible
 
 pytestmark = [
@@ -24,7 +24,7 @@ def fleet(request, tmp_path_factory):
     made.close()
 
 
-def test_real_agents_agree_and_a_real_lander_takes_everything(fleet):
+def test_real_agents_agree_and_a_real_lander_and_gateway_take_everything(fleet):
     pytest.importorskip("deltalake", reason="needs the extra `cloud`")
     words = (
         "lander",
@@ -33,9 +33,12 @@ def test_real_agents_agree_and_a_real_lander_takes_everything(fleet):
         fleet.directory / "lake",
         *fleet.login("lander"),
     )
-    lander = fleet.process("lander", *words)
-    agents = [fleet.agent(device) for device in ("kitchen", "attic")]
-    fleet.wait(lambda: fleet.agreed("kitchen", "attic"), 120)
+    lander, gateway = fleet.process("lander", *words), fleet.gateway(GATEWAY)
+    screen = fleet.link("screen", subscriptions=[f"{fleet.topics.root}/out/warm/#"])
+    agents = [fleet.agent(device) for device in DEVICES]
+    fleet.wait(lambda: fleet.agreed(*DEVICES), 120)
+    until(screen, messages)  # whoever may see results sees the windows
+    fleet.wait(lambda: fleet.kept(GATEWAY) == fleet.true_windows(*DEVICES))
     told = fleet.command("members", f"{NAME}:program", "--listen", "3", *fleet.login("operator"))
     assert [line.split() for line in told.splitlines()] == [
         ["attic", "connected", "counts"],
@@ -46,10 +49,10 @@ def test_real_agents_agree_and_a_real_lander_takes_everything(fleet):
     fleet.wait(lambda: fleet.report("kitchen")["retired"] == ["attic"])
     assert "attic counts again" in fleet.command("admit", "attic", *words[1:2], *words[3:])
     fleet.wait(lambda: fleet.report("kitchen")["retired"] == [])
-    for process in (*agents, lander):
+    for process in (*agents, lander, gateway):
         process.terminate()
         assert process.wait(timeout=30) == 0
-    assert [fleet.errors(name) for name in ("kitchen", "attic", "lander")] == ["", "", ""]
+    assert [fleet.errors(name) for name in (*DEVICES, "lander", GATEWAY)] == [""] * 4
 
 
 def refused(fleet, user, topic):

@@ -6,12 +6,14 @@ from random import Random
 import pytest
 
 from crdts import Replica, Version
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, MemberFrame, PresenceFrame
 from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.security.participants import read
 from lasp_edge.security.signatures import Signatures, signing_key
 from tests.brokers import messages, until_connected, until_true
-from tests.end_to_end.secured import NAME, OpenFleet
+from tests.end_to_end.secured import DEVICES, GATEWAY, NAME, OpenFleet
 from tests.lasp_edge.link.support_link import publish_when_possible
 from tests.support_missing import lacks
 
@@ -19,11 +21,12 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 
 class SignedFleet(OpenFleet):
-    """Two devices, a lander and an operator with keys; `thief` has a key that nobody trusts."""
+    """Devices, lander, gateway and operator with keys; `thief` has a key that nobody trusts."""
 
     def __init__(self, directory):
         super().__init__(directory)
         roles = {"kitchen": "device", "attic": "device", "lake": "lander", "ops": "operator"}
+        roles[GATEWAY] = "lander"
         for name, role in roles.items():
             line = self.command("keys", "new", f"{name}.key", "--name", name, "--role", role)
             with (directory / "roster").open("a") as file:
@@ -55,16 +58,31 @@ def running(fleet):
     until_connected(spy)
     words = ("lander", f"{NAME}:program", "--lake", fleet.directory / "lake")
     fleet.process("lander", *words, *fleet.login("lake"))
+    fleet.gateway(GATEWAY)
     for device in ("kitchen", "attic"):
         fleet.agent(device)
     heard = []
 
     def agreed():
         heard.extend(messages(spy.poll(0.1)))
-        return fleet.agreed("kitchen", "attic")
+        return fleet.agreed(*DEVICES) and acknowledging(fleet, heard) == {DEFAULT_SINK, GATEWAY}
 
     fleet.wait(agreed, 120)
     return fleet, heard
+
+
+def opened(fleet, heard):
+    """Return the frames that were heard, and their topics; each is signed."""
+    reader = fleet.seal("ops", trust=True)
+    frames = [message for message in heard if "/out/" not in message.topic and message.payload]
+    return [
+        (decode(reader.opened(message.topic, message.payload)), message.topic) for message in frames
+    ]
+
+
+def acknowledging(fleet, heard):
+    """Return the sinks that have acknowledged anything."""
+    return {frame.sink for frame, _ in opened(fleet, heard) if isinstance(frame, AckFrame)}
 
 
 def value(fleet, device="kitchen"):
@@ -80,15 +98,14 @@ def counted(fleet, device, wanted):
     return fleet.status(device)["frames_left_aside"][wanted]
 
 
-def test_devices_and_a_lander_that_sign_agree_and_all_that_travels_is_signed(running):
+def test_all_that_sign_agree_and_all_that_travels_is_signed(running):
     fleet, heard = running
-    assert fleet.errors("kitchen") == fleet.errors("lander") == ""
-    reader = fleet.seal("ops", trust=True)
-    frames = [message for message in heard if "/out/" not in message.topic and message.payload]
+    assert [fleet.errors(name) for name in ("kitchen", "lander", GATEWAY)] == [""] * 3
+    frames = opened(fleet, heard)
     assert len(frames) > 10
-    for message in frames:
-        frame = decode(reader.opened(message.topic, message.payload))
-        assert topic_of(frame, fleet.topics) == message.topic
+    for frame, topic in frames:
+        assert topic_of(frame, fleet.topics) == topic
+    assert fleet.kept(GATEWAY) == fleet.true_windows(*DEVICES)
 
 
 def test_frames_that_others_sign_or_nobody_are_refused_and_counted(running):

@@ -297,7 +297,9 @@ function windowTable(each, which, shown) {
         typeof part === "number" ? decimal(part, Number.isInteger(part) ? 0 : 2) : part ?? "–"),
       row.expected === null ? row.in : `${row.in} of ${row.expected}`,
       mark(kinds[row.status] ?? "calm",
-        row.status === "revised" ? `revised ${row.revision} times` : row.status),
+        row.status === "revised" ? `revised ${row.revision} times`
+          : row.waiting_for?.length ? `${row.status}, waits for ${row.waiting_for.join(", ")}`
+          : row.status),
     ],
   }));
   return table(`${each.name}, the newest first`, columns, rows,

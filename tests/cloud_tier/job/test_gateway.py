@@ -4,12 +4,15 @@ from decimal import Decimal
 
 import pytest
 
+from cloud_tier.job.maintenance import compact
 from device_agent.gateway.core import WaitingTerms
-from lasp_edge import folds
+from lasp_edge import Program, folds
+from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
 from tests.cloud_tier.support_devices import (
     BEGIN_US,
     SECOND_US,
+    Device,
     history,
     readings_of,
     rooms_program,
@@ -72,3 +75,70 @@ def test_each_revision_of_each_window_is_equal_row_by_row(spark, tmp_path):
     statuses = {row.status for row in gateway.rows}
     assert statuses == {"tentative", "final", "revised"}
     assert {row.excluded for row in gateway.rows} == {(), ("pi-2",)}
+
+
+def waiting_program():
+    """Return a program with windows that wait as long as the sink says, not at all, and for all."""
+    program = Program("waits")
+    reading = program.event("temperature", resolution="0.01")
+    sizes = {"source": reading, "fold": folds.sum(), "size_s": 10}
+    program.window("usual", **sizes)
+    program.window("soon", tentative_after_s=0, **sizes)
+    program.window("sure", tentative_after_s="never", **sizes)
+    return program.plan()
+
+
+class Sensor(Device):
+    """A device of a program without variables, which may be cut off."""
+
+    def __init__(self, plan, name):
+        super().__init__(plan, name)
+        self.unsent = []
+
+    def measure(self, value, time_us):
+        """Change its panes; they are sent with the next promise."""
+        at = Reading(self.name, "temperature", value, time_us)
+        windows = self.program.windows.values()
+        self.unsent += [self._pane(place) for place in [self._add(each, at) for each in windows]]
+
+    def send(self, now_us, behind_us):
+        """Return all that it has not sent, and its promise."""
+        rows, self.unsent = self.unsent, []
+        return [*rows, self.promise(now_us - behind_us, now_us)]
+
+
+def test_windows_wait_alike_over_restarts_and_compactions(spark, tmp_path):
+    """Steps of 5 s; pi-2 is cut off in some of them, and sends it all later."""
+    plan, roster = waiting_program(), tuple(ROSTER)
+    terms = {"dead_after_us": 60 * MINUTE_US, "tentative_after_us": 8 * SECOND_US}
+    lake = LakeUnderTest(spark, plan, tmp_path, roster=roster, **terms)
+    gateway = GatewayUnderTest(plan, terms=WaitingTerms(roster, **terms))
+    devices = [Sensor(plan, name) for name in roster]
+    for step in range(8):
+        now_us = BEGIN_US + step * 5 * SECOND_US
+        rows = [tick(step + 1, now_us)]
+        for number, device in enumerate(devices):
+            device.measure(20 + step, now_us - SECOND_US)
+            if device.name != "pi-2" or not 2 <= step <= 6:
+                rows += device.send(now_us, number * SECOND_US)
+        lake.step(rows)
+        gateway.step(rows)
+        assert gateway_rows(gateway) == lake_rows(lake), f"after step {step}"
+        if step == 3:
+            compact(spark, lake.job, ["1970-01-01"])
+        if step in {3, 5}:
+            lake.restart()
+            gateway.restart()
+    check_who_waited(gateway.rows)
+
+
+def check_who_waited(rows):
+    usual = [row for row in rows if row.at.window == "usual"]
+    tentative = [row for row in usual if row.status == "tentative"]
+    waited = {BEGIN_US + seconds * SECOND_US for seconds in (10, 20)}
+    assert {row.end_us for row in tentative} == waited, "the ones that waited for 8 s"
+    assert {row.excluded for row in tentative} == {("pi-2",)}
+    assert {row.status for row in rows if row.at.window == "sure"} == {"final"}
+    soon = [row for row in rows if row.at.window == "soon" and row.revision == 0]
+    assert {row.status for row in soon} == {"tentative"}
+    assert "revised" not in {row.status for row in rows}

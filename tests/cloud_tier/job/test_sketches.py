@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from cloud_tier import Lake
 from cloud_tier.job import merge, windows
+from cloud_tier.job.finality import finality_of
 from cloud_tier.job.frames import frames
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
@@ -20,8 +21,9 @@ from lasp_edge.errors import Exit
 from lasp_edge.folds.columns import Op
 from lasp_edge.folds.hll import estimate
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, counts_of, packed_counts, top_of
-from lasp_edge.protocol.frontier import Coverage
+from lasp_edge.protocol.frontier import NOTHING_HEARD
 from lasp_edge.protocol.spans import Span
+from lasp_edge.protocol.waiting import WindowWaiting
 from lasp_edge.tool.command_line import main
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest, batches
@@ -270,8 +272,8 @@ def test_only_programs_with_binary_columns_leave_the_hash_aggregate(spark, tmp_p
         lattice, written = read(spark, lake.lake.lattice), read(spark, lake.lake.windows)
         starts = {name: [Span(BEGIN_US, BEGIN_US + MINUTE_US)] for name in program.windows}
         with frames(spark) as made:
-            coverage = Coverage(5, ("a",), ())
-            changed = windows.recomputed(made, lattice, written, program, starts, coverage)
+            finality = finality_of(lake.job, 5, NOTHING_HEARD, WindowWaiting({}))
+            changed = windows.recomputed(made, lattice, written, program, starts, finality)
         joined = merge.joined(lattice, lake.job.names)
         return _slow_operators(changed) | _slow_operators(joined)
 

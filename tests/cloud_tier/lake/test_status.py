@@ -112,6 +112,26 @@ def test_the_report_is_what_the_tables_hold(tables):
     assert json.loads(json.dumps(found)) == found
 
 
+def test_results_are_told_with_their_newest_row_and_their_newest_final_one(tables, capsys):
+    assert report(tables)["results"] == {}
+    times = [(BEGIN_US, "final"), (BEGIN_US + 3, "revised"), (BEGIN_US + 9, "tentative")]
+    rows = [
+        {"result": name, "device": "pi", "key": "", "time_us": at_us, "place": str(at_us)}
+        | {"present": True, "status": status, "revision": 0, "frontier": None, "stream": 7}
+        for name, several in (("runs", times), ("used", times[2:]))
+        for at_us, status in several
+    ]
+    write(tables.results, rows)
+    assert report(tables)["results"] == {
+        "runs": {"time_us": BEGIN_US + 9, "final_time_us": BEGIN_US + 3},
+        "used": {"time_us": BEGIN_US + 9, "final_time_us": None},
+    }
+    assert main(["lake", "status", "--lake", tables.root]) == Exit.FINE
+    head, runs, used = capsys.readouterr().out.partition("result ")[2].splitlines()[:3]
+    assert head.split() == ["newest", "row", "newest", "final"]
+    assert [line.split()[0] for line in (runs, used)] == ["runs", "used"]
+
+
 def offset(tables, batch, version, index=-1):
     plain = {"reservoirVersion": version, "index": index, "isStartingVersion": False}
     folder = Path(tables.checkpoint, "offsets")

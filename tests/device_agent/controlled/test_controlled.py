@@ -257,3 +257,11 @@ def test_what_a_sink_does_not_understand_yet_holds_the_promise_and_is_sent_again
     assert {b.stream for f in again for b in f.blocks} >= {
         b.stream for f in frames for b in f.blocks
     }
+
+
+def test_a_device_says_which_streams_are_its_programs(fleet):
+    fleet.device.tick()
+    fleet.say("offset", "", NOW_US - 60 * S, "3")
+    fleet.build()
+    streams = fleet.device.store.restored().facts.streams
+    assert {pane.stream for pane, _ in fleet.device.rows()} <= set(streams)

@@ -66,3 +66,11 @@ def test_what_is_no_window_is_left_out(told):
     hear(onlooker, told)
     assert onlooker.windows.plain() is None
     assert onlooker.devices == []
+
+
+def test_it_is_shown_for_whom_a_row_waits():
+    onlooker = Onlooker(TOPICS, 5)
+    hear(onlooker, row(1, 20.0, "tentative", waiting_for=["attic"]))
+    hear(onlooker, row(2, 20.0))
+    (window,) = onlooker.windows.plain()["windows"]
+    assert [each["waiting_for"] for each in window["rows"]] == [[], ["attic"]]

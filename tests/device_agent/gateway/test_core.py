@@ -216,3 +216,57 @@ def test_long_windows_that_overlap_are_made_together():
                               10 * SECOND_US):  # fmt: skip
             truth[start_us] = max(truth.get(start_us, -1), at % 977)
     assert {row.at.start_us: row.partial[0] for row in gateway.rows} == truth
+
+
+WAIT_US = 15 * SECOND_US
+TOTALS_US = START_US + 10 * SECOND_US  # a window of 30 s begins
+WAITS = WaitingTerms(["pi-0", "pi-1"], DAY_US, tentative_after_us=WAIT_US)
+
+
+@pytest.mark.parametrize("kept_in", ["tables", "file"])
+def test_a_window_waits_over_a_restart_and_is_shown_once_with_who_is_missing(tmp_path, kept_in):
+    gateway = GatewayUnderTest(PLAN, keepers(tmp_path)[kept_in](), WAITS)
+    device, end_us = Device(PLAN, "pi-0"), TOTALS_US + 30 * SECOND_US
+    gateway.step([*read(device, 20.0, 11), device.promise(end_us, end_us), tick(1, end_us)])
+    assert (gateway.rows, gateway.core.due_at_us) == ([], end_us + WAIT_US)
+    gateway.restart()
+    assert gateway.core.due_at_us == end_us + WAIT_US
+    gateway.step([tick(2, end_us + WAIT_US - 1)])
+    gateway.restart()
+    gateway.step([device.promise(end_us + WAIT_US, end_us + WAIT_US)])
+    assert gateway.rows == []
+    gateway.restart()
+    gateway.step([tick(3, end_us + WAIT_US)])
+    gateway.restart()
+    gateway.step([tick(4, end_us + WAIT_US + 1)])
+    (row,) = gateway.revisions("totals", TOTALS_US)
+    assert (row.status, row.devices_in, row.excluded) == ("tentative", 1, ("pi-1",))
+    gateway.step(read(device, 22.0, 12))  # late, and the window is tentative: a further row
+    other = Device(PLAN, "pi-1")
+    gateway.step([*read(other, 21.0, 13), other.promise(end_us, end_us + 2 * WAIT_US)])
+    rows = gateway.revisions("totals", TOTALS_US)
+    assert [row.status for row in rows] == ["tentative", "tentative", "final"]
+    assert [row.partial for row in rows] == [(2000,), (4200,), (6300,)]
+    assert rows[-1].excluded == ()
+
+
+def test_a_gateway_without_a_roster_listens_first_and_calls_nobody_late():
+    terms = WAITS._replace(roster=None, tentative_after_us=5 * SECOND_US)
+    gateway = GatewayUnderTest(PLAN, terms=terms)
+    device, other = Device(PLAN, "pi-0"), Device(PLAN, "pi-1")
+    gateway.step([*read(device, 20.0, 1), device.promise(TOTALS_US, TOTALS_US)])
+    gateway.step([other.promise(START_US, TOTALS_US), tick(1, BEGIN_US + MINUTE_US)])
+    assert gateway.rows == []
+    gateway.step([tick(2, BEGIN_US + MINUTE_US + SECOND_US)])
+    (row,) = [row for row in gateway.rows if row.at.window == "totals"]
+    assert (row.status, row.excluded, row.frontier_us) == ("tentative", ("pi-1",), START_US)
+
+
+def test_who_no_longer_waits_shows_at_once_what_has_waited():
+    gateway = GatewayUnderTest(PLAN, terms=WAITS)
+    device = Device(PLAN, "pi-0")
+    gateway.step([*read(device, 20.0, 11), tick(1, START_US)])
+    gateway.terms = WAITS._replace(tentative_after_us=0)
+    gateway.restart()
+    gateway.step([tick(2, START_US + 1)])
+    assert {row.status for row in gateway.revisions("totals", TOTALS_US)} == {"tentative"}

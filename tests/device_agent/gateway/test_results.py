@@ -91,3 +91,10 @@ def test_a_lander_of_a_brokers_rules_may_tell_windows_under_its_own_name():
     assert "topic write homeassistant/+/lasp__rooms__site_207/#" in granted
     assert "topic read homeassistant/status" in granted
     assert f"topic write {root}/out/+/#" not in granted
+
+
+def test_a_tentative_row_says_for_whom_it_waits_and_a_final_one_whom_it_leaves_out(results):
+    results.take([row(0, 4300), row(10, 9000, "tentative")], COVERAGE)
+    said = window_told(told(results, 0)[BY_ROOM])
+    assert (said["except"], said.get("waiting_for")) == (["cellar"], None)
+    assert (said["tentative"]["except"], said["tentative"]["waiting_for"]) == ([], ["cellar"])

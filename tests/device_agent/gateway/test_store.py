@@ -4,11 +4,13 @@ import sqlite3
 
 import pytest
 
+from crdts import ControlLog
 from device_agent.gateway.kept import FleetChanges, FleetRow, KeptEntry, WindowStart, WriterOfPanes
 from device_agent.gateway.store import FILE_NAME, FleetStore, existing_fleet
 from device_agent.gateway.table import found, meaning_of
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.protocol.waiting import Step
 from lasp_edge.tool.command_line import main
 from lasp_edge.tool.printing import RowsWanted
 from tests.cloud_tier.support_devices import rooms
@@ -27,7 +29,7 @@ def row(start_s, total, status="final", revision=0, frontier_us=90_000_000):
 @pytest.fixture
 def store(tmp_path):
     store = FleetStore(tmp_path)
-    store.say({"program": meaning_of(PLAN), "store": "s-1", "name": PLAN.name})
+    store.say({"program": meaning_of(PLAN, ControlLog()), "store": "s-1", "name": PLAN.name})
     yield store
     store.close()
 
@@ -118,3 +120,27 @@ def test_a_damaged_start_is_put_aside_and_another_format_is_left(store, tmp_path
     change(tmp_path, f"PRAGMA application_id = {0x6C617100 + 9}")
     with pytest.raises(UsageError, match="start the gateway with another --data-dir"):
         FleetStore(tmp_path)
+
+
+def test_people_read_who_is_missing_where_somebody_is(store, tmp_path, capsys):
+    rows = [row(0, 5), row(30, 7, "tentative"), row(60, 9)._replace(excluded=())]
+    store.commit(FleetChanges(rows=rows))
+    assert main(["windows", "totals", "--gateway", str(tmp_path)]) == 0
+    head, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert head[-2:] == ["waiting_for", "without"]
+    assert [line[-3:] for line in lines] == [
+        ["final", "0", "attic"],
+        ["tentative", "0", "attic"],
+        ["3", "final", "0"],
+    ]
+    assert (
+        main(["windows", "totals", "--gateway", str(tmp_path), "--since", "1970-01-01T00:01"]) == 0
+    )
+    assert capsys.readouterr().out.splitlines()[0].endswith("status  revision")
+
+
+def test_steps_are_kept_until_they_are_of_no_use(store):
+    first, second = Step(5, 3), Step(9, 8)
+    store.commit(FleetChanges(steps=frozenset([first, second])))
+    store.commit(FleetChanges(steps=frozenset([first]), steps_gone=frozenset([second])))
+    assert store.restored().steps == (first,)

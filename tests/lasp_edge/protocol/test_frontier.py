@@ -4,7 +4,15 @@ from hypothesis import strategies as st
 
 from crdts import Frontier, Membership, Version
 from crdts.frontier import Promise
-from lasp_edge.protocol.frontier import NOTHING_HEARD, Listening, Liveness, Tick, advance
+from lasp_edge.protocol.frontier import (
+    NOTHING_HEARD,
+    Listening,
+    Liveness,
+    Tick,
+    advance,
+    awaited,
+    is_listening,
+)
 
 DEAD = 60
 
@@ -181,3 +189,29 @@ def test_what_was_heard_is_a_lattice(a, b, c):
 def test_frontier_is_never_below_what_it_was(before, known):
     after = advance(before, known, None, DEAD).frontier
     assert before is None or (after is not None and after >= before)
+
+
+def test_windows_wait_for_live_devices_that_have_not_promised_past_their_end():
+    known = heard(
+        200, 0, a=said(150, 190), b=said(40, 195), gone=said(10, 100), ready=said(60, 70, done=True)
+    )
+    missing = awaited(known, ["a", "b", "gone", "new", "ready"], DEAD + 150)
+    assert missing.before(150) == ("b", "gone", "new")
+    assert missing.before(40) == ("gone", "new")
+    assert missing.before(151) == (), "nobody is done with it"
+    assert awaited(known, None, DEAD).before(150) == ("b",), "who is gone is not waited for"
+    assert awaited(NOTHING_HEARD, ["a"], DEAD).before(0) == ()
+
+
+def test_nobody_leads_by_a_clock_that_is_fast():
+    known = heard(200, 0, fast=said(7_200, 190), b=said(40, 195))
+    assert awaited(known, None, DEAD).lead_us == 190
+
+
+def test_a_sink_may_listen_for_less_than_a_silent_device_is_waited_for():
+    known = heard(61, 0, a=said(50, 59))
+    assert advance(None, known, None, 86_400, 60).frontier == 50
+    assert advance(None, known, None, 86_400).frontier is None
+    assert is_listening(None, heard(60, 0), None, 60)
+    assert not is_listening(None, heard(60, 0), ["a"], 60)
+    assert not is_listening(40, heard(60, 0), None, 60)

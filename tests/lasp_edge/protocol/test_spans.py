@@ -4,7 +4,15 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lasp_edge.protocol.spans import Span, above, joined, panes_of, passed, touched
+from lasp_edge.protocol.spans import (
+    Span,
+    above,
+    become_due,
+    joined,
+    panes_of,
+    passed,
+    touched,
+)
 
 
 class Odd(NamedTuple):
@@ -80,3 +88,12 @@ def test_equal_gaps_still_become_few():
 def test_windows_below_the_floor_are_left_out():
     assert above([Span(0, 10), Span(20, 40)], 30) == [Span(30, 40)]
     assert above([Span(0, 10)], None) == [Span(0, 10)]
+
+
+@given(*[st.none() | st.integers(-200, 200)] * 3)
+def test_windows_become_due_once_and_not_below_the_frontier(frontier, before, after):
+    everywhere = range(-1_000, 400, 20)
+    least = max((each for each in (frontier, before) if each is not None), default=-(10**9))
+    truth = {s for s in everywhere if after is not None and least < s + 50 <= after}
+    spans = above(become_due(ODD, frontier, before, after), -1_000)
+    assert {s for s in everywhere if any(a <= s <= b for a, b in spans)} == truth

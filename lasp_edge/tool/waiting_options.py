@@ -1,0 +1,118 @@
+"""The options that say for whom windows wait, and for how long; alike for gateways and lakes."""
+
+import argparse
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+from lasp_edge.errors import UsageError
+from lasp_edge.protocol.limits import NEVER, NEVER_US
+from lasp_edge.protocol.waiting import (
+    DEAD_AFTER_US,
+    DEAD_AFTER_WITH_X_US,
+    WaitingWindow,
+    waits_of,
+)
+
+_SECOND_US = 1_000_000
+_LONGEST_S = 1e9
+"""Thirty years."""
+
+
+class Patience(NamedTuple):
+    """How long a sink waits.
+
+    Attributes:
+        dead_after_us: for a device that is silent.
+        tentative_after_us: before it shows a window that is not final, unless that says it itself.
+        waits: the same for each window by name.
+    """
+
+    dead_after_us: int
+    tentative_after_us: int
+    waits: dict[str, int]
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace, windows: Iterable[WaitingWindow] = ()) -> Self:
+        """Return what `add_patience_arguments` let people say.
+
+        Raises:
+            UsageError: it is no time.
+        """
+        tentative_us = wait_us("--tentative-after", arguments.tentative_after)
+        waits = waits_of(windows, tentative_us)
+        has_x = tentative_us > 0 or any(waits.values())
+        dead_us = DEAD_AFTER_WITH_X_US if has_x else DEAD_AFTER_US
+        if arguments.dead_after is not None:
+            if not 0 <= arguments.dead_after < _LONGEST_S:
+                raise UsageError(f"--dead-after: a number from 0 on, not {arguments.dead_after:g}")
+            dead_us = round(arguments.dead_after * _SECOND_US)
+        return cls(dead_us, tentative_us, waits)
+
+    @property
+    def tick_us(self) -> int:
+        """How often, at least, somebody has to look at the clock."""
+        waits_us = (max(span_us // 4, _SECOND_US) for span_us in self.waits.values() if span_us)
+        return min([self.dead_after_us // 4, *waits_us])
+
+    def in_words(self) -> str:
+        """Return how long windows wait, for people; "" where none waits."""
+        if not any(self.waits.values()):
+            return ""
+        usual = _said(self.tentative_after_us)
+        own = [
+            f"{name} {_said(span_us)}"
+            for name, span_us in self.waits.items()
+            if span_us != self.tentative_after_us
+        ]
+        text = f"windows that wait for devices are shown {'; '.join([usual, *own])}"
+        return f"{text}; devices are waited for {_seconds(self.dead_after_us)}"
+
+
+def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare for whom windows wait, and for how long."""
+    parser.add_argument(
+        "--roster",
+        type=lambda text: tuple(name for name in text.split(",") if name),
+        metavar="A,B,..",
+        help="the devices that are waited for (default: whichever were heard)",
+    )
+    add_patience_arguments(parser)
+
+
+def add_patience_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare for how long windows wait."""
+    add = parser.add_argument
+    dead = "a device that is silent for longer is not waited for (default: 600; with "
+    add("--dead-after", type=float, metavar="S", help=f"{dead}--tentative-after a day, 86400)")
+    tentative = (
+        "show a window that waits for devices as tentative when the first of them has been done "
+        f"with it for S seconds; `{NEVER}`: wait for all (default: 0, show it at once)"
+    )
+    add("--tentative-after", default="0", metavar="S", help=tentative)
+
+
+def wait_us(option: str, text: str) -> int:
+    """Return seconds that were written, or `never`, in microseconds.
+
+    Raises:
+        UsageError: they are neither.
+    """
+    if text == NEVER:
+        return NEVER_US
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < _LONGEST_S:
+        raise UsageError(f"{option}: a number from 0 on, or `{NEVER}`, not {text!r}")
+    return round(seconds * _SECOND_US)
+
+
+def _said(span_us: int) -> str:
+    if span_us >= NEVER_US:
+        return "when they are final"
+    return f"as tentative after {_seconds(span_us)}" if span_us else "at once"
+
+
+def _seconds(span_us: int) -> str:
+    return f"{span_us / _SECOND_US:g} s"
