@@ -9,6 +9,9 @@ figures      what the batches have done, for both
 streaming    one streaming query, a step for each batch
 job          what is merged: a program's plan into a lake
 step         one micro-batch: join, frontier, windows, globals
+batch        its rows go to `lattice`, and what a step must know of them
+control      what operators said of parameters, and which windows a step looks at for it
+controlled   windows of a program with parameters: forms and pieces, in Spark
 opened       the lake's tables, read and appended without Spark
 sifting      rows that cannot change a result, left out beforehand
 frames       how few rows and many come into Spark

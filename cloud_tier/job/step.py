@@ -22,31 +22,25 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import control, dynamic, merge, sifting, windows
-from cloud_tier.job.control import ControlState, SentPanes
+from cloud_tier.job.batch import TELLING, append, append_joined
+from cloud_tier.job.control import ControlState
 from cloud_tier.job.controlled import ControlledStep
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
-from cloud_tier.job.frames import MOST_ROWS, at_most, frames
+from cloud_tier.job.frames import MOST_ROWS, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.lake.coverage import liveness_of, promised_steps, recorded_frontier
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
-from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, PROMISE, TICK, VARIABLE
+from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage, Liveness
 from lasp_edge.protocol.lake_columns import LANDED, REPLACED
 from lasp_edge.protocol.waiting import WindowWaiting
 
-_TELLING: Final = (PROMISE, TICK, MEMBER)
-"""The kinds of row that tell which devices there are and how far they have come."""
-_COUNTED: Final = ("kind", "stream", "pane_us", "shard")
-_SENT: Final = (*_COUNTED, "key", "device")
-"""The same of a program with parameters: which of its panes count differs from device to device."""
 _ENTRY: Final = (*merge.ENTRY_IDENTITY, "seq", *REPLACED)
 _MOST_REPEATED: Final = 4
 """Times that a row is there on average, up to which repeats are read and left out by the driver."""
@@ -104,28 +98,6 @@ class Outcome(NamedTuple):
     results: int = 0
 
 
-class BatchSummary(NamedTuple):
-    """What a batch holds.
-
-    Attributes:
-        panes_us: rows by stream and pane.
-        shards: of variables, by stream.
-        rows: by kind.
-        liveness: what is told of devices.
-        told: the rows that tell it.
-        sent: the panes one by one, of a program with parameters.
-        control: what operators said of parameters, with that of the batch; None without any.
-    """
-
-    panes_us: dict[int, dict[int, int]]
-    shards: dict[int, set[int]]
-    rows: dict[str, int]
-    liveness: Liveness
-    told: list[dict[str, Any]]
-    sent: SentPanes
-    control: ControlState | None
-
-
 def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outcome:
     """Merge a batch of landing rows into the lake.
 
@@ -136,7 +108,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         known: what the last step returned, or `recalled` at a start.
     """
     del batch_id
-    summary = append_joined(batch, job, known)
+    summary = append_joined(batch, job, known.control, known.frontier)
     kept = control.liveness_under(known.control, summary.control, known.liveness)
     liveness = kept.joined(summary.liveness)
     before = known.waiting or WindowWaiting.of(job.waits.values())
@@ -196,40 +168,6 @@ def _state(
     )
 
 
-def append_joined(batch: DataFrame, job: Job, known: MergedState) -> BatchSummary:
-    """Append a batch to `lattice`, joined in itself if it is large, and return what it holds.
-
-    The join of a small batch would cost as much as a query over it, and save rows which the next
-    compaction joins anyhow. What the batch's entries of the control log touch is written before it.
-    """
-    telling_kinds: Sequence[str] = _TELLING
-    counted: Sequence[str] = _COUNTED
-    if job.has_parameters:
-        telling_kinds, counted = (*_TELLING, CONTROL), _SENT
-    landed = batch.select(*LANDED, *job.landed_names)
-    with frames(batch.sparkSession):
-        rows = at_most(_dated(landed, job), MOST_ROWS)
-    if rows is not None:
-        told = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(telling_kinds)))
-        state = control.heard(job, known.control, known.frontier, told)
-        job.tables.append(job.lake.lattice, rows)
-        counts = rows.group_by(counted).aggregate([([], "count_all")])
-        return _summary(counts, counted, told, state)
-    joined = merge.joined(landed, job.landed_names).persist()
-    try:
-        counts = joined.groupBy(*counted).agg(sql.count(sql.lit(1)).alias("count_all")).toArrow()
-        told = joined.where(one_of("kind", telling_kinds)).toArrow()
-        state = control.heard(job, known.control, known.frontier, told)
-        _append(_dated(joined, job), job.lake.lattice)
-    finally:
-        joined.unpersist()
-    return _summary(counts, counted, told, state)
-
-
-def _dated(rows: DataFrame, job: Job) -> DataFrame:
-    return merge.with_date(rows, job.windows, has_parameters=job.has_parameters)
-
-
 def append_windows(
     spark: SparkSession,
     job: Job,
@@ -266,7 +204,7 @@ def append_windows(
         else:
             rows = windows.recomputed(made, stored, before, job.plan, starts, finality)
         if not few:
-            return _append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
+            return append(rows, job.lake.windows, json.dumps({"frontier": frontier}))
         revised = rows.toArrow()
     job.tables.append(job.lake.windows, revised, frontier)
     return int(revised.num_rows)
@@ -343,7 +281,7 @@ def recalled(job: Job) -> MergedState:
 def told_of_devices(job: Job) -> list[dict[str, Any]]:
     """Return the merged rows that tell which devices there are and how far they have come."""
     found: list[dict[str, Any]]
-    found = _select(job, job.lake.lattice, LANDED, one_of("kind", _TELLING)).to_pylist()
+    found = _select(job, job.lake.lattice, LANDED, one_of("kind", TELLING)).to_pylist()
     return found
 
 
@@ -381,43 +319,3 @@ def _newest(
 def _select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:
     named = ", ".join(map(standard_identifier, columns))
     return job.tables.select(path, f"SELECT {named} FROM source WHERE {where}")  # noqa: S608
-
-
-def _summary(
-    counts: pa.Table, counted: Sequence[str], telling: pa.Table, state: ControlState | None
-) -> BatchSummary:
-    """Return what a batch holds.
-
-    Args:
-        counts: how many rows it has of each kind, stream, pane and shard.
-        counted: by which columns they were counted.
-        telling: its rows that tell of devices.
-        state: after what it says of parameters; None without any.
-    """
-    sent: dict[int, set[tuple[str, str, int]]] = {}
-    panes_us: dict[int, dict[int, int]] = {}
-    shards: dict[int, set[int]] = {}
-    rows: dict[str, int] = {}
-    columns = (counts[name].to_pylist() for name in ("count_all", *counted))
-    for count, kind, stream, pane_us, shard, *source in zip(*columns, strict=True):
-        rows[kind] = rows.get(kind, 0) + count
-        if kind == PANE:
-            of_stream = panes_us.setdefault(stream, {})
-            of_stream[pane_us] = of_stream.get(pane_us, 0) + count
-            if source:
-                sent.setdefault(stream, set()).add((*source, pane_us))
-        elif kind == VARIABLE:
-            shards.setdefault(stream, set()).add(shard)
-    told = telling.to_pylist()
-    liveness = liveness_of(told, state and state.regimes.control)
-    return BatchSummary(panes_us, shards, rows, liveness, told, sent, state)
-
-
-def _append(rows: DataFrame, path: str, metadata: str = "") -> int:
-    counted = Observation()
-    observed = rows.observe(counted, sql.count(sql.lit(1)).alias("rows"))
-    writer = observed.write.format("delta").mode("append")
-    if metadata:
-        writer = writer.option("userMetadata", metadata)
-    writer.save(path)
-    return int(counted.get["rows"])

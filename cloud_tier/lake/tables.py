@@ -26,13 +26,10 @@ a version, and all rows have `received_us`, the time at which the lander took th
                `since_us` until `now_us`
     member     an operator's command on a device, the one numbered `control`: `retired` or not; if
                it is, panes up to the version still count
-    control    what an operator said of a parameter `key`, for a `device` or "" for the fleet, from
-               `pane_us` on; `seq` is the entry's number, `nonce` tells entries of one number apart,
-               and `control_entry` is the entry as a delta of the log. Of a promise, `changed` says
-               under which log it was made, if the program has parameters
-    held       starts of a window `key`, from `pane_us` to `now_us`, that a late entry has touched
-               and that wait until all devices have promised anew; those of the greatest `seq`
-               count. Only the job writes them, and only to `lattice`
+    control    an entry of the log of a parameter `key`, for a `device` or "" for all, from `pane_us`
+               on (`cloud_tier.lake.controls`). `changed` of a promise is the digest of its log
+    held       starts of a window `key`, from `pane_us` to `now_us`, that wait until all devices have
+               promised anew (`cloud_tier.job.control`); those of the greatest `seq` count
 
 A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
 (`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
