@@ -5,7 +5,7 @@ functions of the user's each reading is looked at by itself.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import compress, repeat
 from operator import itemgetter
@@ -32,8 +32,8 @@ class CountedColumn(NamedTuple):
     values: list[int]
 
 
-Rows = tuple[list[int], list[int], list[Event]]
-"""Times, values and what functions see of some readings."""
+Rows = tuple[list[int], list[int], list[int]]
+"""Times of some readings, their values, and what they count as."""
 
 
 class PaneCells:
@@ -117,44 +117,44 @@ class ReadingCounter:
         """
         window, ask = regimes.window, self._functions.controlled.get
         value_of, where = ask((window.name, "value")), ask((window.name, "where"))
-        events = self._events(window, column)
-        rows = (column.times_us, column.values, events)
+        rows = (column.times_us, column.values, column.values)
         if value_of is not None:
-            answers = self._answers(window, value_of, events, at)
+            answers = self._answers(window, value_of, column, at)
             quantised = list(window.resolution.quantise_column(answers))
-            rows = (column.times_us, self._noted(window, answers, quantised), events)
-            rows = _kept([type(each) is int for each in rows[1]], rows)
+            rows = (column.times_us, column.values, self._noted(window, answers, quantised))
+            rows = _kept([type(each) is int for each in quantised], rows)
         if where is not None:
-            seen = rows[2]
-            if value_of is not None:
-                seen = self._events(window, KeptColumn(column.tags, *rows[:2]))
+            seen = KeptColumn(column.tags, rows[0], rows[2])
             answers = self._answers(window, lambda *asked: bool(where(*asked)), seen, at)
             rows = _kept([each is True for each in answers], rows)
         key_of = self._functions.keys.get(window.name)
         if key_of is None:
-            return {"": CountedColumn(*rows[:2])}
-        return _by_key(self._answers(window, key_of, rows[2]), *rows[:2])
+            return {"": CountedColumn(rows[0], rows[2])}
+        keys = self._answers(window, key_of, KeptColumn(column.tags, *rows[:2]))
+        return _by_key(keys, rows[0], rows[2])
 
-    def _events(self, window: Window, column: KeptColumn) -> list[Event]:
-        """Return readings as functions see them."""
-        name, device, tags = window.source.name, self._device, tags_of(column.tags)
+    def _events(self, window: Window, column: KeptColumn) -> Iterator[Event]:
+        """Yield readings as functions see them: one at a time, or the collector would walk them."""
         above, below = window.resolution.numerator, window.resolution.denominator
-        return [
-            _event((name, value * above / below, time_us, device, tags, ""))
-            for time_us, value in zip(column.times_us, column.values, strict=True)
-        ]
+        same = (self._device, tags_of(column.tags), "")
+        reals = [value * above / below for value in column.values]
+        return map(
+            _event,
+            zip(repeat(window.source.name), reals, column.times_us, *map(repeat, same)),
+        )
 
     def _answers(
-        self, window: Window, function: Callable[..., Any], events: Sequence[Event], *more: Any
+        self, window: Window, function: Callable[..., Any], column: KeptColumn, *more: Any
     ) -> list[Any]:
         """Return what a function says of each reading; `_FAILED` where it raises something.
 
         If it does, all are asked anew one by one: it depends on what it is given alone.
         """
         try:
-            return list(map(function, events, *map(repeat, more)))
+            return list(map(function, self._events(window, column), *map(repeat, more)))
         except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
             pass_interrupt(error)
+        events = self._events(window, column)
         return [self._answer(window, function, event, *more) for event in events]
 
     def _answer(self, window: Window, function: Callable[..., Any], *asked: Any) -> Any:
@@ -178,12 +178,8 @@ def _kept(counts: list[bool], rows: Rows) -> Rows:
     """Return those readings that count."""
     if all(counts):
         return rows
-    times_us, values, events = rows
-    return (
-        list(compress(times_us, counts)),
-        list(compress(values, counts)),
-        list(compress(events, counts)),
-    )
+    times_us, values, counted = (list(compress(column, counts)) for column in rows)
+    return times_us, values, counted
 
 
 def _by_key(keys: list[Any], times_us: list[int], values: list[int]) -> dict[str, CountedColumn]:
