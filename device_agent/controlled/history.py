@@ -6,13 +6,15 @@ that they are never taken for repeats of others.
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from device_agent.changes import BLOCK_US, BlockId
-from device_agent.intake.identities import Block, Identities
+from device_agent.intake.identities import Block, Identities, Identity
 from device_agent.intake.pending import ControlledReading
 
 STAMPED = "stamped "
@@ -29,16 +31,33 @@ class BlockReader(Protocol):
         """Return the blocks of an event from one number to another, both included."""
 
 
-class KeptReading(NamedTuple):
-    """A reading that is still known.
+class KeptColumn(NamedTuple):
+    """Readings of one event and one set of tags, by time.
 
     Attributes:
         tags: as canonical text.
+        values: in steps.
     """
 
-    time_us: int
-    quantised: int
     tags: str
+    times_us: list[int]
+    values: list[int]
+
+    @classmethod
+    def of(cls, tags: str, readings: Iterable[Identity]) -> Self:
+        """Return readings, which come in any order, as a column."""
+        ordered = sorted(readings)
+        return cls(tags, list(map(itemgetter(0), ordered)), list(map(itemgetter(1), ordered)))
+
+
+def columns_of(readings: Iterable[ControlledReading], event: str) -> Iterator[KeptColumn]:
+    """Yield those of some readings that are of an event, by tags."""
+    by_tags: dict[str, list[Identity]] = {}
+    for reading in readings:
+        if reading.event == event:
+            by_tags.setdefault(reading.tags, []).append((reading.time_us, reading.quantised))
+    for tags, several in sorted(by_tags.items()):
+        yield KeptColumn.of(tags, several)
 
 
 class ReadingHistory:
@@ -63,20 +82,24 @@ class ReadingHistory:
                 if block.add(reading.time_us, reading.quantised):
                     self._identities.touched(block)
 
-    def readings(
+    def columns(
         self, event: str, first_us: int, end_us: int, store: BlockReader
-    ) -> Iterator[KeptReading]:
-        """Yield the readings of an event in a stretch of time, in any order."""
+    ) -> Iterator[KeptColumn]:
+        """Yield the readings of an event in a stretch of time, by tags."""
         first, last = first_us // BLOCK_US, (end_us - 1) // BLOCK_US
         blocks = {
             name: Block(name, packed) for name, packed in store.identity_blocks(event, first, last)
         }
         blocks |= self._identities.between(event, first, last)
-        for name in sorted(blocks):
-            tags = name.tags.removeprefix(STAMPED)
-            for time_us, quantised in blocks[name].readings:
-                if first_us <= time_us < end_us:
-                    yield KeptReading(time_us, quantised, tags)
+        by_tags: dict[str, list[Identity]] = {}
+        for name, block in blocks.items():
+            by_tags.setdefault(name.tags.removeprefix(STAMPED), []).extend(block.readings)
+        for tags, several in sorted(by_tags.items()):
+            column = KeptColumn.of(tags, several)
+            inside = slice(
+                bisect_left(column.times_us, first_us), bisect_left(column.times_us, end_us)
+            )
+            yield KeptColumn(tags, column.times_us[inside], column.values[inside])
 
 
 @lru_cache(maxsize=1_000)

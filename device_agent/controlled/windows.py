@@ -14,30 +14,28 @@ After a lost or older store the readings up to some time are doubtful: an earlie
 far, and the history has holes there that nobody can fill. Such panes are never built.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from crdts import ControlLog
 from device_agent.agent import Agent
 from device_agent.changes import BLOCK_US, Changes, PaneId, PaneRow
-from device_agent.controlled.history import BlockReader, KeptReading, ReadingHistory, tags_of
+from device_agent.controlled.counting import CountedColumn, PaneCells, ReadingCounter
+from device_agent.controlled.history import BlockReader, ReadingHistory, columns_of
 from device_agent.facts import Facts
 from device_agent.intake.intake import Intake
 from device_agent.intake.pending import ControlledReading
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import NEVER_US, Panes
 from device_agent.parts import Part
-from lasp_edge.errors import pass_interrupt
-from lasp_edge.event import Event
-from lasp_edge.language.parameters import At
+from lasp_edge.folds.columns import Partial
 from lasp_edge.language.regimes import PanePiece, WindowRegimes, beyond
-from lasp_edge.reasons import reason_of
 
 BUILT_AT_ONCE_US: Final = 60 * BLOCK_US
 """Microseconds of one window that are built in a commit: two hours, at a reading a second some ten
 milliseconds of work."""
+Cell = Mapping[str, CountedColumn]
+"""What comes to a pane, by key."""
 MOST_BUILT: Final = 5_000
 """Panes that are remembered as built; of others the store is asked."""
 
@@ -50,34 +48,6 @@ class ControlledReader(BlockReader, Protocol):
 
     def panes_named(self, panes: Iterable[PaneId]) -> list[tuple[PaneId, PaneRow]]:
         """Return those of these entries that are here."""
-
-
-class Counted(NamedTuple):
-    """A reading as a pane takes it."""
-
-    key: str
-    value: int
-    time_us: int
-
-
-class PaneCells:
-    """What comes to which panes.
-
-    Attributes:
-        pieces: stream -> the piece of a window that its panes are of.
-        cells: (start of a pane, stream) -> what comes to it.
-    """
-
-    __slots__ = ("cells", "pieces")
-
-    def __init__(self) -> None:
-        self.pieces: dict[int, PanePiece] = {}
-        self.cells: dict[tuple[int, int], list[Counted]] = defaultdict(list)
-
-    def __iter__(self) -> Iterator[tuple[PanePiece, int, list[Counted]]]:
-        """Yield the piece, the start and what comes, of each pane by time."""
-        for (pane_us, stream), counted in sorted(self.cells.items(), key=itemgetter(0)):
-            yield self.pieces[stream], pane_us, counted
 
 
 class ControlledWindows(Part):
@@ -95,6 +65,8 @@ class ControlledWindows(Part):
         self._agent, self._intake, self._panes, self._cache = agent, intake, panes, cache
         self._windows = [w for w in agent.plan.windows.values() if w.controls is not None]
         self._history = ReadingHistory(intake.identities)
+        told = (agent.plan.functions, agent.replica.device, agent.counters.note)
+        self._counter = ReadingCounter(*told)
         self._regimes: dict[str, WindowRegimes] = {}
         self._unbuilt: dict[str, list[PanePiece]] = {}
         self._gone: list[PanePiece] = []
@@ -182,20 +154,19 @@ class ControlledWindows(Part):
         cells = PaneCells()
         for regimes in self._regimes.values():
             event = regimes.window.source.name
-            came = (KeptReading(*each[1:4]) for each in taken if each.event == event)
-            self._count(regimes, came, cells)
+            self._counter.count(regimes, columns_of(taken, event), cells)
         known_us, doubt_us = self._high_us, self._intake.highs.furthest_doubt_us()
         self._high_us = max(known_us, *(reading.time_us for reading in taken))
         by_window = {
             piece.stream: regimes for regimes in self._regimes.values() for piece in regimes.pieces
         }
-        for piece, pane_us, counted in cells:
+        for piece, pane_us, by_key in cells:
             at = (piece.stream, pane_us)
             is_there = pane_us > known_us or at in self._built or _is_doubtful(pane_us, doubt_us)
             if not is_there:
                 is_there = bool(store.panes_present(*at, pane_us + 1)) or self._is_begun(*at)
             if is_there:
-                self._fold(piece, pane_us, counted, store)
+                self._fold(piece, pane_us, by_key, store)
             else:
                 end_us = pane_us + piece.span_us
                 self._build_between(by_window[piece.stream], piece, pane_us, end_us, store)
@@ -205,67 +176,38 @@ class ControlledWindows(Part):
         """Return whether memory has an entry of a pane that the store may not have yet."""
         return any(pane[:2] == (pane_us, stream) for pane in self._panes.entries)
 
-    def _count(
-        self, regimes: WindowRegimes, readings: Iterable[KeptReading], cells: PaneCells
-    ) -> None:
-        """Note to which panes readings come, and as what; where a function fails, to no pane."""
-        window, append = regimes.window, cells.cells
-        assert window.controls is not None
-        asks = window.controls.value or window.controls.where or window.keyed
-        regime = regimes.regime_at(NEVER_US)
-        for reading in readings:
-            time_us, value, key = reading.time_us, reading.quantised, ""
-            if not regime.first_us <= time_us < regime.end_us:
-                regime = regimes.regime_at(time_us)
-                cells.pieces.update((piece.stream, piece) for piece in regime.pieces)
-            if asks:
-                answer = self._asked(regimes, reading, regime.at)
-                if answer is None:
-                    continue
-                key, value = answer
-            counted = Counted(key, value, time_us)
-            for piece in regime.pieces:
-                append[time_us - time_us % piece.span_us, piece.stream].append(counted)
-
-    def _asked(
-        self, regimes: WindowRegimes, reading: KeptReading, at: At
-    ) -> tuple[str, int] | None:
-        """Return key and value of a reading by the user's functions; None if it does not count."""
-        window, device = regimes.window, self._agent.replica.device
-        time_us, quantised, tags = reading
-        real = window.resolution.real(quantised)
-        event = Event(window.source.name, real, time_us, device, tags_of(tags))
-        try:
-            value = regimes.counted(event, quantised, at)
-            if value is None:
-                return None
-            return self._agent.plan.functions.key(window.name, event), value
-        except BaseException as error:  # noqa: BLE001 - a user's function may raise anything
-            pass_interrupt(error)
-            self._agent.counters.note(f"window {window.name}: {reason_of(error)}")
-            return None
-
-    def _fold(
-        self, piece: PanePiece, pane_us: int, counted: Sequence[Counted], store: ControlledReader
-    ) -> None:
+    def _fold(self, piece: PanePiece, pane_us: int, by_key: Cell, store: ControlledReader) -> None:
         """Fold readings into the present replica's entries of a pane."""
-        by_key: dict[str, list[Counted]] = defaultdict(list)
-        for each in counted:
-            by_key[each.key].append(each)
         fold = piece.fold
-        for key, several in sorted(by_key.items()):
+        for key, (times_us, values) in sorted(by_key.items()):
             pane = self._panes.own(piece.stream, key, pane_us)
             if pane not in self._panes.entries:
                 self._cache.restore(store.panes_named([pane]))
             held = self._panes.partial(pane)
-            partial = fold.lift_column(
-                [each.value for each in several], [each.time_us for each in several]
-            )
+            partial = fold.lift_column(values, times_us)
             joined = partial if held is None else fold.combine(held, partial)
-            if not fold.within_limits(joined):
-                self._agent.counters.note("window: a partial would be out of range")
-                continue
-            self._panes.fold_in(pane, joined, self._now_us, joined=True)
+            if self._is_sound(piece, joined):
+                self._panes.fold_in(pane, joined, self._now_us, joined=True)
+
+    def _begin(self, piece: PanePiece, cells: Iterable[tuple[int, Cell]]) -> None:
+        """Begin panes that no life has begun: nobody need be asked for what they hold."""
+        panes, partials, lift, own = [], [], piece.fold.lift_column, self._panes.own
+        for pane_us, by_key in cells:
+            self._built.add((piece.stream, pane_us))
+            for key, (times_us, values) in sorted(by_key.items()):
+                partial = lift(values, times_us)
+                if self._is_sound(piece, partial):
+                    panes.append(own(piece.stream, key, pane_us))
+                    partials.append(partial)
+        if panes:
+            self._panes.fold_in_column(panes, partials, self._now_us)
+
+    def _is_sound(self, piece: PanePiece, partial: Partial) -> bool:
+        """Return whether a partial can be sent; one that cannot is counted."""
+        if piece.fold.within_limits(partial):
+            return True
+        self._agent.counters.note("window: a partial would be out of range")
+        return False
 
     def _build(self, store: ControlledReader) -> None:
         """Build the oldest panes of each window that are not there."""
@@ -295,17 +237,22 @@ class ControlledWindows(Part):
     ) -> None:
         """Build those panes of a piece, from one time to another, that are not there."""
         cells, event = PaneCells(), regimes.window.source.name
-        self._count(regimes, self._history.readings(event, first_us, end_us, store), cells)
+        columns = self._history.columns(event, first_us, end_us, store)
+        self._counter.count(regimes, columns, cells)
         present = store.panes_present(piece.stream, first_us, end_us)
         doubt_us = self._intake.highs.furthest_doubt_us()
-        for other, pane_us, counted in cells:
-            at = (other.stream, pane_us)
-            if other.stream != piece.stream or not first_us <= pane_us < end_us:
-                continue
-            if pane_us in present or at in self._built or _is_doubtful(pane_us, doubt_us):
-                continue
-            self._fold(other, pane_us, counted, store)
-            self._built.add(at)
+        self._begin(
+            piece,
+            [
+                (pane_us, by_key)
+                for other, pane_us, by_key in cells
+                if other.stream == piece.stream
+                and first_us <= pane_us < end_us
+                and pane_us not in present
+                and (piece.stream, pane_us) not in self._built
+                and not _is_doubtful(pane_us, doubt_us)
+            ],
+        )
 
     def give_up(self) -> None:
         """An evaluation has failed: build nothing more of what it was at."""

@@ -23,6 +23,7 @@ from device_agent.gateway.kept import (
     WindowStart,
     WriterOfPanes,
 )
+from device_agent.gateway.unfinished import UnfinishedWindows
 from device_agent.gateway.windows import TurnFinality, count_failure
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
@@ -51,6 +52,7 @@ class ControlledFleet:
         waits: window -> X, for how long it waits for devices before it has a row.
 
     Attributes:
+        unfinished: those that are not final.
         failed: how often a fold of the user's own raised something, by reason.
     """
 
@@ -66,13 +68,12 @@ class ControlledFleet:
         self._regimes, self._keeper, self._retain_us = regimes, keeper, retain_us
         self._waits, self._anew = waits, WindowWaiting.of(waits.values())
         self._held = list(held)
-        self._open: dict[WindowStart, FleetRow] = {}
+        self.unfinished = UnfinishedWindows(waits)
         self._fresh: dict[Place, dict[EntryAt, KeptEntry]] = {}
-        self._without_row: dict[WindowStart, int] = {}
         self.failed: Counter[str] = Counter()
         for name in regimes.windows:
             for row in keeper.tentative(name, None):
-                self._open[row.at] = row
+                self.unfinished.note(row)
             if waits[name]:
                 self._wait_again(name, frontier_us)
 
@@ -86,20 +87,14 @@ class ControlledFleet:
                 for pane_us, key in self._keeper.places(piece.stream, since_us):
                     for start_us, form in regimes.starts_over(piece, pane_us):
                         at, end_us = WindowStart(window, key, start_us), start_us + form.size_us
-                        if at not in self._open and (frontier_us is None or end_us > frontier_us):
-                            self._without_row[at] = end_us
+                        if at not in self.unfinished.rows and (
+                            frontier_us is None or end_us > frontier_us
+                        ):
+                            self.unfinished.without_row[at] = end_us
 
     def promised_anew(self, steps: Iterable[Step], now_us: int | None) -> None:
         """Take what promises bring that were made under the present log; see `WindowWaiting`."""
         self._anew = self._anew.joined(steps, now_us)
-
-    def due_at_us(self, waiting: WindowWaiting) -> int | None:
-        """Return when the next window without a row will be due; None where that is not known."""
-        times_us = (
-            waiting.due_at_us(self._waits[at.window], end_us)
-            for at, end_us in self._without_row.items()
-        )
-        return min((each for each in times_us if each is not None), default=None)
 
     def join(self, rows: PaneRows) -> Iterator[KeptEntry]:
         """Join accepted entries, and yield those that were not known yet."""
@@ -124,9 +119,9 @@ class ControlledFleet:
     def hear(self, touched: Iterable[StartSpan], frontier_us: int | None) -> None:
         """Hold what was touched below the frontier: all devices have to promise anew."""
         self._anew = WindowWaiting.of(self._waits.values())
-        for at in self._without_row:
+        for at in self.unfinished.without_row:
             form = self._regimes.of(at.window).form_at(at.start_us)
-            self._without_row[at] = at.start_us + form.size_us
+            self.unfinished.without_row[at] = at.start_us + form.size_us
         if frontier_us is not None:
             least_us = frontier_us - self._retain_us
             self._held += [
@@ -152,23 +147,18 @@ class ControlledFleet:
             finality: how sure it is that a window is whole.
             promised_us: how far all have promised under the present log; None: nothing.
         """
-        wanted = set(self._touched(entries)) | set(self._passed(finality.coverage.frontier))
-        wanted |= set(self._due(finality.waiting)) | set(self._released(promised_us))
+        wanted = set(self._touched(entries)) | set(
+            self.unfinished.passed(finality.coverage.frontier)
+        )
+        wanted |= set(self.unfinished.due(finality.waiting)) | set(self._released(promised_us))
         for at in sorted(wanted):
             with count_failure(self.failed, at.window):
                 row = self._revision(at, finality, promised_us)
                 if row is not None:
-                    self._note(row)
+                    self.unfinished.note(row)
                     yield row
         self._fresh.clear()
         self._let_go(promised_us)
-
-    def _note(self, row: FleetRow) -> None:
-        self._without_row.pop(row.at, None)
-        if row.status == TENTATIVE:
-            self._open[row.at] = row
-        else:
-            self._open.pop(row.at, None)
 
     def _touched(self, entries: Iterable[KeptEntry]) -> Iterator[WindowStart]:
         """Yield the windows that hold an entry's pane, where it means something."""
@@ -179,21 +169,6 @@ class ControlledFleet:
                 regimes = self._regimes.of(window.name, entry.writer.device)
                 for start_us, _ in regimes.starts_over(piece, entry.pane_us):
                     yield WindowStart(window.name, entry.key, start_us)
-
-    def _passed(self, frontier_us: int | None) -> Iterator[WindowStart]:
-        """Yield the open windows that the frontier has passed."""
-        if frontier_us is not None:
-            yield from [at for at, row in self._open.items() if row.end_us <= frontier_us]
-            passed = [at for at, end_us in self._without_row.items() if end_us <= frontier_us]
-            for at in passed:
-                del self._without_row[at]
-            yield from passed
-
-    def _due(self, waiting: WindowWaiting) -> Iterator[WindowStart]:
-        """Yield the windows without a row that have waited for as long as they may."""
-        for at, end_us in self._without_row.items():
-            if waiting.is_due(self._waits[at.window], end_us):
-                yield at
 
     def _released(self, promised_us: int | None) -> Iterator[WindowStart]:
         """Yield the windows that were held, and that all have promised past, or that are due."""
@@ -252,7 +227,7 @@ class ControlledFleet:
         self, at: WindowStart, finality: TurnFinality, promised_us: int | None
     ) -> FleetRow | None:
         """Return the next row of a window; None where nothing differs, or it waits."""
-        current = self._open.get(at) or self._keeper.row(at)
+        current = self.unfinished.rows.get(at) or self._keeper.row(at)
         made, before = self._computed(at, finality.coverage), None
         if current is None and not made.devices_in:
             return None
@@ -270,7 +245,7 @@ class ControlledFleet:
             return None
         is_due = finality.waiting.is_due(self._waits[at.window], end_us)
         if status == TENTATIVE and current is None and not is_due:
-            self._without_row[at] = end_us
+            self.unfinished.without_row[at] = end_us
             return None
         if status == TENTATIVE or held:
             made = made._replace(excluded=finality.awaited.before(end_us))

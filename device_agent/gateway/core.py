@@ -287,7 +287,7 @@ class GatewayCore:
         """When the next window without a row will be due; None where that is not known."""
         times_us = [self.windows.due_at_us(self.waiting)]
         if self.controlled is not None:
-            times_us.append(self.controlled.due_at_us(self.waiting))
+            times_us.append(self.controlled.unfinished.due_at_us(self.waiting))
         return min((each for each in times_us if each is not None), default=None)
 
     def _prune(self, changes: FleetChanges, before_us: int | None) -> None:

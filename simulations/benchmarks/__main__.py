@@ -23,6 +23,7 @@ IN_CPU_S = (
     "wide_pane",
     "ordered",
     "gateway",
+    "control",
 )
 NAMES = (*IN_CPU_S, "start", "economy")
 """Those that start processes, and take real time, are run where they are named."""

@@ -14,7 +14,7 @@ from device_agent.settings import Settings
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.kinds import topic_of
-from lasp_edge.protocol.status import FINAL, REVISED
+from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
 from simulations.oracle import Reading, windows
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import NOW_US, Device
@@ -36,13 +36,14 @@ VALUES = {
 class ControlWorld:
     """Some devices, an operator and a gateway, over a network that loses, doubles and delays."""
 
-    def __init__(self, directory, seed, *, size=3, rough=True, plan=PLAN):
+    def __init__(self, directory, seed, *, size=3, rough=True, plan=PLAN, wait_us=0):
         self.drawn, self.plan, self.rough = Random(seed), plan, rough
         self.devices = [
             Device(directory / name, plan, settings=SETTINGS, name=name, nonce=seed * 100 + at)
             for at, name in enumerate(f"pi-{number}" for number in range(size))
         ]
-        terms = WaitingTerms([each.name for each in self.devices], dead_after_us=600 * S)
+        names = [each.name for each in self.devices]
+        terms = WaitingTerms(names, dead_after_us=600 * S, tentative_after_us=wait_us)
         self.gateway = SimulatedLander("gateway-1", plan, terms=terms)
         self.gateway.connected(NOW_US)
         self.log, self.said = ControlLog(), 0
@@ -288,4 +289,43 @@ def test_windows_that_are_no_more_get_a_row_that_says_so(tmp_path):
     assert gone
     assert {(row.at.window, row.partial) for row in gone} == {("sums", (0,))}
     assert all(row.at.start_us % (40 * S) for row in gone)
+    world.end()
+
+
+def test_windows_that_wait_have_a_row_when_they_are_due_and_not_before(tmp_path):
+    world = ControlWorld(tmp_path, 5, rough=False, wait_us=60 * S)
+    for step in range(70):
+        if step == 20:
+            assert world.rows(FINAL)
+            assert world.rows(TENTATIVE) == []
+            world.away["pi-2"] = world.step + 30
+        if step == 30:
+            assert world.rows(TENTATIVE) == [], "it is away for less than that"
+        if step == 40:
+            world.gateway = world.gateway.restarted(PLAN, Replica(1, step, "gateway"))
+            world.gateway.connected(world.now_us)
+        world.live()
+    assert {row.excluded for row in world.rows(TENTATIVE)} == {("pi-2",)}
+    world.settle()
+    assert world.found() == world.truth()
+    assert world.rows(REVISED) == []
+    assert not [rows for rows in world.gateway.revisions.values() if rows[-1].status != FINAL]
+    world.end()
+
+
+def test_what_is_held_is_revised_when_it_is_due_and_says_who_is_missing(tmp_path):
+    world = ControlWorld(tmp_path, 2, rough=False, wait_us=60 * S)
+    for step in range(70):
+        if step == 30:
+            world.deaf.add("pi-2")
+            world.say("offset", "", world.now_us - 100 * S, "10")
+        if step == 40:
+            assert world.rows(REVISED) == [], "nobody has waited for that long"
+        if step == 60:
+            assert len(world.rows(REVISED)) > 5
+            assert {row.excluded for row in world.rows(REVISED)} == {("pi-2",)}
+            world.deaf.clear()
+        world.live()
+    world.settle()
+    assert world.found() == world.truth()
     world.end()
