@@ -39,7 +39,7 @@ IF_OPEN: Final = 1
 IF_HELD_BY_SOME: Final = 2
 """A row is made only where some device has a pane of the window."""
 IF_NEW: Final = 3
-"""A row is made only where there is none, and some device has a pane of the window."""
+"""A row is made only where the window has no row yet, and some device has a pane of it."""
 _MOST_SPANS: Final = 1_000
 """Spans of one key and window, at most, until those with the smallest gaps are joined."""
 
@@ -47,7 +47,7 @@ SentPanes = Mapping[int, Collection[tuple[str, str, int]]]
 """Key, device and start of the panes that came, by stream."""
 
 
-class Look(NamedTuple):
+class LookedStarts(NamedTuple):
     """Starts of a window that a step looks at.
 
     Attributes:
@@ -86,7 +86,7 @@ class ControlState(NamedTuple):
 
 
 def recalled_control(job: Job, told: Iterable[Mapping[str, Any]]) -> ControlState | None:
-    """Return what the lake knows of parameters; None where the program has none.
+    """Return what the lake knows of parameters; None without parameters.
 
     Args:
         job: the program over the lake.
@@ -190,7 +190,7 @@ def looks(
     coverage: Coverage,
     promised_us: int | None,
     due: Mapping[str, tuple[int | None, int | None]],
-) -> list[Look]:
+) -> list[LookedStarts]:
     """Return which starts a step looks at.
 
     Args:
@@ -203,10 +203,14 @@ def looks(
         promised_us: G.
         due: window -> up to which end it was due before, and is now, where it waits at all.
     """
-    found = [Look(name, None, *span) for name, several in sorted(plain.items()) for span in several]
+    found = [
+        LookedStarts(name, None, *span)
+        for name, several in sorted(plain.items())
+        for span in several
+    ]
     wanted = [*_touched(state.regimes, sent)]
     wanted += _passed(state.regimes, before_us, coverage.frontier)
-    wanted += [Look(*_all_keys(span), IF_OPEN) for span in state.held]
+    wanted += [LookedStarts(*_all_keys(span), IF_OPEN) for span in state.held]
     wanted += _due(state.regimes, due)
     wanted += _released(job, state, promised_us)
     for look in wanted:
@@ -216,7 +220,7 @@ def looks(
     return found
 
 
-def starts_of(looked: Iterable[Look]) -> spans.Starts:
+def starts_of(looked: Iterable[LookedStarts]) -> spans.Starts:
     """Return the starts that are looked at, by window."""
     found: dict[str, list[Span]] = defaultdict(list)
     for look in looked:
@@ -245,7 +249,7 @@ def _below(
             )
 
 
-def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[Look]:
+def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[LookedStarts]:
     """Yield the starts of the windows that a pane is part of, where it means something."""
     found: dict[tuple[str, str], set[Span]] = defaultdict(set)
     for stream, entries in sent.items():
@@ -263,30 +267,34 @@ def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[Look]:
                     found[window.name, key].add(Span(first_us, last_us))
     for (name, key), several in sorted(found.items()):
         for span in spans.joined(several, most=_MOST_SPANS):
-            yield Look(name, key, *span, IF_HELD_BY_SOME)
+            yield LookedStarts(name, key, *span, IF_HELD_BY_SOME)
 
 
-def _passed(regimes: FleetRegimes, before_us: int | None, after_us: int | None) -> Iterator[Look]:
+def _passed(
+    regimes: FleetRegimes, before_us: int | None, after_us: int | None
+) -> Iterator[LookedStarts]:
     if after_us is None or after_us == before_us:
         return
     for name in regimes.windows:
         first_us = EARLIEST_PANE_US
         if before_us is not None:
             first_us = before_us - longest_us(regimes, name)
-        yield Look(name, None, first_us, after_us, IF_OPEN)
+        yield LookedStarts(name, None, first_us, after_us, IF_OPEN)
 
 
-def _due(regimes: FleetRegimes, due: Mapping[str, tuple[int | None, int | None]]) -> Iterator[Look]:
+def _due(
+    regimes: FleetRegimes, due: Mapping[str, tuple[int | None, int | None]]
+) -> Iterator[LookedStarts]:
     for name, (before_us, after_us) in due.items():
         if name not in regimes.windows or after_us is None or after_us == before_us:
             continue
         first_us = EARLIEST_PANE_US
         if before_us is not None:
             first_us = before_us - longest_us(regimes, name)
-        yield Look(name, None, first_us, after_us, IF_NEW)
+        yield LookedStarts(name, None, first_us, after_us, IF_NEW)
 
 
-def _released(job: Job, state: ControlState, promised_us: int | None) -> Iterator[Look]:
+def _released(job: Job, state: ControlState, promised_us: int | None) -> Iterator[LookedStarts]:
     for span in state.held:
         bounds_us = (promised_us, due_anew_us(job, state, span.window))
         known_us = [each for each in bounds_us if each is not None]
@@ -294,10 +302,10 @@ def _released(job: Job, state: ControlState, promised_us: int | None) -> Iterato
             continue
         last_us = min(span.last_us, max(known_us))
         if span.first_us <= last_us:
-            yield Look(*_all_keys(span._replace(last_us=last_us)))
+            yield LookedStarts(*_all_keys(span._replace(last_us=last_us)))
             beside_us = longest_us(state.regimes, span.window)
             wide = StartSpan(span.window, span.first_us - beside_us, last_us + beside_us)
-            yield Look(*_all_keys(wide), IF_HELD_BY_SOME)
+            yield LookedStarts(*_all_keys(wide), IF_HELD_BY_SOME)
 
 
 def _all_keys(span: StartSpan) -> tuple[str, None, int, int]:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import windows
-from cloud_tier.job.control import ControlState, Look, due_anew_us, starts_of
+from cloud_tier.job.control import ControlState, LookedStarts, due_anew_us, starts_of
 from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.frames import Frames
 from cloud_tier.job.job import Job
@@ -113,7 +113,7 @@ class ControlledStep:
 
     job: Job
     state: ControlState
-    looks: Sequence[Look]
+    looks: Sequence[LookedStarts]
     promised_us: int | None
 
     @cached_property

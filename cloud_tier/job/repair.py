@@ -7,7 +7,7 @@ sure. What comes out the same is not appended.
 
 from pyspark.sql import SparkSession
 
-from cloud_tier.job.control import Look, promised
+from cloud_tier.job.control import LookedStarts, promised
 from cloud_tier.job.control import floor_us as floor_us_of
 from cloud_tier.job.controlled import ControlledStep
 from cloud_tier.job.dynamic import touched
@@ -45,8 +45,10 @@ def _controlled(job: Job, known: MergedState, starts: Starts) -> ControlledStep 
     state = known.control
     if state is None:
         return None
-    looks = [Look(name, None, *span) for name, several in starts.items() for span in several]
+    looks = [
+        LookedStarts(name, None, *span) for name, several in starts.items() for span in several
+    ]
     for name in state.regimes.windows:
         least_us = floor_us_of(job, state.regimes, name, known.frontier)
-        looks.append(Look(name, None, least_us, EVERYTHING.last))
+        looks.append(LookedStarts(name, None, least_us, EVERYTHING.last))
     return ControlledStep(job, state, looks, promised(job, known.liveness))

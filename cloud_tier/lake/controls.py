@@ -45,7 +45,7 @@ def log_of(rows: Iterable[Mapping[str, Any]]) -> ControlLog:
 
 
 def stored_log(table: DeltaTable) -> ControlLog | None:
-    """Return what `landing` or `lattice` says of parameters; None where the program has none."""
+    """Return what `landing` or `lattice` says of parameters; None without parameters."""
     if CONTROL_ENTRY not in {field.name for field in table.schema().fields}:
         return None
     query = (
@@ -56,7 +56,7 @@ def stored_log(table: DeltaTable) -> ControlLog | None:
 
 
 def digest_of(log: ControlLog | None) -> int | None:
-    """Return what tells a log from others, 0 for an empty one; None where there is none."""
+    """Return what tells a log from others, 0 for an empty one; None without parameters."""
     if log is None:
         return None
     return log.fingerprint() if log.entries else 0

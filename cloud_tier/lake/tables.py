@@ -26,10 +26,10 @@ a version, and all rows have `received_us`, the time at which the lander took th
                `since_us` until `now_us`
     member     an operator's command on a device, the one numbered `control`: `retired` or not; if
                it is, panes up to the version still count
-    control    an entry of the log of a parameter `key`, for a `device` or "" for all, from `pane_us`
-               on (`cloud_tier.lake.controls`). `changed` of a promise is the digest of its log
-    held       starts of a window `key`, from `pane_us` to `now_us`, that wait until all devices have
-               promised anew (`cloud_tier.job.control`); those of the greatest `seq` count
+    control    an entry of the log of a parameter `key`, for a `device` or "" for all, from
+               `pane_us` on (`cloud_tier.lake.controls`). `changed` of a promise: its log's digest
+    held       starts of a window `key`, from `pane_us` to `now_us`, that wait until all devices
+               have promised anew (`cloud_tier.job.control`); those of the greatest `seq` count
 
 A column that a kind of row has no use for is NULL, or 0 or "" where rows are grouped by it
 (`ABSENT`). The columns stand in `lasp_edge.protocol.lake_columns`, where they are reserved too; to
