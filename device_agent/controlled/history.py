@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, Self
 
 from device_agent.changes import BLOCK_US, BlockId
+from device_agent.intake.batch import ascends
 from device_agent.intake.identities import Block, Identities, Identity
 from device_agent.intake.pending import ControlledReading
 
@@ -91,15 +92,18 @@ class ReadingHistory:
             name: Block(name, packed) for name, packed in store.identity_blocks(event, first, last)
         }
         blocks |= self._identities.between(event, first, last)
-        by_tags: dict[str, list[Identity]] = {}
-        for name, block in blocks.items():
-            by_tags.setdefault(name.tags.removeprefix(STAMPED), []).extend(block.readings)
-        for tags, several in sorted(by_tags.items()):
-            column = KeptColumn.of(tags, several)
-            inside = slice(
-                bisect_left(column.times_us, first_us), bisect_left(column.times_us, end_us)
-            )
-            yield KeptColumn(tags, column.times_us[inside], column.values[inside])
+        by_tags: dict[str, KeptColumn] = {}
+        for name in sorted(blocks):
+            tags, block = name.tags.removeprefix(STAMPED), blocks[name]
+            column = by_tags.setdefault(tags, KeptColumn(tags, [], []))
+            column.times_us.extend(block.times_us)
+            column.values.extend(block.values)
+        for tags, column in sorted(by_tags.items()):
+            times_us, values = column.times_us, column.values
+            if not ascends(times_us):
+                _, times_us, values = KeptColumn.of(tags, zip(times_us, values, strict=True))
+            inside = slice(bisect_left(times_us, first_us), bisect_left(times_us, end_us))
+            yield KeptColumn(tags, times_us[inside], values[inside])
 
 
 @lru_cache(maxsize=1_000)

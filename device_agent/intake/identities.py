@@ -96,6 +96,11 @@ class Block:
         return zip(self.times_us, self._values, strict=True)
 
     @property
+    def values(self) -> list[int]:
+        """Value of each reading, as they came."""
+        return self._values
+
+    @property
     def identities(self) -> set[Identity]:
         """Time and value of each reading in the block."""
         return set(zip(self.times_us, self._values, strict=True))
