@@ -78,6 +78,10 @@ MARKS = {
     "tunnel": ("sh", "ssh -L"),
     "members": ("sh", "lasp-edge members"),
     "fleet": ("python", "seed=42"),
+    "hothouse": ("python", 'Program("hothouse")'),
+    "setting": ("sh", "lasp-edge set"),
+    "set": ("text", "Known on"),
+    "press": ("python", 'Program("press")'),
     "house": ("", "crdts/          CRDTs"),
 }
 """Language and some words of each block; every block has a name here, and a test that uses it."""
@@ -97,8 +101,8 @@ def shape(line):
 
 def checks_shown():
     """Return how each check begins in the demo's output that is shown; the demo's test wants it."""
-    lines = [line for line in block("demo output").splitlines() if re.match(r"\s*\([a-e]\)", line)]
-    assert len(lines) >= 5
+    lines = [line for line in block("demo output").splitlines() if re.match(r"\s*\([a-f]\)", line)]
+    assert len(lines) >= 6
     return [shape(line)[:4] for line in lines]
 
 

@@ -1,4 +1,4 @@
-"""The demo's checks (a) to (d): each compares integers and bytes, key by key.
+"""The demo's checks (a) to (d), and (f) and (g): the first four compare integers, key by key.
 
 What the devices hold comes from their reports, what the cloud holds from the columns of the lake's
 tables, and what is right from `simulations.oracle`. A value without `key=` has the one key "".
@@ -17,8 +17,10 @@ from lasp_edge.language.declarations import DynamicFold, LocalFold, Window
 from lasp_edge.tool.screen import in_words, number
 from simulations.demo.devices import KeyValue, Value
 from simulations.demo.evidence import Evidence, Finding, count_of, differs, holds
+from simulations.demo.finality import told_finding, waiting_finding
 from simulations.demo.lake import Row
 from simulations.demo.streamed import rows_finding
+from simulations.demo.told import log_of
 from simulations.oracle import WindowTruth, dynamic_partials, left_out, windows
 
 _EXAMPLES = 2
@@ -48,7 +50,7 @@ class Verdict(NamedTuple):
 
 
 def verdicts(evidence: Evidence) -> list[Verdict]:
-    """Return the verdicts (a) to (d)."""
+    """Return the verdicts (a) to (d), and of parameters, (f), and of windows that wait, (g)."""
     folds = evidence.plan.dynamic_folds.values()
     checks = {
         "a": [_agreement(evidence, fold) for fold in folds] + _derived(evidence),
@@ -57,6 +59,10 @@ def verdicts(evidence: Evidence) -> list[Verdict]:
         "d": [_windows(evidence, window) for window in evidence.plan.windows.values()]
         + [rows_finding(evidence, result) for result in evidence.plan.stream_results.values()],
     }
+    if evidence.told:
+        checks["f"] = [told_finding(evidence)]
+    if evidence.wait_s is not None:
+        checks["g"] = [waiting_finding(evidence, evidence.wait_s)]
     return [_joined(letter, found) for letter, found in checks.items()]
 
 
@@ -190,7 +196,7 @@ def _name(evidence: Evidence, fold: DynamicFold) -> str:
 
 
 def _windows(evidence: Evidence, window: Window) -> Finding:
-    right = windows(evidence.plan, window.name, evidence.all_readings())
+    right = windows(evidence.plan, window.name, evidence.all_readings(), log_of(evidence.told))
     rows = evidence.windows[window.name]
     stored = {
         (row["key"], row["start_us"]): WindowTruth(_of_row(window.fold, row), row["devices_in"])

@@ -5,7 +5,8 @@ r"""Watch a small fleet agree on this machine, from sensor to lake, and have the
       network; in the end all hold the same average, and Spark confirms it.
 
   lasp-edge demo --no-cloud
-      The same without Spark and Java: a gateway keeps the windows. It is killed, too.
+      Without Spark and Java: ten agents, and a gateway that keeps the windows. It is killed, too,
+      two agents are cut off, for a moment and for longer, and an operator changes parameters.
 
   lasp-edge demo MODULE:program
       The same with your program: what it asks for of temperature and humidity comes from simulated
@@ -32,12 +33,14 @@ from simulations.demo.chaos import new_seed
 from simulations.demo.lake import COMMAND
 from simulations.demo.merging import GATEWAY, SPARK
 from simulations.demo.recording import Recording
-from simulations.demo.rooms import ROOMS, source_words
+from simulations.demo.rooms import HOUSE, ROOMS, source_words
 from simulations.demo.stage import Cast, Stage
 from simulations.demo.traffic import Pace
 from simulations.demo.trouble import Trouble
 
 LIVE_PROGRAM = "simulations.demo.program:program"
+WAIT_S = 15.0
+"""X of the gateway: longer than a device takes to be back from a short outage, and to deliver."""
 REPLAY_PROGRAM = "lasp_edge.examples.greenhouse:program"
 
 
@@ -124,7 +127,9 @@ def _cast(arguments: argparse.Namespace) -> Cast:
         _refuse_without_replay(arguments)
         spec = arguments.program or LIVE_PROGRAM
         plan = load_plan(spec)
-        return Cast(spec, plan, list(ROOMS), source_words(plan.events), lake, COMMAND, merging)
+        rooms, wait_s = (HOUSE, WAIT_S) if arguments.no_cloud else (ROOMS, None)
+        found = (spec, plan, list(rooms), source_words(plan.events), lake, COMMAND, merging)
+        return Cast(*found, is_ours=arguments.program is None, wait_s=wait_s)
     spec = arguments.program or REPLAY_PROGRAM
     plan, recording = load_plan(spec), _recording(arguments)
     unknown = [e for e in recording.events if e.partition("=")[0] not in plan.events]

@@ -169,6 +169,11 @@ class Device:
         self.condition = Condition.CUT_OFF
         self.relay.cut()
 
+    def lose_packets(self) -> None:
+        """Take the device out of reach: nothing passes, and its connection does not end."""
+        self.condition = Condition.CUT_OFF
+        self.relay.hold()
+
     def let_in(self) -> None:
         """Put the device on the network again."""
         self.condition = Condition.RUNNING

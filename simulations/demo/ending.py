@@ -1,5 +1,6 @@
 """How the demo ends: the tables shown, the results checked, the bytes counted."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,8 @@ from simulations.demo.what_next import next_lines
 CLOUD_S = 240.0
 """Seconds in which Spark must say or commit something: to plan many windows takes it a minute."""
 ROWS = 2
+BYTES = "e"
+"""The letter of what is counted beside the checks."""
 _MOST_PARTS = 4
 _STATUS = {"tentative": "not final yet", "final": "final", "revised": "corrected"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,35 +57,54 @@ async def finish(stage: Stage, pace: Pace) -> int:
     await stage.wait_for_cloud(CLOUD_S)
     values = {name: d.report.values for name, d in stage.devices.items() if d.report is not None}
     silent_us = stage.silent_us()
+    away_s = stage.outages.longest_s(stage.devices)
     await stage.stop_devices()
     spec, devices = stage.cast.spec, stage.devices.items()
-    statuses = {name: await stage.commands.status(spec, d.data_dir) for name, d in devices}
-    evidence = await _evidence(stage, values, silent_us)
+    asked = await asyncio.gather(*(stage.commands.status(spec, d.data_dir) for _, d in devices))
+    statuses = dict(zip(stage.devices, asked, strict=True))
+    evidence = await _evidence(stage, values, silent_us, away_s)
     told = {name: status.get("results", {}) for name, status in statuses.items()}
     evidence = evidence._replace(device_rows=told)
     stage.say("", *_windows_lines(evidence), *rows_lines(evidence))
     stage.say("", counts_line(statuses.values()))
     found = verdicts(evidence)
-    stage.say(*(line for verdict in found for line in verdict.lines()))
+    stage.say(*_lines(each for each in found if each.letter < BYTES))
     readings = evidence.all_readings()
     as_json = json_bytes(stage.cast.plan.name, readings)
     stage.say(*traffic_lines(Traffic(*carried, as_json, len(readings), pace)))
+    stage.say(*_lines(each for each in found if each.letter > BYTES))
     return _result(stage, found, len(readings))
 
 
+def _lines(found: Iterable[Verdict]) -> list[str]:
+    return [line for verdict in found for line in verdict.lines()]
+
+
 async def _evidence(
-    stage: Stage, values: Mapping[str, Mapping[str, Value]], silent_us: Mapping[str, int]
+    stage: Stage,
+    values: Mapping[str, Mapping[str, Value]],
+    silent_us: Mapping[str, int],
+    away_s: Mapping[str, float],
 ) -> Evidence:
     plan, commands = stage.cast.plan, stage.commands
-    readings = {
-        name: await commands.readings(device.data_dir) for name, device in stage.devices.items()
-    }
+    asked = (commands.readings(device.data_dir) for device in stage.devices.values())
+    readings = dict(zip(stage.devices, await asyncio.gather(*asked), strict=True))
     merging, windows = stage.cast.merging, plan.windows.items()
     in_globals = merging.globals(stage.lake, plan.dynamic_folds)
     in_windows = {name: merging.windows(stage.lake, window) for name, window in windows}
     found = (plan, values, readings, in_globals, in_windows)
     in_results = merging.results(stage.lake, plan.stream_results)
-    return Evidence(*found, stage.lasted_s(), silent_us, in_results)
+    return Evidence(
+        *found,
+        stage.lasted_s(),
+        silent_us,
+        in_results,
+        told=tuple(stage.told),
+        wait_s=stage.cast.wait_s,
+        complete_us=stage.complete_us,
+        away_s=away_s,
+        revisions={name: merging.revisions(stage.lake, window) for name, window in windows},
+    )
 
 
 def _windows_lines(evidence: Evidence) -> list[str]:

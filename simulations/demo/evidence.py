@@ -7,6 +7,7 @@ from typing import NamedTuple
 from lasp_edge.language.plan import Plan
 from simulations.demo.devices import Value
 from simulations.demo.lake import Row
+from simulations.demo.told import Told
 from simulations.oracle import Reading
 
 
@@ -25,6 +26,11 @@ class Evidence(NamedTuple):
         results: current rows of the lake's table of streams' results, by name; None where a gateway
             kept the windows.
         device_rows: by device and result, the last rows as each device has them.
+        told: what an operator said of parameters.
+        wait_s: for how long windows waited for devices; None where they did not.
+        complete_us: since when all devices had been started.
+        away_s: for how long each device was away after that, at most.
+        revisions: by name, all revisions of the windows.
     """
 
     plan: Plan
@@ -36,6 +42,11 @@ class Evidence(NamedTuple):
     silent_us: Mapping[str, int] = MappingProxyType({})
     results: Mapping[str, Sequence[Row]] | None = None
     device_rows: Mapping[str, Mapping[str, Sequence[Row]]] = MappingProxyType({})
+    told: Sequence[Told] = ()
+    wait_s: float | None = None
+    complete_us: int = 0
+    away_s: Mapping[str, float] = MappingProxyType({})
+    revisions: Mapping[str, Sequence[Row]] = MappingProxyType({})
 
     def all_readings(self) -> list[Reading]:
         """Return the readings of all devices."""

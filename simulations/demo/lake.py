@@ -35,18 +35,28 @@ def current_rows(lake: Path, result: StreamResult) -> list[Row]:
     return _newest(lake / "results", result.stream, "time_us, device, place")
 
 
+def all_windows(lake: Path, window: Window) -> list[Row]:
+    """Return all revisions of a window, as the table has them."""
+    return _found(lake / "windows", f"SELECT * FROM t WHERE stream = {window.stream}")  # noqa: S608
+
+
 def _newest(table: Path, stream: int, identity: str) -> list[Row]:
     """Return a stream's rows of the greatest revision; several of one identity are all there."""
-    import pyarrow as pa  # noqa: PLC0415 - the demo says what is missing before it reads a table
-    from deltalake import DeltaTable, QueryBuilder  # noqa: PLC0415
-
-    if not DeltaTable.is_deltatable(str(table)):
-        return []
     newest = f"max(revision) OVER (PARTITION BY {identity}) AS newest"
     query = (
         f"SELECT * FROM (SELECT *, {newest} FROM t WHERE stream = {stream}) "  # noqa: S608 - ours
         f"WHERE revision = newest ORDER BY {identity}"
     )
+    return _found(table, query)
+
+
+def _found(table: Path, query: str) -> list[Row]:
+    """Return what a query of the table `t` finds; nothing where there is no such table yet."""
+    import pyarrow as pa  # noqa: PLC0415 - the demo says what is missing before it reads a table
+    from deltalake import DeltaTable, QueryBuilder  # noqa: PLC0415
+
+    if not DeltaTable.is_deltatable(str(table)):
+        return []
     found = QueryBuilder().register("t", DeltaTable(str(table))).execute(query)
     rows: list[Row] = pa.table(found).to_pylist()
     return rows
@@ -69,6 +79,14 @@ class Commands:
         lines = await self._lines("status", spec, "--data-dir", str(data_dir), "--json")
         status: dict[str, Any] = json.loads(lines[0]) if lines else {}
         return status
+
+    async def set(self, spec: str, words: Sequence[str]) -> list[str]:
+        """Change a parameter of the running fleet, and return what is said of it."""
+        return await self._lines("set", spec, *words)
+
+    async def windows(self, name: str, place: Path) -> list[str]:
+        """Return a gateway's table of a window, with its head; nothing before there is one."""
+        return await self._lines("windows", name, "--gateway", str(place))
 
     async def _lines(self, *words: str) -> list[str]:
         lines: list[str] = []

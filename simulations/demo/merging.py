@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from lasp_edge.language.declarations import DynamicFold, StreamResult, Window
-from simulations.demo.lake import Row, current_globals, current_rows, current_windows
+from simulations.demo.lake import Row, all_windows, current_globals, current_rows, current_windows
 
 
 class Merging(NamedTuple):
@@ -19,13 +19,13 @@ class Merging(NamedTuple):
         is_spark: the job in Spark; else a gateway.
         name: what it is called in a sentence.
         beginning: is said while it starts.
-        introduction: the last sentence of the demo's introduction.
+        introduction: of the demo, in lines.
     """
 
     is_spark: bool
     name: str
     beginning: str
-    introduction: str
+    introduction: Sequence[str]
 
     def words(self, spec: str, place: Path) -> list[str]:
         """Return the sub-command that starts it, without the broker."""
@@ -40,8 +40,11 @@ class Merging(NamedTuple):
 
     def windows(self, place: Path, window: Window) -> list[Row]:
         """Return the newest revision of each (key, start) of a window, as the table has it."""
-        read = current_windows if self.is_spark else _kept_windows
-        return read(place, window)
+        return current_windows(place, window) if self.is_spark else _newest(place, window)
+
+    def revisions(self, place: Path, window: Window) -> list[Row]:
+        """Return all revisions of a window."""
+        return all_windows(place, window) if self.is_spark else _kept(place, window)
 
     def globals(self, place: Path, folds: Mapping[str, DynamicFold]) -> dict[str, list[Row]] | None:
         """Return the newest revision of each key of the fleet-wide values; None without any."""
@@ -62,26 +65,39 @@ SPARK = Merging(
     is_spark=True,
     name="Spark",
     beginning="Spark is starting; that takes a while.",
-    introduction="Spark confirms it.",
+    introduction=(
+        "Five devices, each its own process, measure five simulated rooms and agree on",
+        "one average, though one crashes and one loses its network. Spark confirms it.",
+    ),
 )
 GATEWAY = Merging(
     is_spark=False,
     name="the gateway",
-    beginning="A gateway keeps the windows.",
-    introduction="No Spark runs.",
+    beginning="The gateway is starting.",
+    introduction=(
+        "Ten devices, each its own process, measure ten simulated rooms and agree on one",
+        "average, though some fail. No Spark runs: a gateway keeps windows of all of them.",
+    ),
 )
 
 
-def _kept_windows(place: Path, window: Window) -> list[Row]:
+def _newest(place: Path, window: Window) -> list[Row]:
+    """Return the last revision of each (key, start) that a gateway kept."""
+    return list({(row["key"], row["start_us"]): row for row in _kept(place, window)}.values())
+
+
+def _kept(place: Path, window: Window) -> list[Row]:
     """Read a gateway's file with SQLite alone, as somebody without its code would."""
     path = place / "gateway.sqlite"
     if not path.exists():
         return []
-    named = ("key", "start_us", "end_us", "partial", "devices_in", "devices_expected", "status")
+    named = (
+        *("key", "start_us", "end_us", "partial", "devices_in", "devices_expected"),
+        *("excluded", "status", "revision"),
+    )
     query = (
-        f"SELECT {', '.join(named)} FROM revision AS r WHERE stream = ? AND revision = "  # noqa: S608 - ours
-        "(SELECT max(revision) FROM revision AS s WHERE s.window = r.window"
-        " AND s.start_us = r.start_us AND s.key = r.key) ORDER BY key, start_us"
+        f"SELECT {', '.join(named)} FROM revision WHERE stream = ?"  # noqa: S608 - ours
+        " ORDER BY key, start_us, revision"
     )
     with closing(sqlite3.connect(path)) as db:
         found = db.execute(query, (window.stream,)).fetchall()

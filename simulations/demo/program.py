@@ -1,7 +1,8 @@
 """What the demo's devices compute unless told otherwise: how warm a house is.
 
-Five rooms of different temperatures have one average, and every device knows it to the last digit:
-that is agreement which shows. Each device measures its processor, too.
+Rooms of different temperatures have one average, and every device knows it to the last digit: that
+is agreement which shows. Each device measures its processor, too. What a thermometer shows too
+much or too little, and above what a room is warm, an operator can change meanwhile.
 """
 
 from crdts import BoundedLWWSet
@@ -13,6 +14,9 @@ SAMPLES = 100
 program = Program("demo")
 room_temperature = program.event("room_temperature", resolution="0.01", unit="°C")
 cpu = program.event("cpu", resolution="0.1", unit="%")
+
+offset = program.parameter("offset", "0", resolution="0.01", unit="°C")
+warm_above = program.parameter("warm_above", "22", resolution="0.5", unit="°C")
 
 samples = program.declare_dynamic(
     BoundedLWWSet(bound=SAMPLES), "samples", measures=room_temperature
@@ -34,6 +38,17 @@ program.window(
     fold=folds.struct(mean=folds.mean(), min=folds.min(), max=folds.max()),
     size_s=10,
     slide_s=5,
+    value=lambda event, at: event.value + at[offset],
+    uses=(offset,),
+)
+program.window(
+    "warm",
+    source=room_temperature,
+    fold=folds.count(),
+    size_s=10,
+    value=lambda event, at: event.value + at[offset],
+    where=lambda event, at: event.value > at[warm_above],
+    uses=(offset, warm_above),
 )
 program.window(
     "cpu_by_device",

@@ -1,4 +1,4 @@
-"""A wire between one device and the broker that counts every byte and can be cut.
+"""A wire between one device and the broker that counts every byte, and can be cut or deaf.
 
 Each device of the demo connects to its own relay on the loopback interface, and the relay to the
 broker. So the bytes are those of the sockets, MQTT's own included, in both directions, and cutting
@@ -34,6 +34,8 @@ class Relay:
         self.sent_bytes = 0
         self.received_bytes = 0
         self.is_cut = False
+        self._hears = asyncio.Event()
+        self._hears.set()
         self._broker_port = broker_port
         self._sent, self._received = sent or _ignore, received or _ignore
         self._server: asyncio.Server | None = None
@@ -56,9 +58,14 @@ class Relay:
         for writer in list(self._writers):
             writer.transport.abort()
 
+    def hold(self) -> None:
+        """Pass nothing on, and let connections stand: whoever is there does not notice it yet."""
+        self._hears.clear()
+
     def restore(self) -> None:
-        """Let the device in again."""
+        """Let the device in again, and pass on what was held."""
         self.is_cut = False
+        self._hears.set()
 
     async def close(self) -> None:
         """Stop listening and end what is open."""
@@ -83,8 +90,8 @@ class Relay:
         self._writers |= ends
         try:
             await asyncio.gather(
-                _pass_on(device_reader, broker_writer, self._count_sent),
-                _pass_on(broker_reader, device_writer, self._count_received),
+                _pass_on(device_reader, broker_writer, self._count_sent, self._hears),
+                _pass_on(broker_reader, device_writer, self._count_received, self._hears),
             )
         finally:
             self._writers -= ends
@@ -104,10 +111,13 @@ def _ignore(_chunk: bytes) -> None:
     pass
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Tap) -> None:
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: Tap, hears: asyncio.Event
+) -> None:
     """Pass bytes on until one side ends, then end the other."""
     with contextlib.suppress(OSError):
         while chunk := await reader.read(_CHUNK_BYTES):
+            await hears.wait()
             count(chunk)
             writer.write(chunk)
             await writer.drain()

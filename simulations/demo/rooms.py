@@ -1,4 +1,4 @@
-"""Five simulated rooms, each with a thermometer of its own: they differ, so that agreeing shows."""
+"""Simulated rooms, each with a thermometer of its own: they differ, so that agreeing shows."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -6,6 +6,19 @@ from random import Random
 
 ROOMS = {"attic": 27.5, "bedroom": 18.4, "cellar": 12.1, "kitchen": 22.6, "office": 20.9}
 """How warm each room is on the average, in °C."""
+HOUSE = dict(
+    sorted(
+        {
+            **ROOMS,
+            "bathroom": 23.4,
+            "garage": 9.3,
+            "hall": 17.2,
+            "nursery": 21.5,
+            "shed": 7.8,
+        }.items()
+    )
+)
+"""The same of the ten rooms that are measured where no Spark runs beside them."""
 EVENTS = frozenset({"room_temperature", "temperature", "humidity"})
 """What the rooms give. The first is not among the machine's own, whose chip is warm, too."""
 MACHINE = frozenset({"cpu", "memory", "load", "network"})
@@ -32,7 +45,7 @@ def source_words(events: Collection[str]) -> list[str]:
 
 def measurements(room: str, chance: Random) -> Iterator[str]:
     """Yield what a room's sensor says, as JSON lines without end; it wanders about its average."""
-    mean_c = celsius = ROOMS[room]
+    mean_c = celsius = HOUSE[room]
     while True:
         celsius += chance.gauss(0.0, _STEP_C) + (mean_c - celsius) * _PULL
         shown = round(celsius, 2)

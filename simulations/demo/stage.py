@@ -1,13 +1,14 @@
 """Who takes part: the private broker, the cloud job, and the devices, each on its own wire."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import Screen, aligned
@@ -16,9 +17,14 @@ from simulations.demo.devices import Condition, Device, Report, Value
 from simulations.demo.lake import Commands, trouble_with
 from simulations.demo.live import LiveTable, Measure
 from simulations.demo.merging import SPARK, Merging
+from simulations.demo.outages import Outages
 from simulations.demo.processes import Child, Children
-from simulations.demo.rooms import ROOMS, measurements
+from simulations.demo.rooms import HOUSE, measurements
+from simulations.demo.told import Told
 from simulations.demo.trouble import Trouble
+
+T = TypeVar("T")
+now_ns = time.time_ns  # noqa: TID251 - what an operator says has times of this machine's clock
 
 _LOOK_S = 0.2
 _MOST_NAMES = 5
@@ -40,6 +46,8 @@ class Cast:
         lake: where the tables are kept; None for a folder that goes with the demo.
         command: the words before a sub-command of `lasp-edge`.
         merging: who merges what the devices send.
+        is_ours: the program is the demo's own, so its parameters are known.
+        wait_s: X, for how long windows wait for devices before they are shown; None for no wait.
     """
 
     spec: str
@@ -49,6 +57,8 @@ class Cast:
     lake: Path | None
     command: Sequence[str]
     merging: Merging = SPARK
+    is_ours: bool = False
+    wait_s: float | None = None
 
 
 class Stage:
@@ -58,6 +68,9 @@ class Stage:
         broker: the private broker, from the block's beginning.
         devices: by name, from the block's beginning.
         lake: the folder of the tables.
+        told: what an operator said, in order.
+        outages: for how long each device was away.
+        complete_us: since when all devices had been started; they are away only after it.
     """
 
     def __init__(self, cast: Cast, screen: Screen) -> None:
@@ -70,7 +83,8 @@ class Stage:
         self._clock = asyncio.get_running_loop().time
         self._table = LiveTable(Measure.of(cast.plan), self._clock)
         self._began_s = self._said_s = self._clock()
-        self._connected_s: dict[str, float] = {}
+        self.told: list[Told] = []
+        self.outages, self.complete_us = Outages(self._clock), 0
         self._is_live = True
         self._closing = AsyncExitStack()
         self._cloud: Child | None = None
@@ -96,7 +110,7 @@ class Stage:
         return self
 
     def _sensor(self, room: str) -> Iterator[str] | None:
-        return measurements(room, Random(room)) if room in ROOMS else None
+        return measurements(room, Random(room)) if room in HOUSE else None
 
     async def __aexit__(
         self,
@@ -118,6 +132,8 @@ class Stage:
     async def start_cloud(self) -> None:
         """Start what merges everything into windows."""
         words = [*self.cast.command, *self.cast.merging.words(self.cast.spec, self.lake)]
+        wait_s = self.cast.wait_s
+        words += [] if wait_s is None else ["--tentative-after", f"{wait_s:g}"]
         words += ["--broker", self.broker.url, "--until-idle", str(IDLE_S)]
         words += ["--roster", ",".join(self.devices)]
         self._cloud = await self.children.start("cloud", words, self._cloud_lines.append)
@@ -166,11 +182,21 @@ class Stage:
         while self._clock() < ends:
             await self._look_around()
 
+    async def meanwhile(self, work: Awaitable[T]) -> T:
+        """Let the fleet run until something else is done, and return what came of that."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                await self._look_around()
+            return task.result()
+        finally:
+            task.cancel()
+
     async def _look_around(self) -> None:
         for device in self.devices.values():
             device.measure()
             if device.is_connected():
-                self._connected_s[device.name] = self._clock()
+                self.outages.note(device.name)
         self.screen.show(self.table() if self._is_live else [self._summary()])
         if not self.screen.is_terminal and self._clock() > self._said_s + TELL_S:
             self.say(self._summary())
@@ -229,6 +255,10 @@ class Stage:
         """Whether every agent runs and has told something."""
         return all(d.condition is Condition.RUNNING for d in self.devices.values())
 
+    def note_complete(self) -> None:
+        """Note that all devices have been started."""
+        self.outages, self.complete_us = Outages(self._clock), now_ns() // 1_000
+
     def is_settled(self) -> bool:
         """Whether every reading has landed and every device knows that all hold the same."""
         return all(device.is_done() for device in self.devices.values()) and not self._disputed()
@@ -254,9 +284,7 @@ class Stage:
 
     def silent_us(self) -> dict[str, int]:
         """Return for how many microseconds each device has not said that it has a connection."""
-        now_s = self._clock()
-        heard_s = {name: self._connected_s.get(name, self._began_s) for name in self.devices}
-        return {name: round((now_s - at_s) * 1_000_000) for name, at_s in heard_s.items()}
+        return {name: round(self.outages.silent_s(name) * 1_000_000) for name in self.devices}
 
     async def wait_for_cloud(self, most_s: float) -> None:
         """Wait until the job has merged everything and ended by itself.

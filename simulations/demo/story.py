@@ -5,26 +5,22 @@ import contextlib
 from itertools import islice
 from textwrap import wrap
 
+from simulations.demo import evening
 from simulations.demo.chaos import Accident, Kind, accidents_of
-from simulations.demo.devices import Condition, Device
+from simulations.demo.mishaps import cut_off, kill
+from simulations.demo.operator import say_of_later, say_of_the_past
 from simulations.demo.stage import Stage
 
 START_S = 60.0
 SPARK_S = 90.0
 SETTLE_S = 60.0
-MEASURE_S = 8.0
+MEASURE_S = 2.0
 KILLED_S = 2.0
 BETWEEN_S = 4.0
 CUT_OFF_S = 8.0
 STALLED_S = 90.0
 ACCIDENTS = 8
 WIDTH = 79
-
-INTRODUCTION = (
-    "Five devices, each its own process, measure five simulated rooms and agree on",
-    "one average, though one crashes and one loses its network. {}",
-    "",
-)
 
 
 async def open_stage(stage: Stage) -> None:
@@ -41,69 +37,39 @@ async def open_stage(stage: Stage) -> None:
 
 
 async def live(stage: Stage) -> float:
-    """Measure five rooms; kill one device, cut another off; then stop measuring.
+    """Measure rooms while devices fail; then stop measuring.
 
     Returns:
         How long the devices measured, in seconds.
     """
     clock = asyncio.get_running_loop().time
-    say = stage.say
-    say(*(line.format(stage.cast.merging.introduction) for line in INTRODUCTION))
+    merging = stage.cast.merging
+    stage.say(*merging.introduction, "")
     await open_stage(stage)
     began = clock()
-    _, second, _, fourth, *_ = stage.devices.values()
-    say(f"Devices: {', '.join(stage.devices)}. They measure, and talk.")
-    await stage.pass_time(MEASURE_S)
-    started = f"started {stage.cast.merging.name}"
-    await stage.until(stage.cloud_is_ready, SPARK_S, started, moving=stage.cloud_progress)
-    await _kill(stage, second)
-    await stage.pass_time(BETWEEN_S)
-    await _cut_off(stage, fourth)
-    await stage.pass_time(BETWEEN_S)
-    if not stage.cast.merging.is_spark:
-        await stage.kill_cloud()
-        await stage.start_cloud()
-        say("The gateway is killed (SIGKILL), and started again over what it kept.")
-        await stage.pass_time(BETWEEN_S)
+    stage.note_complete()
+    names = f"Devices: {', '.join(stage.devices)}. They measure, and talk."
+    stage.say(*wrap(names, WIDTH))
+    await (_day if merging.is_spark else evening.live)(stage)
     for device in stage.devices.values():
         device.stop_sources()
     measured_s = clock() - began
-    say("Measuring stops. The devices exchange what they know until all hold the same.")
+    stage.say("Measuring stops. The devices exchange what they know until all hold the same.")
     await stage.until(stage.is_settled, SETTLE_S, "agreed")
     return measured_s
 
 
-async def _kill(stage: Stage, device: Device) -> None:
-    before = device.report.accepted if device.report else 0
-    await device.kill()
-    stage.say(f"{device.name} is killed (SIGKILL), as by a power failure ...")
-    await stage.pass_time(KILLED_S)
-    await device.start()
-    await stage.until(lambda: device.condition is Condition.RUNNING, START_S, f"{device.name} back")
-    after = device.report.accepted if device.report else 0
-    stage.say(
-        f"... restarted: {before} readings had been reported before the crash, {after} were on "
-        "disk."
-    )
-
-
-async def _cut_off(stage: Stage, device: Device) -> None:
-    device.cut_off()
-    stage.say(f"{device.name} is cut off from the network and goes on measuring ...")
-    await stage.pass_time(CUT_OFF_S)
-    device.let_in()
-    clock = asyncio.get_running_loop().time
-    let_in = clock()
-    await stage.until(
-        lambda: device.report is not None and device.report.connected,
-        START_S,
-        f"{device.name} connected again",
-    )
-    waited_s = clock() - let_in
-    stage.say(
-        f"... back after {CUT_OFF_S:.0f} s: it reconnects {waited_s:.0f} s later and sends what it "
-        "measured."
-    )
+async def _day(stage: Stage) -> None:
+    """Kill one device and cut another off, while Spark starts and merges; change parameters."""
+    _, second, _, fourth, *_ = stage.devices.values()
+    await say_of_later(stage)
+    await stage.pass_time(MEASURE_S)
+    started = f"started {stage.cast.merging.name}"
+    await stage.until(stage.cloud_is_ready, SPARK_S, started, moving=stage.cloud_progress)
+    await kill(stage, second, KILLED_S)
+    await stage.pass_time(BETWEEN_S)
+    await cut_off(stage, fourth, CUT_OFF_S)
+    await say_of_the_past(stage)
 
 
 async def replay(stage: Stage, chaos_seed: int | None) -> None:

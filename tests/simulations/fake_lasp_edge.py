@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from device_agent.gateway.kept import FleetChanges, FleetRow, WindowStart
-from device_agent.gateway.store import FleetStore
+from crdts import ControlLog, decode, encode
 from lasp_edge.language.declarations import Window
 from lasp_edge.tool.loading import load_plan
+from lasp_edge.tool.times import read_time
 from simulations.demo.program import program
 from simulations.oracle import Reading, dynamic_partials, windows
 
@@ -129,26 +129,6 @@ def wait_until_idle() -> None:
         time.sleep(1.0)
 
 
-def gateway(data_dir: Path) -> None:
-    """Write the rows that the demo reads into a gateway's file, once nothing new comes."""
-    print("gateway: 0 devices heard", flush=True)
-    wait_until_idle()
-    every = [reading for readings in fleet(stage()).values() for reading in readings]
-    made = []
-    for window in PLAN.windows.values():
-        for (key, start_us), truth in windows(PLAN, window.name, every).items():
-            at = WindowStart(window.name, key, start_us)
-            row = FleetRow(
-                at, start_us + window.size_us, truth.partial, truth.devices_in, 5, (), "final", 0,
-                None, window.stream,
-            )  # fmt: skip
-            made.append(row._replace(status="tentative", partial=window.fold.zero))
-            made.append(row._replace(revision=1))
-    store = FleetStore(data_dir)
-    store.commit(FleetChanges(rows=made[2:] if "d" in BROKEN else made))
-    store.close()
-
-
 def _lacks_java() -> int:
     print("lasp-edge cloud: there is no Java; to bring it, type: pip install x", file=sys.stderr)
     return 4
@@ -168,7 +148,7 @@ def write_tables(lake: Path) -> None:
 
 
 def window_rows(window: Window, readings: list[Reading]) -> Iterator[dict]:
-    for (key, start_us), truth in windows(PLAN, window.name, readings).items():
+    for (key, start_us), truth in windows(PLAN, window.name, readings, told()).items():
         columns = dict(zip(window.fold.columns_named, truth.partial, strict=True))
         times = {"key": key, "start_us": start_us, "end_us": start_us + window.size_us}
         counts = {"devices_in": truth.devices_in, "devices_expected": 5}
@@ -180,7 +160,25 @@ def _write(path: Path, rows: list[dict]) -> None:
     import pyarrow as pa  # noqa: PLC0415 - one of seven processes needs it, and it takes a second
     from deltalake import write_deltalake  # noqa: PLC0415
 
-    write_deltalake(str(path), pa.Table.from_pylist(rows))
+    names = dict.fromkeys(name for row in rows for name in row)
+    alike = [{name: row.get(name) for name in names} for row in rows]
+    write_deltalake(str(path), pa.Table.from_pylist(alike))
+
+
+def told() -> ControlLog:
+    """Return what an operator said."""
+    file = stage() / "told"
+    return decode(file.read_bytes()) if file.exists() else ControlLog()
+
+
+def say(setting: str) -> None:
+    """Take what an operator says."""
+    (name, _, value), device, log = setting.partition("="), option("--device"), told()
+    for since, text in ((option("--from"), value), (option("--until"), "")):
+        if since:
+            log |= log.say(name, device, read_time(since), text, "ann")
+    (stage() / "told").write_bytes(encode(log))
+    print("Known on 5 of 5 devices.")
 
 
 def main() -> None:
@@ -190,8 +188,8 @@ def main() -> None:
         Agent().run()
     elif command == "cloud":
         cloud()
-    elif command == "gateway":
-        gateway(data_dir)
+    elif command == "set":
+        say(sys.argv[3])
     elif command == "readings":
         for reading in readings_of(data_dir)[: -1 if "b" in BROKEN else None]:
             print(json.dumps(reading))

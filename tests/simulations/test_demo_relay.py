@@ -68,6 +68,24 @@ def test_a_cut_ends_what_is_open_and_refuses_what_is_new_until_it_is_restored():
     assert (relay.sent_bytes, relay.received_bytes) == (2, 4)
 
 
+def test_what_is_held_arrives_later_over_the_same_connection():
+    async def play(relay: Relay) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
+        writer.write(b"a")
+        assert await reader.readexactly(2) == b"aa"
+        relay.hold()
+        writer.write(b"b")
+        answer = asyncio.create_task(reader.readexactly(2))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert (relay.sent_bytes, answer.done()) == (1, False)
+        relay.restore()
+        assert await answer == b"bb"
+        writer.close()
+
+    assert with_relay(play).sent_bytes == 2
+
+
 def test_a_broker_that_is_away_ends_the_connection():
     async def run() -> bool:
         server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)

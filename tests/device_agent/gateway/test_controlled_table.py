@@ -4,6 +4,7 @@ from crdts import ControlLog
 from device_agent.gateway.kept import FleetChanges, FleetRow, WindowStart
 from device_agent.gateway.store import FleetStore
 from device_agent.gateway.table import definitions, meaning_of, plain_row
+from lasp_edge import Program, folds
 from lasp_edge.language.regimes import WindowRegimes
 from tests.lasp_edge.language.support_controlled import S, greenhouse, log_of
 
@@ -30,6 +31,23 @@ def test_a_row_is_lowered_by_the_fold_that_made_it(tmp_path):
     coarse, fine = (regimes.form_at(at).fold for at in (0, 60 * S))
     lowered = coarse.lower(partial, window.resolution)["p90"]
     assert lowered != fine.lower(partial, window.resolution)["p90"]
+    store.close()
+
+
+def test_the_parts_of_a_struct_are_lowered_in_their_own_order(tmp_path):
+    program = Program("house")
+    heat = program.event("heat", resolution="0.1")
+    both = folds.struct(mean=folds.mean(), low=folds.min())  # the names are not in order
+    window = program.window("both", source=heat, fold=both, size_s=10)
+    store = FleetStore(tmp_path)
+    store.say({"program": meaning_of(program.plan(), ControlLog())})
+    partial = (2, 300, 100)
+    row = FleetRow(
+        WindowStart("both", "", 0),
+        *(10 * S, partial, 1, 1, (), "final", 0, None, window.stream),
+    )
+    shown = plain_row(definitions(store)["both"], row)
+    assert (shown["mean"], shown["low"]) == (15.0, 10.0)
     store.close()
 
 

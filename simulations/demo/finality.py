@@ -1,0 +1,91 @@
+"""The checks (f) and (g): what windows said before they were final, and after it."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from lasp_edge.language.declarations import Window
+from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
+from simulations.demo.evidence import Evidence, Finding, differs, holds
+from simulations.demo.lake import Row
+from simulations.demo.told import Told
+
+USUAL_S = 5.0
+"""Seconds, at most, until what a device measured has reached the gateway if nothing fails."""
+_EXAMPLES = 2
+
+
+def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
+    """Return whether windows waited for who was away, for X and no longer, and are final now."""
+    tentative = [
+        (name, row)
+        for name, row in _rows(evidence)
+        if row["status"] == TENTATIVE and row["end_us"] > evidence.complete_us
+    ]
+    long = {name for name, away_s in evidence.away_s.items() if away_s + USUAL_S >= wait_s}
+    away = {name: f"{name} was away for {s:.0f} s" for name, s in evidence.away_s.items()}
+    named = {name for _, row in tentative for name in row["excluded"].split(",")}
+    finals = Counter(_place(name, row) for name, row in _rows(evidence) if row["status"] == FINAL)
+    unfinished = [row for rows in evidence.windows.values() for row in rows]
+    unfinished = [row for row in unfinished if row["status"] == TENTATIVE]
+    wrong = []
+    if named - long:
+        told = ", ".join(away.get(name, "nobody") for name in sorted(named - long))
+        wrong.append(f"windows that wait for {wait_s:g} s were shown too early: {told}")
+    if twice := [place for place, times in finals.items() if times > 1]:
+        wrong.append(f"{_count(len(twice))} became final twice (such as {twice[0]})")
+    if unfinished:
+        wrong.append(f"not final: {_count(len(unfinished))}")
+    if wrong:
+        return differs("; ".join(wrong))
+    text = f"windows wait {wait_s:g} s for a device. "
+    if brief := max(away.keys() - long, key=lambda name: evidence.away_s[name], default=""):
+        text += f"{away[brief]}: nothing was shown without it. "
+    if named:
+        shown = _count(len({_place(name, row) for name, row in tentative}))
+        text += f"{', '.join(away[name] for name in sorted(named))}: {shown} as tentative. "
+    return holds(f"{text}Each became final once")
+
+
+def told_finding(evidence: Evidence) -> Finding:
+    """Return whether what an operator said revised the windows that it touches, each once."""
+    revised = Counter(
+        _place(name, row) for name, row in _rows(evidence) if row["status"] == REVISED
+    )
+    late = [told for told in evidence.told if told.is_late]
+    names = ", ".join(told.parameter for told in evidence.told if not told.is_late)
+    wrong = [f"{times} times: {place}" for place, times in revised.items() if times > 1]
+    wrong += [
+        f"nobody said anything of it: {_place(name, row)}"
+        for name, row in _rows(evidence)
+        if row["status"] == REVISED
+        and not any(_touches(told, evidence.plan.windows[name], row) for told in late)
+    ]
+    if wrong:
+        return differs(f"revised {'; '.join(wrong[:_EXAMPLES])}")
+    early = f"{names}, set for later, revised nothing; " * bool(names)
+    devices = ", ".join(f"{told.parameter} of {told.device}" for told in late)
+    done = f"{_count(len(revised))}, each once" if revised else "no window that was final"
+    return holds(f"{early}{devices}, set for the past, revised {done}")
+
+
+def _count(windows: int) -> str:
+    return "1 window" if windows == 1 else f"{windows:,} windows"
+
+
+def _touches(told: Told, window: Window, row: Row) -> bool:
+    """Return whether an entry changes what a window may hold."""
+    controls = window.controls
+    used = controls is not None and told.parameter in {each.name for each in controls.parameters}
+    begins = told.until_us is None or row["start_us"] < told.until_us
+    return used and begins and row["end_us"] > told.from_us
+
+
+def _rows(evidence: Evidence) -> Iterator[tuple[str, Row]]:
+    """Yield all revisions with the names of their windows."""
+    for name, rows in evidence.revisions.items():
+        for row in rows:
+            yield name, row
+
+
+def _place(name: str, row: Row) -> tuple[str, str, int]:
+    return name, row["key"], row["start_us"]

@@ -1,0 +1,52 @@
+"""What the demo's operator says of parameters while the fleet runs."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from crdts import ControlLog
+from crdts.control_log import INHERITED
+from lasp_edge.tool.times import shown_time
+
+
+class Told(NamedTuple):
+    """A value that a parameter was given from one time until another.
+
+    Attributes:
+        parameter: its name.
+        value: as it is typed.
+        from_us: from when on it holds.
+        until_us: until when; None: for good.
+        device: on which device alone; "" for all.
+        is_late: it was said of a time that had passed.
+    """
+
+    parameter: str
+    value: str
+    from_us: int
+    until_us: int | None = None
+    device: str = ""
+    is_late: bool = False
+
+    def words(self) -> list[str]:
+        """Return it as arguments of `lasp-edge set`.
+
+        >>> Told("offset", "-0.30", 5_000_000, device="cellar").words()
+        ['offset=-0.30', '--from', '1970-01-01 00:00:05', '--device', 'cellar']
+        """
+        words = [f"{self.parameter}={self.value}", "--from", shown_time(self.from_us)]
+        words += [] if self.until_us is None else ["--until", shown_time(self.until_us)]
+        return words + (["--device", self.device] if self.device else [])
+
+
+def log_of(told: Iterable[Told]) -> ControlLog:
+    """Return what was told, one after the other, as a log.
+
+    >>> log_of([Told("offset", "1", 5, 9), Told("offset", "2", 7)]).value.values()
+    dict_values(['1', '2', ''])
+    """
+    log = ControlLog()
+    for each in told:
+        log |= log.say(each.parameter, each.device, each.from_us, each.value, "operator")
+        if each.until_us is not None:
+            log |= log.say(each.parameter, each.device, each.until_us, INHERITED, "operator")
+    return log
