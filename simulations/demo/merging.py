@@ -76,7 +76,7 @@ GATEWAY = Merging(
     beginning="The gateway is starting.",
     introduction=(
         "Ten devices, each its own process, measure ten simulated rooms and agree on one",
-        "average, though some fail. No Spark runs: a gateway keeps windows of all of them.",
+        "average, though some fail. No Spark runs: a gateway keeps the windows of all.",
     ),
 )
 
