@@ -215,10 +215,11 @@ def _too_early(saying: Saying, lacking: dict[str, int]) -> str:
     first_us = -(-(floor_us + RISES_US) // _MINUTE_US) * _MINUTE_US
     who = named(sorted(lacking, key=lambda device: (-lacking[device], device)))
     typed = shown_time(first_us).replace(" ", "T").removesuffix(":00")
+    near = "is before that" if saying.from_us < floor_us else "is less than an hour after that"
     return (
         f"{who} can make nothing anew from before {shown_time(floor_us).partition('.')[0]} UTC, "
-        f"and {shown_time(saying.from_us)} UTC is too close to that or before it; type --from "
-        f"{typed}Z or later, or --force, so that older readings count no more"
+        f"and {shown_time(saying.from_us)} UTC {near}; type --from {typed}Z or later, or --force, "
+        "so that older readings count no more"
     )
 
 

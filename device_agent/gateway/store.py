@@ -73,6 +73,14 @@ CREATE TABLE IF NOT EXISTS step (
 CREATE TABLE IF NOT EXISTS fact (
     name TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
 """
+_PANES_GONE: Final = "DELETE FROM entry WHERE stream = ? AND pane_us < ?"
+_STREAMS: Final = """
+WITH RECURSIVE each(stream) AS (
+    SELECT min(stream) FROM entry UNION ALL
+    SELECT (SELECT min(stream) FROM entry WHERE stream > each.stream) FROM each
+    WHERE stream IS NOT NULL)
+SELECT stream FROM each WHERE stream IS NOT NULL"""
+"""The streams that have entries: a step in the table for each, and not for each entry."""
 GATEWAY: Final = StoreForm(
     _SCHEMA,
     number=1,
@@ -288,7 +296,11 @@ def existing_fleet(directory: Path) -> FleetStore:
 def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
     """Delete what is of no use any more."""
     for stream, below_us in changes.panes_below.items():
-        db.execute("DELETE FROM entry WHERE stream = ? AND pane_us < ?", (stream, below_us))
+        db.execute(_PANES_GONE, (stream, below_us))
+    if changes.others_below is not None:
+        known, others_us = changes.panes_below, changes.others_below
+        streams = [stream for (stream,) in db.execute(_STREAMS) if stream not in known]
+        db.executemany(_PANES_GONE, [(stream, others_us) for stream in streams])
     gone = "DELETE FROM step WHERE received_us = ? AND lead_us = ?"
     db.executemany(gone, changes.steps_gone)
     if changes.rows_below is not None:

@@ -101,10 +101,12 @@ def test_a_time_of_which_a_device_has_no_readings_any_more_is_refused(fleet, say
     text = str(refused.value)
     assert text.startswith(
         f"attic can make nothing anew from before {shown_time(floor_us)} UTC, and "
-        f"{shown_time(floor_us - S)} UTC is too close to that or before it; type --from "
+        f"{shown_time(floor_us - S)} UTC is before that; type --from "
     )
     assert "\n" not in text
     assert known(fleet, "attic") == ControlLog()
+    with pytest.raises(CommandError, match=r"UTC is less than an hour after that; type --from "):
+        say("offset=3", "--from", at(floor_us + HOUR_US - 60 * S))
     typed = text.partition("type --from ")[2].split()[0]
     assert say("offset=3", "--from", typed) == Exit.FINE
 
@@ -140,7 +142,7 @@ def test_who_was_not_heard_may_have_no_readings_any_more(fleet, say, capsys):
 def test_what_is_so_already_is_not_said_again(fleet, say, capsys):
     words = ("offset=3.0", "--from", at(NOW_US - 60 * S))
     assert say(*words) == Exit.FINE
-    before = known(fleet, "cellar")
+    before = known(fleet, "cellar").copy()
     capsys.readouterr()
     assert say("offset=3", *words[1:]) == Exit.FINE
     assert capsys.readouterr().out == (

@@ -64,7 +64,7 @@ def one_by_one(before, after, floors_us):
     return panes, {name: len(found) for name, found in windows.items()}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_numbers_are_those_that_are_found_pane_by_pane(seed):
     drawn = Random(seed)
     log = ControlLog()
@@ -75,7 +75,7 @@ def test_the_numbers_are_those_that_are_found_pane_by_pane(seed):
         from_us = drawn.randrange(0, 1_100) * S
         until_us = drawn.choice((None, from_us + drawn.randrange(1, 300) * S))
         value = drawn.choice(VALUES[name])
-        log |= said(log, PLAN.parameters[name], scope, value, from_us, until_us, "ann")
+        log = log | said(log, PLAN.parameters[name], scope, value, from_us, until_us, "ann")
         logs.append(log)
     floors_us = {"attic": drawn.randrange(500) * S, "cellar": drawn.randrange(900) * S}
     for before, after in pairwise(logs):

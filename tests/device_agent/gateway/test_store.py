@@ -91,6 +91,22 @@ def test_what_is_of_no_use_is_forgotten_in_the_same_turn(store):
     assert [each.partial for each in store.rows("totals", WINDOW.stream)] == [(6,)]
 
 
+def test_streams_that_are_no_more_are_forgotten_by_a_bound_of_their_own(store):
+    streams = (WINDOW.stream, -5, 0, 7, 2**62)
+    times_us = (0, 60_000_000, 120_000_000)
+    store.commit(
+        FleetChanges([ENTRY._replace(stream=s, pane_us=t) for s in streams for t in times_us])
+    )
+    below = {WINDOW.stream: 120_000_000, 0: 0}
+    store.commit(FleetChanges(frontier_us=5, panes_below=below, others_below=60_000_000))
+    kept = {s: [each.pane_us for each in store.entries(s, 0, 10**9)] for s in streams}
+    assert kept == {
+        WINDOW.stream: [120_000_000],
+        0: list(times_us),
+        **{stream: [60_000_000, 120_000_000] for stream in (-5, 7, 2**62)},
+    }
+
+
 def change(directory, statement):
     db = sqlite3.connect(directory / FILE_NAME)
     db.execute(statement)
