@@ -238,13 +238,23 @@ class FleetStore(SealedFile):
 
     @finding_damage
     def newest(self, window: str, stream: int, starts: int) -> list[FleetRow]:
-        """Return the current rows of a window's last starts, of all keys."""
+        """Return the current rows of a window's last starts, of all keys.
+
+        Windows that are no more, in which no device's readings are, are left out.
+        """
+        found: list[FleetRow] = []
         query = (
-            "SELECT min(start_us) FROM (SELECT DISTINCT start_us FROM revision WHERE window = ?"
-            " AND stream = ? ORDER BY start_us DESC LIMIT ?)"
+            "SELECT DISTINCT start_us FROM revision WHERE window = ? AND stream = ?"
+            " ORDER BY start_us DESC"
         )
-        (since_us,) = self._db.execute(query, (window, stream, starts)).fetchone()
-        return [] if since_us is None else list(self.rows(window, stream, since_us=since_us))
+        for (start_us,) in self._db.execute(query, (window, stream)):
+            at_once = {"since_us": start_us, "until_us": start_us + 1}
+            rows = [row for row in self.rows(window, stream, **at_once) if row.devices_in]
+            found += rows
+            starts -= bool(rows)
+            if not starts:
+                break
+        return sorted(found)
 
     @finding_damage
     def commit(self, changes: FleetChanges) -> None:

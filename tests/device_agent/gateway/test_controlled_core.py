@@ -178,3 +178,20 @@ def test_what_waits_keeps_its_panes_and_its_rows_come(short):
     assert core.controlled.held.spans
     first_us = min(span.first_us for span in core.controlled.held.spans)
     assert min(core.controlled.panes_below(frontier_us + 9_000 * S).values()) <= first_us
+
+
+def test_a_gateway_whose_disk_was_lost_has_the_same_windows_again(site):
+    """It hears from the device what operators said, as the broker may have lost it, too."""
+    site.device.hear(ENTRY)
+    site.live(12, told=[ENTRY])
+    site.gateway = GatewayUnderTest(PLAN, terms=TERMS, store="store-2")
+    site.device.core.handle_connected(site.device.now_us)
+    assert site.regimes.log == ControlLog()
+    site.live(60)
+    site.device.core.handle_end()
+    site.live(60)
+    assert site.regimes.log == LOG
+    assert site.gateway.current() == site.truth()
+    statuses = {row.at: row.status for row in site.gateway.rows}
+    assert set(statuses.values()) == {"final"}
+    assert len(statuses) == len([row for row in site.gateway.rows if row.status == "final"])

@@ -107,6 +107,18 @@ def test_streams_that_are_no_more_are_forgotten_by_a_bound_of_their_own(store):
     }
 
 
+def test_the_last_starts_are_those_that_are_there_still(store):
+    gone = [row(start, 0, "revised", 1)._replace(devices_in=0) for start in (60, 90)]
+    store.commit(FleetChanges(rows=[row(start, start) for start in (0, 30, 60, 90)]))
+    assert [each.at.start_us for each in store.newest("totals", WINDOW.stream, 2)] == [
+        60_000_000,
+        90_000_000,
+    ]
+    store.commit(FleetChanges(rows=gone))
+    assert store.newest("totals", WINDOW.stream, 1) == [row(30, 30)]
+    assert store.newest("totals", WINDOW.stream, 9) == [row(0, 0), row(30, 30)]
+
+
 def change(directory, statement):
     db = sqlite3.connect(directory / FILE_NAME)
     db.execute(statement)
