@@ -142,9 +142,10 @@ class ControlledFleet:
         for at in self.unfinished.without_row:
             form = self._regimes.of(at.window).form_at(at.start_us)
             self.unfinished.without_row[at] = at.start_us + form.size_us
-        for span in touched if frontier_us is not None else ():
-            least_us = frontier_us - self._retain_us - self._longest_us(span.window)
-            self.held.hold([span], least_us, frontier_us)
+        if frontier_us is not None:
+            for span in touched:
+                least_us = frontier_us - self._retain_us - self._longest_us(span.window)
+                self.held.hold(span, least_us, frontier_us)
 
     def _longest_us(self, window: str) -> int:
         """Return how long windows of a name are, at most; all devices have the same forms."""

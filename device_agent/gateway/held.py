@@ -18,13 +18,11 @@ class HeldStarts:
     def __init__(self, spans: Iterable[StartSpan]) -> None:
         self.spans = tuple(spans)
 
-    def hold(self, touched: Iterable[StartSpan], first_us: int, last_us: int) -> None:
-        """Hold what was touched, from one start to another."""
-        self.spans += tuple(
-            span._replace(first_us=max(span.first_us, first_us), last_us=min(span.last_us, last_us))
-            for span in touched
-            if span.first_us <= last_us and span.last_us >= first_us
-        )
+    def hold(self, touched: StartSpan, first_us: int, last_us: int) -> None:
+        """Hold what was touched, of the starts from one to another."""
+        first_us, last_us = max(touched.first_us, first_us), min(touched.last_us, last_us)
+        if first_us <= last_us:
+            self.spans += (touched._replace(first_us=first_us, last_us=last_us),)
 
     def __contains__(self, at: tuple[str, int]) -> bool:
         """Return whether a window, by name and start, waits."""

@@ -2,13 +2,10 @@
 
 from dataclasses import replace
 from random import Random
-from shutil import copytree, rmtree
 
 import pytest
 
 from crdts import ControlLog, Replica
-from device_agent.intake.highs import Teller
-from device_agent.intake.lineage import OtherLife
 from device_agent.settings import SECOND_US as S
 from device_agent.settings import Settings
 from lasp_edge import folds
@@ -272,44 +269,6 @@ def test_a_device_says_which_streams_are_its_programs(fleet):
     assert {pane.stream for pane, _ in fleet.device.rows()} <= set(streams)
 
 
-@pytest.fixture
-def restored(tmp_path):
-    """A device on an older image of its store; another life had read on until 100 s."""
-    fleet = Fleet(tmp_path / "store")
-    device = fleet.device
-    device.read([20.0], [NOW_US], {"room": "hall"})
-    device.tick()
-    device.kill()
-    copytree(tmp_path / "store", tmp_path / "image")
-    device.start()
-    device.read([21.0, 22.0], [NOW_US + 60 * S, NOW_US + 100 * S], {"room": "hall"})
-    device.tick()
-    told = device.core.fence.told_highs()
-    device.kill()
-    rmtree(tmp_path / "store")
-    copytree(tmp_path / "image", tmp_path / "store")
-    device.start()
-    lost = Teller(2, is_known=False, life=OtherLife(2))
-    device.core.intake.tellings.learn(told, lost, device.now_us)
-    yield fleet
-    device.kill()
-
-
-def test_panes_that_another_life_had_read_are_never_built(restored):
-    last_us, device = NOW_US + 300 * S, restored.device
-    device.read([23.0], [last_us], {"room": "hall"})
-    device.tick()
-    restored.say("offset", "", NOW_US - 60 * S, "3")
-    restored.build()
-    for name in ("sums", "by_room"):
-        regimes = WindowRegimes(PLAN.windows[name], PLAN.functions, restored.log, "cellar")
-        streams = {piece.stream: piece.span_us for piece in regimes.pieces}
-        built = {(p.pane_us, p.stream) for p, _ in device.rows() if p.stream in streams}
-        assert built, name
-        for pane_us, stream in built:
-            assert pane_us <= last_us < pane_us + streams[stream], name
-
-
 def floor_told(device):
     device.hear(AskFrame(OPERATOR, 1, device.name, ""))
     published = [frame for _ in range(3) for frame in device.tick()]
@@ -319,11 +278,6 @@ def floor_told(device):
 def test_a_beat_tells_from_when_on_the_readings_are_here(fleet):
     fleet.device.read([21.0], [NOW_US + 5 * S], {"room": "hall"})
     assert floor_told(fleet.device) == NOW_US + 5 * S - SETTINGS.retain_us
-
-
-def test_a_beat_of_an_older_image_tells_from_when_on_it_has_them_again(restored):
-    """What another life had read until 100 s is not here: panes of it are never made anew."""
-    assert floor_told(restored.device) == NOW_US + 100 * S + 1
 
 
 def test_a_program_without_parameters_tells_no_floor(tmp_path):
