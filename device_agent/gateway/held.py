@@ -21,8 +21,9 @@ class HeldStarts:
     def hold(self, touched: StartSpan, first_us: int, last_us: int) -> None:
         """Hold what was touched, of the starts from one to another."""
         first_us, last_us = max(touched.first_us, first_us), min(touched.last_us, last_us)
-        if first_us <= last_us:
-            self.spans += (touched._replace(first_us=first_us, last_us=last_us),)
+        span = touched._replace(first_us=first_us, last_us=last_us)
+        if first_us <= last_us and span not in self.spans:
+            self.spans += (span,)
 
     def __contains__(self, at: tuple[str, int]) -> bool:
         """Return whether a window, by name and start, waits."""

@@ -68,7 +68,7 @@ class Site:
         self.device.hear(frame)
         return True
 
-    def truth(self):
+    def truth(self, log=LOG):
         readings = [
             Reading("cellar", row["event"], row["value"], row["time_us"], row["tags"], stamped=True)
             for row in self.device.store.readings()
@@ -76,7 +76,7 @@ class Site:
         return {
             (name, *at): tuple(each)
             for name in PLAN.windows
-            for at, each in windows(PLAN, name, readings, LOG).items()
+            for at, each in windows(PLAN, name, readings, log).items()
         }
 
 
@@ -195,3 +195,20 @@ def test_a_gateway_whose_disk_was_lost_has_the_same_windows_again(site):
     statuses = {row.at: row.status for row in site.gateway.rows}
     assert set(statuses.values()) == {"final"}
     assert len(statuses) == len([row for row in site.gateway.rows if row.status == "final"])
+
+
+@pytest.mark.parametrize("more", [0, 4])
+def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
+    """Under the new form the last window ends earlier than what was promised under the old one."""
+    log = ControlLog().say("step_s", "", NOW_US + 20 * S, "40", "ann")
+    entry = ControlFrame.of(Replica(1, 5, "operator"), 1, "step_s", "", log)
+    site.live(1 + more, reads=True)
+    site.device.core.handle_end()
+    site.live(20)
+    assert site.device.core.done
+    site.device.hear(entry)
+    site.live(30, told=[entry])
+    assert site.device.core.done
+    there = {at: row for at, row in site.gateway.current().items() if row[1]}
+    assert there == site.truth(log)
+    assert len(there) < len(site.gateway.current())
