@@ -37,7 +37,7 @@ here they are data with a join.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, NamedTuple, Self
 
 from crdts.chain_map import ChainMap
@@ -129,6 +129,10 @@ class ControlLog(ChainMap[ControlPlace, ControlEntry]):
         return type(self)(
             {at: entry for at, entry in self.entries.items() if at[:2] == (parameter, scope)}
         )
+
+    def of_parameters(self, names: Collection[str]) -> Self:
+        """Return the part of the log that is about some parameters."""
+        return type(self)({at: each for at, each in self.entries.items() if at.parameter in names})
 
     def lanes(self) -> list[tuple[str, str]]:
         """Return the parameters and scopes of which something was said, in order."""

@@ -74,6 +74,7 @@ class Facts:
         absences: notes on absent devices that this one made: variable -> device -> version.
         control: what operators said of parameters.
         built: the log (`Agent.control`) under which all panes are built.
+        doubted: up to when readings are doubtful of any source, and the log when that was learnt.
     """
 
     stamp_us: int | None = None
@@ -98,6 +99,7 @@ class Facts:
     absences: dict[str, dict[str, tuple[int, ...]]] | None = None
     control: ControlLog | None = None
     built: int | None = None
+    doubted: list[int] | None = None
 
     def __bool__(self) -> bool:
         return _values(self) != _NO_VALUES  # asked several times a tick: half of what `!=` costs

@@ -12,6 +12,7 @@ from random import Random
 from typing import Self, TypeVar
 
 from crdts import Replica
+from device_agent.controlled.roster import ParameterRoster
 from device_agent.fleet.roster import OPERATOR, Roster
 from device_agent.runtime import fresh_nonce
 from device_agent.settings import SECOND_US
@@ -65,6 +66,18 @@ def roster_of(arguments: argparse.Namespace) -> Roster:
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Roster(topics, fresh_nonce())
+
+
+def parameter_roster_of(arguments: argparse.Namespace) -> ParameterRoster:
+    """Return the still empty roster of a fleet whose program has parameters.
+
+    Raises:
+        UsageError: no program was named.
+    """
+    if not arguments.program:
+        raise UsageError("the program is needed: MODULE:PROGRAM; it says what its parameters are")
+    parameters = load_plan(arguments.program).parameters
+    return ParameterRoster(roster_of(arguments).topics, fresh_nonce(), parameters)
 
 
 def check_device(device: str) -> str:

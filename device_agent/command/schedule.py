@@ -7,10 +7,11 @@ import argparse
 import json
 from typing import Any
 
-from device_agent.command.fleet import BrokerSession, add_fleet_arguments, roster_of
+from device_agent.command.fleet import BrokerSession, add_fleet_arguments, parameter_roster_of
+from device_agent.command.line import named
+from device_agent.controlled.roster import ParameterRoster
 from device_agent.controlled.saying import schedule_lines
-from device_agent.fleet.roster import Roster
-from lasp_edge.errors import Exit, UsageError
+from lasp_edge.errors import Exit
 from lasp_edge.protocol.kinds import Subscriber, subscriptions
 from lasp_edge.tool.loading import load_plan
 from lasp_edge.tool.times import shown_time
@@ -24,19 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    if not arguments.program:
-        raise UsageError("the program is needed: MODULE:PROGRAM; it says what its parameters are")
-    parameters = load_plan(arguments.program).parameters
-    roster = roster_of(arguments)
+    roster = parameter_roster_of(arguments)
+    plan = load_plan(arguments.program)
+    parameters = plan.parameters
     filters = subscriptions(roster.topics, Subscriber.OPERATOR)
     with BrokerSession(arguments, roster, filters) as session:
         session.listen(lambda: False)
-        for device in roster.devices:
-            session.ask(device)
-        session.listen(lambda: any(not roster.knows(device) for device in roster.devices))
+        ask_all(session, roster)
+        session.listen(lambda: any(map(roster.is_online, roster.missing)))
     if arguments.json:
-        print(json.dumps({"places": _places(roster), "known": _knowing(roster)}))  # noqa: T201
+        print(json.dumps({"places": _places(roster), **knowledge(roster)}))  # noqa: T201
         return Exit.FINE
+    if not parameters:
+        print(f"the program {plan.name!r} has no parameters")  # noqa: T201
     for name in sorted(parameters):
         for line in schedule_lines(parameters[name], roster.control):
             print(line)  # noqa: T201
@@ -47,21 +48,32 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.FINE
 
 
-def known_on(roster: Roster) -> str:
+def ask_all(session: BrokerSession, roster: ParameterRoster) -> None:
+    """Ask each device that is connected for a beat."""
+    for device in filter(roster.is_online, roster.counting):
+        session.ask(device)
+
+
+def known_on(roster: ParameterRoster) -> str:
     """Return which devices know all that was said, in words."""
-    knowing, devices = _knowing(roster), roster.devices
+    devices, missing = roster.counting, roster.missing
     if not devices:
         return "No device was heard: they hear of it when they connect."
-    missing = [device for device in devices if device not in knowing]
-    known = f"Known on {len(knowing)} of {len(devices)} devices"
-    return f"{known}; not yet: {', '.join(missing)}." if missing else f"{known}."
+    known = f"Known on {len(devices) - len(missing)} of {len(devices)} devices"
+    if not missing:
+        return f"{known}."
+    away = [each if roster.is_online(each) else f"{each} (away)" for each in missing]
+    return f"{known}; not yet: {named(away)}."
 
 
-def _knowing(roster: Roster) -> list[str]:
-    return [device for device in roster.devices if roster.knows(device)]
+def knowledge(roster: ParameterRoster) -> dict[str, list[str]]:
+    """Return which devices know all that was said, and which do not."""
+    missing = roster.missing
+    known = [device for device in roster.counting if device not in missing]
+    return {"known": known, "not_known": missing}
 
 
-def _places(roster: Roster) -> list[dict[str, Any]]:
+def _places(roster: ParameterRoster) -> list[dict[str, Any]]:
     return [
         {
             "parameter": at.parameter,
@@ -79,4 +91,4 @@ def _plainly(place: dict[str, Any]) -> str:
     value = place["value"]
     words = "taken back" if value is None else value or "as before"
     whose = f" on {place['device']}" if place["device"] else ""
-    return f"{place['from']}{whose}: {words} ({place['author']})"
+    return f"{place['from']} UTC{whose}: {words} ({place['author']})"

@@ -26,7 +26,10 @@ class ParameterLog(OperatorCommands[ControlLog]):
     frame_kind = ControlFrame
 
     def __init__(self, agent: Agent, tell: Callable[[ControlLog], None]) -> None:
-        super().__init__(agent, agent.facts.control or ControlLog(), jitter=2)
+        # What was said of parameters that a former program had is said of nothing any more: who
+        # comes new does not take it, and all have to know the same.
+        known = (agent.facts.control or ControlLog()).of_parameters(agent.plan.parameters)
+        super().__init__(agent, known, jitter=2)
         self._tell, self._changed = tell, False
         self._say()
 

@@ -4,10 +4,11 @@
 >>> above = Program("greenhouse").parameter("above", "28", unit="°C")
 >>> log = said(ControlLog(), above, "", "30", 600, 900, "ann")
 >>> [line.split(", then ") for line in schedule_lines(above, log)][0][1:]
-['30 °C until 1970-01-01 00:00:00.000900', '28 °C']
+['30 °C until 1970-01-01 00:00:00.000900 UTC', '28 °C']
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from crdts import ControlLog, ControlPlace
 from crdts.control_log import BEFORE_ALL_US, FLEET, INHERITED
@@ -15,6 +16,32 @@ from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.forms import steps_of
 from lasp_edge.language.parameters import meaning, shown
 from lasp_edge.tool.times import shown_time
+
+
+class Saying(NamedTuple):
+    """What an operator says of a parameter; see `said`."""
+
+    parameter: Parameter
+    scope: str
+    value: str | None
+    from_us: int
+    until_us: int | None
+    author: str
+
+    def delta(self, log: ControlLog) -> ControlLog:
+        """Return the delta that says it."""
+        return said(log, *self)
+
+    def changes(self, log: ControlLog) -> bool:
+        """Return whether anything is different after it."""
+        return self._lane(log) != self._lane(log | self.delta(log))
+
+    def _lane(self, log: ControlLog) -> dict[ControlPlace, str]:
+        """Return place -> what it means, of the parameter and scope."""
+        return {
+            at: text if text == INHERITED else meaning(self.parameter, text)
+            for at, text in log.of(self.parameter.name, self.scope).value.items()
+        }
 
 
 def said(
@@ -67,7 +94,7 @@ def schedule_lines(parameter: Parameter, log: ControlLog) -> Iterator[str]:
             if not steps or meaning(parameter, steps[-1][1]) != meaning(parameter, text):
                 steps.append((from_us, text))
         words = [shown(parameter, text) for _, text in steps]
-        times = [shown_time(from_us) for from_us, _ in steps if from_us != BEFORE_ALL_US]
+        times = [f"{shown_time(at)} UTC" for at, _ in steps if at != BEFORE_ALL_US]
         spans = [f"{word} until {at}" for word, at in zip(words, times, strict=False)]
         whose = f" of {scope}" if scope else ""
         yield f"{parameter.name}{whose}: {', then '.join([*spans, words[-1]])}"

@@ -11,7 +11,10 @@ with all that is known of its time. So nothing of this need be remembered, and n
 it. Until everything is built the low watermark waits at the oldest pane that is not.
 
 After a lost or older store the readings up to some time are doubtful: an earlier life had read that
-far, and the history has holes there that nobody can fill. Such panes are never built.
+far, and the history has holes there that nobody can fill. Such panes are never built. What comes to
+the last one of them counts there, beside what the earlier life had sent: but only under the log of
+that time. Under a later one nothing is there that it could stand beside, so it is left out, and the
+window says that the device is not in it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,6 +77,7 @@ class ControlledWindows(Part):
         self._high_us = NEVER_US if intake.progress.high_us is None else intake.progress.high_us
         self._now_us = 0
         self._noted = agent.facts.built or 0
+        self._doubted = agent.facts.doubted or []
         self._changes = Changes()
 
     @property
@@ -134,6 +138,7 @@ class ControlledWindows(Part):
     def evaluate(self, store: ControlledReader) -> None:
         """Bring what was read to its panes, and build some, right before a commit."""
         self._intake.join()
+        self._note_doubt()
         taken, self._intake.controlled = self._intake.controlled, []
         if not taken and not self.waits:
             return
@@ -149,6 +154,13 @@ class ControlledWindows(Part):
         self._agent.is_building = self.waits
         self._changes.identities.update(self._intake.identities.take_changed())
 
+    def _note_doubt(self) -> None:
+        """Note under which log it was learnt that readings are doubtful."""
+        doubt_us = self._intake.highs.furthest_doubt_us()
+        if doubt_us is not None and self._doubted[:1] != [doubt_us]:
+            self._doubted = [doubt_us, self._agent.control]
+            self._changes.facts.add(Facts(doubted=self._doubted))
+
     def _take(self, taken: Sequence[ControlledReading], store: ControlledReader) -> None:
         """Fold what came into the panes that are there, and build those that are not."""
         cells = PaneCells()
@@ -162,10 +174,13 @@ class ControlledWindows(Part):
         }
         for piece, pane_us, by_key in cells:
             at = (piece.stream, pane_us)
-            is_there = pane_us > known_us or at in self._built or _is_doubtful(pane_us, doubt_us)
+            is_doubtful = _is_doubtful(pane_us, doubt_us)
+            is_there = at in self._built or (pane_us > known_us and not is_doubtful)
             if not is_there:
                 is_there = bool(store.panes_present(*at, pane_us + 1)) or self._is_begun(*at)
-            if is_there:
+            if is_doubtful and not is_there and self._doubted[1] != self._agent.control:
+                continue
+            if is_there or is_doubtful:
                 self._fold(piece, pane_us, by_key, store)
             else:
                 end_us = pane_us + piece.span_us

@@ -186,7 +186,17 @@ class Beats(Part):
         clock, highs = self._agent.clock, self._fence.told_highs()
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
         said = (lows, self.done, reports, seq, clock_s, highs, self._agent.control)
-        return BeatFrame(self._agent.replica, self._beats + 1, *said)
+        return BeatFrame(self._agent.replica, self._beats + 1, *said, self._floor_us())
+
+    def _floor_us(self) -> int | None:
+        """Return from when on all readings are here, for panes that are made anew.
+
+        What an earlier life had read may lack in the store: such panes are never made anew.
+        """
+        if not self._agent.plan.parameters:
+            return None
+        floor_us, doubt_us = self._intake.progress.floor_us, self._intake.highs.furthest_doubt_us()
+        return floor_us if doubt_us is None else max(floor_us, doubt_us + 1)
 
     def _promise(self, beat: BeatFrame) -> None:
         """Let readings behind the low watermarks of a beat be late from now on."""

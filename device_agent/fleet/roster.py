@@ -15,7 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
-from crdts import ControlLog, Membership, Replica, Version
+from crdts import Membership, Replica, Version
 from crdts.membership import NEVER
 from crdts.replica import SEQS
 from lasp_edge.protocol.admission import Known
@@ -50,16 +50,15 @@ class Roster:
         nonce: 32 random bits of this command's process.
 
     Attributes:
+        sender: as which this command speaks.
         membership: what operators last said of each device.
     """
 
     def __init__(self, topics: Topics, nonce: int) -> None:
         self.topics = topics
-        self._sender = Replica.checked(1, nonce, OPERATOR)
+        self.sender = Replica.checked(1, nonce, OPERATOR)
         self._sent = 0
         self.membership = Membership()
-        self.control = ControlLog()
-        self._controls: dict[str, int] = {}
         self._seen: dict[str, Sighting] = {}
 
     def hear(self, topic: str, payload: bytes) -> None:
@@ -81,16 +80,14 @@ class Roster:
         self.membership |= frame.membership()
 
     def take_control(self, frame: ControlFrame) -> None:
-        """Join what was said of a parameter."""
-        self.control |= frame.log()
+        """Take what was said of a parameter; only some commands want to know."""
 
     def take_presence(self, frame: PresenceFrame) -> None:
         """Note whether a device is connected."""
         self._note(frame.sender, online=frame.online, runs=(frame.program, frame.release))
 
     def take_beat(self, frame: BeatFrame) -> None:
-        """Note up to which pane entry a device has come, and what it knows of parameters."""
-        self._controls[frame.sender.device] = frame.control
+        """Note up to which pane entry a device has come."""
         self._note(frame.sender, online=True, seq=frame.seq)
 
     def take_entries(self, frame: VariableFrame) -> None:
@@ -121,20 +118,9 @@ class Roster:
         seen = self._seen.get(device)
         return seen is None or (seen.online and seen.seq is None)
 
-    def knows(self, device: str) -> bool:
-        """Return whether a device knows all that is known here of parameters."""
-        known = self.control.fingerprint() if self.control.entries else 0
-        return self._controls.get(device) == known
-
-    def saying(self, parameter: str, scope: str) -> ControlFrame:
-        """Return the frame that tells all that is known of a parameter and scope."""
-        self._sent += 1
-        return ControlFrame.of(self._sender, self._sent, parameter, scope, self.control)
-
     def stands(self, frame: MemberFrame | ControlFrame) -> bool:
         """Return whether nothing was heard that overrides a command."""
-        if isinstance(frame, ControlFrame):
-            return self.control.of(frame.about, frame.scope) <= frame.log()
+        assert isinstance(frame, MemberFrame), "what is said of parameters is heard elsewhere"
         newest = self.membership.entries.get(frame.about)
         return newest is None or newest <= frame.membership().entries[frame.about]
 
@@ -160,8 +146,12 @@ class Roster:
         return self._command(device, self.membership.admit(device))
 
     def _command(self, device: str, delta: Membership) -> MemberFrame:
+        return MemberFrame.of(self.sender, self.next_number(), device, delta.entries[device])
+
+    def next_number(self) -> int:
+        """Return the number of the next command."""
         self._sent += 1
-        return MemberFrame.of(self._sender, self._sent, device, delta.entries[device])
+        return self._sent
 
     def _note(
         self,

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 
+from device_agent.gateway.held import HeldStarts
 from device_agent.gateway.kept import (
     FleetKeeper,
     FleetRow,
@@ -31,6 +32,7 @@ from lasp_edge.language.forms import WindowForm
 from lasp_edge.protocol.acceptance import PaneRows
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.limits import EARLIEST_PANE_US
+from lasp_edge.protocol.spans import floor_us
 from lasp_edge.protocol.status import TENTATIVE, status_after
 from lasp_edge.protocol.waiting import Step, WindowWaiting
 
@@ -52,6 +54,7 @@ class ControlledFleet:
         waits: window -> X, for how long it waits for devices before it has a row.
 
     Attributes:
+        held: the starts that wait for devices to promise anew.
         unfinished: those that are not final.
         failed: how often a fold of the user's own raised something, by reason.
     """
@@ -67,7 +70,7 @@ class ControlledFleet:
     ) -> None:
         self._regimes, self._keeper, self._retain_us = regimes, keeper, retain_us
         self._waits, self._anew = waits, WindowWaiting.of(waits.values())
-        self._held = list(held)
+        self.held = HeldStarts(held)
         self.unfinished = UnfinishedWindows(waits)
         self._fresh: dict[Place, dict[EntryAt, KeptEntry]] = {}
         self.failed: Counter[str] = Counter()
@@ -81,7 +84,7 @@ class ControlledFleet:
         """Find the windows that have panes and no row, and that are not final."""
         for scope in self._regimes.scopes(window):
             regimes = self._regimes.of(window, scope)
-            longest_us = max(form.size_us for form in regimes.forms)
+            longest_us = regimes.longest_us
             since_us = EARLIEST_PANE_US if frontier_us is None else frontier_us - longest_us
             for piece in regimes.pieces:
                 for pane_us, key in self._keeper.places(piece.stream, since_us):
@@ -96,19 +99,36 @@ class ControlledFleet:
         """Take what promises bring that were made under the present log; see `WindowWaiting`."""
         self._anew = self._anew.joined(steps, now_us)
 
-    def join(self, rows: PaneRows) -> Iterator[KeptEntry]:
-        """Join accepted entries, and yield those that were not known yet."""
-        block = rows.block
+    def join(self, rows: PaneRows, frontier_us: int | None) -> tuple[list[KeptEntry], int]:
+        """Join accepted entries.
+
+        Args:
+            rows: the entries.
+            frontier_us: how far results were final before them.
+
+        Returns:
+            Those that were not known yet; and how many came too late for a window of theirs.
+        """
+        block, late, found = rows.block, 0, []
         writer = WriterOfPanes(rows.device, block.incarnation, block.nonce)
         partials = zip(*block.columns, strict=True)
         for key, pane_us, seq, partial in zip(
             block.keys, block.panes_us, block.seqs, partials, strict=True
         ):
             known = self._pane(block.stream, pane_us).get((key, writer))
-            if known is None or known.seq < seq:
-                entry = KeptEntry(block.stream, pane_us, key, writer, seq, partial)
+            if known is not None and known.seq >= seq:
+                continue
+            entry = KeptEntry(block.stream, pane_us, key, writer, seq, partial)
+            if frontier_us is None or pane_us >= frontier_us - self._retain_us:
+                is_taken = True  # as is so most often: no window of it is below the floor
+            else:
+                every, taken = (list(self._touched([entry], at)) for at in (None, frontier_us))
+                late += len(taken) < len(every)
+                is_taken = bool(taken) or not every
+            if is_taken:
                 self._fresh.setdefault((block.stream, pane_us), {})[key, writer] = entry
-                yield entry
+                found.append(entry)
+        return found, late
 
     def _pane(self, stream: int, pane_us: int) -> dict[EntryAt, KeptEntry]:
         """Return the entries of a pane, with those that are not kept yet."""
@@ -123,33 +143,32 @@ class ControlledFleet:
             form = self._regimes.of(at.window).form_at(at.start_us)
             self.unfinished.without_row[at] = at.start_us + form.size_us
         if frontier_us is not None:
-            least_us = frontier_us - self._retain_us
-            self._held += [
-                span._replace(
-                    first_us=max(span.first_us, least_us), last_us=min(span.last_us, frontier_us)
-                )
-                for span in touched
-                if span.first_us <= frontier_us and span.last_us >= least_us
-            ]
+            for span in touched:
+                least_us = frontier_us - self._retain_us - self._longest_us(span.window)
+                self.held.hold(span, least_us, frontier_us)
 
-    @property
-    def held(self) -> tuple[StartSpan, ...]:
-        """The starts that wait."""
-        return tuple(self._held)
+    def _longest_us(self, window: str) -> int:
+        """Return how long windows of a name are, at most; all devices have the same forms."""
+        return self._regimes.of(window).longest_us
 
     def revisions(
-        self, entries: Iterable[KeptEntry], finality: TurnFinality, promised_us: int | None
+        self,
+        entries: Iterable[KeptEntry],
+        before_us: int | None,
+        finality: TurnFinality,
+        promised_us: int | None,
     ) -> Iterator[FleetRow]:
         """Yield the rows that differ from the current ones, and may be written.
 
         Args:
             entries: those that came or grew.
+            before_us: the frontier before them; None for nothing yet.
             finality: how sure it is that a window is whole.
             promised_us: how far all have promised under the present log; None: nothing.
         """
-        wanted = set(self._touched(entries)) | set(
-            self.unfinished.passed(finality.coverage.frontier)
-        )
+        frontier_us = finality.coverage.frontier
+        wanted = set(self._touched(entries, before_us))
+        wanted |= set(self.unfinished.passed(frontier_us))
         wanted |= set(self.unfinished.due(finality.waiting)) | set(self._released(promised_us))
         for at in sorted(wanted):
             with count_failure(self.failed, at.window):
@@ -158,21 +177,32 @@ class ControlledFleet:
                     self.unfinished.note(row)
                     yield row
         self._fresh.clear()
-        self._let_go(promised_us)
+        if promised_us is not None:
+            self.held.let_go(promised_us, self._longest_us)
 
-    def _touched(self, entries: Iterable[KeptEntry]) -> Iterator[WindowStart]:
-        """Yield the windows that hold an entry's pane, where it means something."""
+    def _touched(
+        self, entries: Iterable[KeptEntry], frontier_us: int | None
+    ) -> Iterator[WindowStart]:
+        """Yield the windows that hold an entry's pane, where it means something.
+
+        Args:
+            entries: the entries.
+            frontier_us: what lies below its floor is left out, but for what waits.
+        """
         for entry in entries:
             window = self._regimes.window_of(entry.stream)
             piece = self._regimes.piece_of(entry.writer.device, entry.stream, entry.pane_us)
             if window is not None and piece is not None:
                 regimes = self._regimes.of(window.name, entry.writer.device)
-                for start_us, _ in regimes.starts_over(piece, entry.pane_us):
-                    yield WindowStart(window.name, entry.key, start_us)
+                for start_us, form in regimes.starts_over(piece, entry.pane_us):
+                    least_us = floor_us(form, frontier_us, self._retain_us)
+                    is_open = least_us is None or start_us >= least_us
+                    if is_open or (window.name, start_us) in self.held:
+                        yield WindowStart(window.name, entry.key, start_us)
 
     def _released(self, promised_us: int | None) -> Iterator[WindowStart]:
         """Yield the windows that were held, and that all have promised past, or that are due."""
-        for span in self._held:
+        for span in self.held.spans:
             bounds_us = (promised_us, self._due_anew_us(span.window))
             last_us = max((each for each in bounds_us if each is not None), default=None)
             if last_us is None or last_us < span.first_us:
@@ -185,25 +215,15 @@ class ControlledFleet:
     def _with_entries(self, span: StartSpan) -> Iterator[WindowStart]:
         for scope in self._regimes.scopes(span.window):
             regimes = self._regimes.of(span.window, scope)
-            longest_us = max(form.size_us for form in regimes.forms)
+            longest_us = regimes.longest_us
             for piece in regimes.pieces:
                 first_us = max(piece.first_us, span.first_us)
                 last_us = min(piece.end_us - 1, span.last_us + longest_us)
                 if first_us <= last_us:
-                    yield from self._touched(self._keeper.entries(piece.stream, first_us, last_us))
-
-    def _let_go(self, promised_us: int | None) -> None:
-        """Hold no longer what all have promised past."""
-        if promised_us is None:
-            return
-        kept = []
-        for span in self._held:
-            regimes = self._regimes.of(span.window)
-            longest_us = max(form.size_us for form in regimes.forms)
-            first_us = max(span.first_us, promised_us - longest_us)
-            if first_us <= span.last_us and promised_us - longest_us < span.last_us:
-                kept.append(span._replace(first_us=first_us))
-        self._held = kept
+                    entries = self._keeper.entries(piece.stream, first_us, last_us)
+                    for at in self._touched(entries, None):
+                        if span.first_us <= at.start_us <= span.last_us:
+                            yield at
 
     def _due_anew_us(self, window: str) -> int | None:
         """Return the end up to which held windows are revised whoever is missing."""
@@ -218,10 +238,16 @@ class ControlledFleet:
         """Return whether a window waits until all have promised past its end anew."""
         if promised_us is not None and end_us <= promised_us:
             return False
-        return any(
-            span.window == at.window and span.first_us <= at.start_us <= span.last_us
-            for span in self._held
-        )
+        return (at.window, at.start_us) in self.held
+
+    def panes_below(self, frontier_us: int) -> dict[int, int]:
+        """Return stream -> below which start its panes are of no use any more."""
+        return {
+            piece.stream: self.held.least_us(frontier_us - self._retain_us - self._longest_us(name))
+            for name in self._regimes.windows
+            for scope in self._regimes.scopes(name)
+            for piece in self._regimes.of(name, scope).pieces
+        }
 
     def _revision(
         self, at: WindowStart, finality: TurnFinality, promised_us: int | None

@@ -182,10 +182,10 @@ class GatewayCore:
         finality = TurnFinality(self.coverage, self.waiting, awaited(*terms))
         changes.rows += self.windows.revisions(touched, finality)
         if self.controlled is not None:
-            held = self.controlled.held
-            changes.rows += self.controlled.revisions(touched_by, finality, self._promised())
-            if changes.control is not None or self.controlled.held != held:
-                changes.held = self.controlled.held
+            held, told = self.controlled.held.spans, (finality, self._promised())
+            changes.rows += self.controlled.revisions(touched_by, before_us, *told)
+            if changes.control is not None or self.controlled.held.spans != held:
+                changes.held = self.controlled.held.spans
         if frontier_us != before_us:
             changes.frontier_us = frontier_us
             self._prune(changes, before_us)
@@ -216,7 +216,9 @@ class GatewayCore:
         for rows in accepted.rows:
             if self.controlled is not None and self._is_controlled(rows):
                 assert isinstance(rows, PaneRows)
-                changes.entries += self.controlled.join(rows)
+                entries, missed = self.controlled.join(rows, before_us)
+                changes.entries += entries
+                late += missed
                 continue
             window = self._streams.get(rows.block.stream) if isinstance(rows, PaneRows) else None
             if window is None:
@@ -302,7 +304,15 @@ class GatewayCore:
             for stream, window in self._streams.items()
             if (least_us := floor_us(window, frontier_us, self._terms.retain_us)) is not None
         }
-        changes.panes_below = floors
         longest_us = max((window.size_us for window in self._streams.values()), default=0)
+        if self.controlled is not None and self._regimes is not None:
+            floors |= self.controlled.panes_below(frontier_us)
+            longest_us = max(
+                [longest_us, *(self._regimes.of(each).longest_us for each in self._regimes.windows)]
+            )
+        changes.panes_below = floors
+        changes.others_below = min(
+            [frontier_us - self._terms.retain_us - longest_us, *floors.values()]
+        )
         kept_us = max(self._terms.history_us, self._terms.retain_us) + longest_us
         changes.rows_below = frontier_us - kept_us

@@ -93,6 +93,8 @@ class FleetChanges:
         control: what operators said of parameters, if something is new.
         held: starts of windows that wait until all devices have promised anew, if they changed.
         panes_below: stream -> entries of panes that start below are of no use any more.
+        others_below: the same of streams that are not there: of windows that are no more, or that
+            meant something else before an operator said something.
         rows_below: rows of windows that end below are forgotten.
         steps: of the promises by which it is told since when windows wait; those that are new.
         steps_gone: those that are of no use any more.
@@ -107,6 +109,7 @@ class FleetChanges:
     control: ControlLog | None = None
     held: tuple[StartSpan, ...] | None = None
     panes_below: Mapping[int, int] = field(default_factory=dict)
+    others_below: int | None = None
     rows_below: int | None = None
     steps: frozenset[Step] = frozenset()
     steps_gone: frozenset[Step] = frozenset()

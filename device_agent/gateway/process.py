@@ -313,10 +313,16 @@ class _Running:
         if turn.changes.control is not None:  # a start says it again, should this be the end
             self._store.say({PROGRAM: meaning_of(self._plan, turn.changes.control)})
         self._core.replies.owe(turn.accepted, now_us)
-        self._results.take(turn.changes.rows, turn.coverage)
+        self._results.take(self._to_tell(turn.changes.rows), turn.coverage)
         for (topic, reason), refusal in turn.accepted.refused.items():
             log.info("%s: %s messages not taken: %s", topic, refusal.records, reason)
         self._note(turn.changes.rows, len(turn.changes.entries), turn.too_late, now_us)
+
+    def _to_tell(self, rows: list[FleetRow]) -> list[FleetRow]:
+        """Return rows that are new; and where windows are no more, those before them."""
+        if all(row.devices_in for row in rows):
+            return rows
+        return [*rows, *(row for _, row in newest_rows(self._store, LAST_STARTS))]
 
     def _note(self, rows: list[FleetRow], entries: int, late: int, now_us: int) -> None:
         for name, more in (("entries", entries), ("rows", len(rows)), ("late", late)):

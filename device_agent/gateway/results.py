@@ -102,18 +102,30 @@ class FleetResults:
         return True
 
     def take(self, rows: Iterable[FleetRow], coverage: Coverage) -> None:
-        """Note rows that are durable, and how far results are final."""
+        """Note rows that are durable, and how far results are final.
+
+        Where a window is no more, an older one is to be told: whoever has it gives it again.
+        """
         self._coverage = coverage
         for row in rows:
             if row.at.window not in self._plan.windows:
                 continue
             at = (row.at.window, row.at.key)
+            if not row.devices_in:
+                self._leave(row)
+                continue
             if at not in self._rows and len(self._rows) >= MOST_TOPICS:
                 continue
             known = self._rows.setdefault(at, {})
             is_open = row.status == TENTATIVE
             if is_open not in known or known[is_open].at.start_us <= row.at.start_us:
                 known[is_open] = row
+
+    def _leave(self, row: FleetRow) -> None:
+        """Tell no longer of a window that is no more, or that nobody's readings are in."""
+        known = self._rows.get((row.at.window, row.at.key), {})
+        for is_open in [each for each, shown in known.items() if shown.at == row.at]:
+            del known[is_open]
 
     def connected(self) -> None:
         """Tell everything again on a new connection."""
@@ -138,6 +150,8 @@ class FleetResults:
         told = json.dumps(self._standing(), sort_keys=True)
         yield Content(self._topics.gateway(self._gateway), told, told.encode)
         for (name, key), rows in self._rows.items():
+            if not rows:
+                continue
             window = self._plan.windows[name]
             topic = self._topics.result(name, self._gateway, key if window.keyed else None)
             mark = [(each.at.start_us, each.revision) for each in rows.values()]

@@ -73,6 +73,14 @@ CREATE TABLE IF NOT EXISTS step (
 CREATE TABLE IF NOT EXISTS fact (
     name TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
 """
+_PANES_GONE: Final = "DELETE FROM entry WHERE stream = ? AND pane_us < ?"
+_STREAMS: Final = """
+WITH RECURSIVE each(stream) AS (
+    SELECT min(stream) FROM entry UNION ALL
+    SELECT (SELECT min(stream) FROM entry WHERE stream > each.stream) FROM each
+    WHERE stream IS NOT NULL)
+SELECT stream FROM each WHERE stream IS NOT NULL"""
+"""The streams that have entries: a step in the table for each, and not for each entry."""
 GATEWAY: Final = StoreForm(
     _SCHEMA,
     number=1,
@@ -230,13 +238,23 @@ class FleetStore(SealedFile):
 
     @finding_damage
     def newest(self, window: str, stream: int, starts: int) -> list[FleetRow]:
-        """Return the current rows of a window's last starts, of all keys."""
+        """Return the current rows of a window's last starts, of all keys.
+
+        Windows that are no more, in which no device's readings are, are left out.
+        """
+        found: list[FleetRow] = []
         query = (
-            "SELECT min(start_us) FROM (SELECT DISTINCT start_us FROM revision WHERE window = ?"
-            " AND stream = ? ORDER BY start_us DESC LIMIT ?)"
+            "SELECT DISTINCT start_us FROM revision WHERE window = ? AND stream = ?"
+            " ORDER BY start_us DESC"
         )
-        (since_us,) = self._db.execute(query, (window, stream, starts)).fetchone()
-        return [] if since_us is None else list(self.rows(window, stream, since_us=since_us))
+        for (start_us,) in self._db.execute(query, (window, stream)):
+            at_once = {"since_us": start_us, "until_us": start_us + 1}
+            rows = [row for row in self.rows(window, stream, **at_once) if row.devices_in]
+            found += rows
+            starts -= bool(rows)
+            if not starts:
+                break
+        return sorted(found)
 
     @finding_damage
     def commit(self, changes: FleetChanges) -> None:
@@ -288,7 +306,11 @@ def existing_fleet(directory: Path) -> FleetStore:
 def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
     """Delete what is of no use any more."""
     for stream, below_us in changes.panes_below.items():
-        db.execute("DELETE FROM entry WHERE stream = ? AND pane_us < ?", (stream, below_us))
+        db.execute(_PANES_GONE, (stream, below_us))
+    if changes.others_below is not None:
+        known, others_us = changes.panes_below, changes.others_below
+        streams = [stream for (stream,) in db.execute(_STREAMS) if stream not in known]
+        db.executemany(_PANES_GONE, [(stream, others_us) for stream in streams])
     gone = "DELETE FROM step WHERE received_us = ? AND lead_us = ?"
     db.executemany(gone, changes.steps_gone)
     if changes.rows_below is not None:

@@ -227,14 +227,17 @@ class Intake(Part):
     def _end_us(self) -> int | None:
         """Return what a finished source promises: the end of the last window that has a reading.
 
-        None before the first reading: an empty recording says nothing of its time.
+        None before the first reading: an empty recording says nothing of its time. It is never less
+        than was promised: where operators make windows shorter, others waited for a later end.
         """
         high_us = self.progress.high_us
         if high_us is None:
             return None
         windows = [target.window for route in self._routes.values() for target in route.targets]
         end_us = max((window.end_of_last(high_us) for window in windows), default=high_us)
-        return end_us if self.also_end_us is None else max(end_us, self.also_end_us(high_us))
+        if self.also_end_us is None:
+            return end_us
+        return max(end_us, self.also_end_us(high_us), self.progress.promised_us)
 
     def join(self) -> None:
         """Bring the pending batch into panes, variables and counters."""

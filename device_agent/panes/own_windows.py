@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from device_agent.state.store import Store
 from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
 
 
@@ -16,6 +17,7 @@ class OwnWindow(NamedTuple):
 
     Attributes:
         closed: a reading from after its end was accepted; a late one would still change it.
+        fold: what lowers its partial.
     """
 
     key: str
@@ -23,15 +25,16 @@ class OwnWindow(NamedTuple):
     end_us: int
     partial: Partial
     closed: bool
+    fold: Fold
 
     def plain(self, window: Window) -> dict[str, Any]:
         """Return it as plain data: key, times, the fold's parts, and its integers."""
-        columns = zip(window.fold.columns_named, self.partial, strict=True)
+        columns = zip(self.fold.columns_named, self.partial, strict=True)
         return {
             "key": self.key,
             "start_us": self.start_us,
             "end_us": self.end_us,
-            "parts": window.fold.lower(self.partial, window.resolution),
+            "parts": self.fold.lower(self.partial, window.resolution),
             **{name: part.hex() if isinstance(part, bytes) else part for name, part in columns},
             "closed": self.closed,
         }
@@ -42,7 +45,7 @@ def own_windows(store: Store, window: Window, last: int) -> list[OwnWindow]:
 
     Args:
         store: of an agent, which may be running.
-        window: of its program.
+        window: of its program, without parameters.
         last: starts to go back from the one before the newest reading.
     """
     newest = store.newest_panes(window.stream, last * window.slide_us)
@@ -60,7 +63,7 @@ def own_windows(store: Store, window: Window, last: int) -> list[OwnWindow]:
             start_us -= window.slide_us
     high_us = store.restored().facts.high_us or 0
     return [
-        OwnWindow(key, start_us, end_us, partial, end_us <= high_us)
+        OwnWindow(key, start_us, end_us, partial, end_us <= high_us, window.fold)
         for (start_us, key), partial in sorted(held.items())
         for end_us in [start_us + window.size_us]
     ]

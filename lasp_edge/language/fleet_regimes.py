@@ -28,7 +28,7 @@ class FleetRegimes:
 
     Args:
         plan: of the program.
-        log: what was said before.
+        log: what was said before; of other parameters nothing counts.
 
     Attributes:
         parameters: of which something can be said.
@@ -40,7 +40,7 @@ class FleetRegimes:
         self.parameters = frozenset(plan.parameters)
         self._functions = plan.functions
         self._touched: list[StartSpan] = []
-        self.log = ControlLog() if log is None else log
+        self.log = ControlLog() if log is None else log.of_parameters(self.parameters)
         self._plan()
 
     @property

@@ -97,6 +97,7 @@ class WindowForms:
         forms: by time; equal neighbours are one.
         places: (time, from when on it counts, place and entry) of all that was said of it: a
             parameter that the fold's function asks for under some values alone counts from then.
+        unfit: (time, why) of values that do not fit each other, and so count for nothing.
     """
 
     def __init__(self, window: Window, functions: Functions, log: ControlLog) -> None:
@@ -104,6 +105,7 @@ class WindowForms:
         assert controls is not None, "it has parameters"
         self._window, self._functions, self._controls = window, functions, controls
         self._asked: list[tuple[int, str]] = []
+        self.unfit: list[tuple[int, str]] = []
         self.forms = tuple(self._forms(log))
         self.places = tuple(self._places(log))
 
@@ -140,7 +142,8 @@ class WindowForms:
                 function = self._functions.controlled[window.name, "fold"]
                 fold = fold_at(function, window.name, at).at(window.resolution)
                 need_same_columns(window.fold, fold, what)
-        except ValueError:
+        except ValueError as error:
+            self.unfit.append((mark_us, str(error)))
             return None
         finally:
             self._asked += [(mark_us, name) for name in at.asked]

@@ -55,6 +55,11 @@ class At:
         self.asked.add(name)
         return value
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """Name -> value, of all of them."""
+        return dict(self._values)
+
     def __repr__(self) -> str:
         return f"At({dict(self._values)!r})"
 

@@ -122,6 +122,11 @@ class WindowRegimes:
         self._bounds_us = self._regime_bounds()
         self._regimes: dict[int, Regime] = {}
 
+    @property
+    def longest_us(self) -> int:
+        """The length of the longest windows."""
+        return max(form.size_us for form in self.forms)
+
     def form_at(self, start_us: int) -> WindowForm:
         """Return the form of the windows that start at a time."""
         return self.forms[max(0, bisect_right(self._starts_us, start_us) - 1)]

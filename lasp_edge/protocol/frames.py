@@ -22,6 +22,7 @@ from lasp_edge.protocol.blocks import PaneEntries, PartColumn
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.fencing import SourceHigh, source_highs
+from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.shards import KEY_BYTES, KEY_SHARDS, key_shard
 from lasp_edge.protocol.sinks import SinkLow, low_rows
 
@@ -132,6 +133,8 @@ class BeatFrame(Frame):
         clock_s: its own clock, seconds since the epoch; None where it does not trust it.
         highs: how far its sources have come whose readings carry their own time.
         control: what tells the log of parameters that it knows from others; 0 for an empty one.
+        floor_us: from when on it has all its readings, to make panes anew; None where its program
+            has no parameters.
     """
 
     lows: tuple[SinkLow, ...]
@@ -141,6 +144,7 @@ class BeatFrame(Frame):
     clock_s: int | None = None
     highs: tuple[SourceHigh, ...] = ()
     control: int = 0
+    floor_us: int | None = None
 
     kind = 3
 
@@ -154,7 +158,8 @@ class BeatFrame(Frame):
         return [lows, self.done, self.reports, self.seq, self.clock_s, highs]
 
     def extra(self) -> dict[str, Any]:
-        return {"control": self.control} if self.control else {}
+        control = {"control": self.control} if self.control else {}
+        return control if self.floor_us is None else {**control, "floor": self.floor_us}
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -164,7 +169,9 @@ class BeatFrame(Frame):
         checks.integer(seq, 0, SEQS)
         clock = checks.clock_s(clock_s)
         control = checks.integer(envelope.extra.get("control", 0), 0)
-        told = (checks.flag(done), known, seq, clock, source_highs(highs), control)
+        floor = envelope.extra.get("floor")
+        floor_us = None if floor is None else checks.integer(floor, -TIME_LIMIT_US, TIME_LIMIT_US)
+        told = (checks.flag(done), known, seq, clock, source_highs(highs), control, floor_us)
         return cls(envelope.sender, envelope.number, rows, *told)
 
 

@@ -131,7 +131,7 @@ def affected(
     return {name: wanted for name, wanted in starts.items() if wanted}
 
 
-def floor_us(window: SlidingShape, frontier: int | None, retain_us: int) -> int | None:
+def floor_us(window: WindowShape, frontier: int | None, retain_us: int) -> int | None:
     """Return the least start of the windows that are still recomputed; None for no floor.
 
     They end at most `retain_us` below the frontier. So a window that is not final yet is among

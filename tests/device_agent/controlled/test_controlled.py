@@ -2,21 +2,20 @@
 
 from dataclasses import replace
 from random import Random
-from shutil import copytree, rmtree
 
 import pytest
 
 from crdts import ControlLog, Replica
-from device_agent.intake.highs import Teller
-from device_agent.intake.lineage import OtherLife
 from device_agent.settings import SECOND_US as S
 from device_agent.settings import Settings
 from lasp_edge import folds
+from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.regimes import WindowRegimes
 from lasp_edge.protocol.control import ControlFrame
-from lasp_edge.protocol.frames import PaneFrame
+from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame
 from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device, ack_of
+from tests.device_agent.agents import greenhouse as plain_greenhouse
 from tests.lasp_edge.language.support_controlled import greenhouse
 
 OPERATOR = Replica(1, 5, "operator")
@@ -270,39 +269,45 @@ def test_a_device_says_which_streams_are_its_programs(fleet):
     assert {pane.stream for pane, _ in fleet.device.rows()} <= set(streams)
 
 
-@pytest.fixture
-def restored(tmp_path):
-    """A device on an older image of its store; another life had read on until 100 s."""
-    fleet = Fleet(tmp_path / "store")
-    device = fleet.device
-    device.read([20.0], [NOW_US], {"room": "hall"})
-    device.tick()
-    device.kill()
-    copytree(tmp_path / "store", tmp_path / "image")
-    device.start()
-    device.read([21.0, 22.0], [NOW_US + 60 * S, NOW_US + 100 * S], {"room": "hall"})
-    device.tick()
-    told = device.core.fence.told_highs()
-    device.kill()
-    rmtree(tmp_path / "store")
-    copytree(tmp_path / "image", tmp_path / "store")
-    device.start()
-    lost = Teller(2, is_known=False, life=OtherLife(2))
-    device.core.intake.tellings.learn(told, lost, device.now_us)
-    yield fleet
+def floor_told(device):
+    device.hear(AskFrame(OPERATOR, 1, device.name, ""))
+    published = [frame for _ in range(3) for frame in device.tick()]
+    return device.frames(BeatFrame, published)[-1].floor_us
+
+
+def test_a_beat_tells_from_when_on_the_readings_are_here(fleet):
+    fleet.device.read([21.0], [NOW_US + 5 * S], {"room": "hall"})
+    assert floor_told(fleet.device) == NOW_US + 5 * S - SETTINGS.retain_us
+
+
+def test_a_program_without_parameters_tells_no_floor(tmp_path):
+    device = Device(tmp_path, plain_greenhouse(), settings=SETTINGS)
+    device.read([20.0])
+    assert floor_told(device) is None
     device.kill()
 
 
-def test_panes_that_another_life_had_read_are_never_built(restored):
-    last_us, device = NOW_US + 300 * S, restored.device
-    device.read([23.0], [last_us], {"room": "hall"})
-    device.tick()
-    restored.say("offset", "", NOW_US - 60 * S, "3")
-    restored.build()
-    for name in ("sums", "by_room"):
-        regimes = WindowRegimes(PLAN.windows[name], PLAN.functions, restored.log, "cellar")
-        streams = {piece.stream: piece.span_us for piece in regimes.pieces}
-        built = {(p.pane_us, p.stream) for p, _ in device.rows() if p.stream in streams}
-        assert built, name
-        for pane_us, stream in built:
-            assert pane_us <= last_us < pane_us + streams[stream], name
+def test_what_was_said_of_a_parameter_that_is_no_more_counts_for_nobody(tmp_path):
+    """Else who ran the former program would never know the same as who is new."""
+    program = greenhouse()
+    gone = program.parameter("gone", "0")
+    program.window(
+        "others",
+        source="temperature",
+        fold=folds.sum(),
+        size_s=10,
+        uses=(gone,),
+        value=lambda event, at: event.value + at[gone],
+    )
+    fleet = Fleet(tmp_path, program.plan())
+    fleet.say("offset", "", NOW_US, "3")
+    after = fleet.log.copy()
+    fleet.say("gone", "", NOW_US, "1")
+    fleet.device.tick()
+    fleet.device.kill()
+    fleet.device.program = PLAN
+    fleet.device.start()
+    assert fleet.device.core.control.known == after
+    assert fleet.device.core.agent.control == FleetRegimes(PLAN, fleet.log).control
+    assert fleet.device.core.agent.control == after.fingerprint()
+    fleet.device.kill()

@@ -76,10 +76,10 @@ def test_numbers_grow_with_each_entry():
         (
             (("", "29.0", 0, None), ("cellar", "30", 1_000_000, None)),
             [
-                "above: 28 °C until 1970-01-01 00:00:00, then 29 °C",
+                "above: 28 °C until 1970-01-01 00:00:00 UTC, then 29 °C",
                 (
-                    "above of cellar: 28 °C until 1970-01-01 00:00:00, then 29 °C until "
-                    "1970-01-01 00:00:01, then 30 °C"
+                    "above of cellar: 28 °C until 1970-01-01 00:00:00 UTC, then 29 °C until "
+                    "1970-01-01 00:00:01 UTC, then 30 °C"
                 ),
             ],
         ),

@@ -23,10 +23,11 @@ class GatewayUnderTest:
         plan: of the program.
         keeper: keeps its state; plain tables if none is given.
         terms: for whom windows wait.
+        store: the id of what it keeps; another one after a disk was lost.
     """
 
-    def __init__(self, plan, keeper=None, terms=TERMS):
-        self.plan, self.terms = plan, terms
+    def __init__(self, plan, keeper=None, terms=TERMS, store="store-1"):
+        self.plan, self.terms, self.store = plan, terms, store
         self.keeper = keeper or SimulatedKeeper()
         self.rows = []
         self.restart()
@@ -37,7 +38,7 @@ class GatewayUnderTest:
             self.plan.pane_streams,
             self.plan.published_folds.values(),
             Topics(self.plan.name),
-            ("gateway", "store-1"),
+            ("gateway", self.store),
             overheard=Overheard({}),
         )
         self.core = GatewayCore(self.plan, self.acceptance, self.keeper, SENDER, self.terms)

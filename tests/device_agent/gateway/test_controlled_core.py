@@ -3,6 +3,7 @@
 import pytest
 
 from crdts import ControlLog, Replica
+from device_agent.gateway import core as core_module
 from device_agent.gateway.core import WaitingTerms
 from device_agent.settings import SECOND_US as S
 from device_agent.settings import Settings
@@ -17,16 +18,27 @@ from tests.lasp_edge.language.support_controlled import greenhouse
 
 PLAN = greenhouse().plan()
 SETTINGS = Settings(keep_readings=True, fence_wait_us=0, lateness_us=10 * S)
+TERMS = WaitingTerms(["cellar"], 600 * S)
 LOG = ControlLog().say("offset", "", NOW_US + 20 * S, "10", "ann")
 ENTRY = ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", LOG)
 
 
 class Site:
-    """One device, and a gateway that hears it."""
+    """One device, and a gateway that hears it.
 
-    def __init__(self, directory):
+    Attributes:
+        too_late: pane entries that came too late.
+        pruned: the newest changes that forget something.
+    """
+
+    def __init__(self, directory, terms=TERMS):
         self.device = Device(directory, PLAN, settings=SETTINGS, name="cellar")
-        self.gateway = GatewayUnderTest(PLAN, terms=WaitingTerms(["cellar"], 600 * S))
+        self.gateway = GatewayUnderTest(PLAN, terms=terms)
+        self.too_late, self.pruned = 0, None
+
+    @property
+    def regimes(self):
+        return self.gateway.acceptance.control
 
     def live(self, steps, *, reads=False, told=()):
         """Let time pass; the last batch ends with what is told besides."""
@@ -46,6 +58,9 @@ class Site:
         turn = core.take(records, Listening(now_us, NOW_US - 3_600 * S))
         self.gateway.keeper.commit(turn.changes)
         self.gateway.rows += turn.changes.rows
+        self.too_late += turn.too_late
+        if turn.changes.others_below is not None:
+            self.pruned = turn.changes
         core.replies.owe(turn.accepted, now_us)
         core.replies.answer(self.answer, now_us)
 
@@ -53,7 +68,7 @@ class Site:
         self.device.hear(frame)
         return True
 
-    def truth(self):
+    def truth(self, log=LOG):
         readings = [
             Reading("cellar", row["event"], row["value"], row["time_us"], row["tags"], stamped=True)
             for row in self.device.store.readings()
@@ -61,7 +76,7 @@ class Site:
         return {
             (name, *at): tuple(each)
             for name in PLAN.windows
-            for at, each in windows(PLAN, name, readings, LOG).items()
+            for at, each in windows(PLAN, name, readings, log).items()
         }
 
 
@@ -86,3 +101,114 @@ def test_panes_in_the_batch_that_brings_their_entry_are_refused_and_come_again(s
     assert site.gateway.current() == site.truth()
     revised = [row.at for row in site.gateway.rows if row.status == "revised"]
     assert len(revised) == len(set(revised)) > 3, "each once, and never to nothing in between"
+
+
+RETAIN_US = 60 * S
+
+
+def floor_of(window, frontier_us):
+    """Return below which start rows of a window stay as they are."""
+    return frontier_us - RETAIN_US - window.size_us
+
+
+@pytest.fixture
+def short(tmp_path, monkeypatch):
+    """A gateway that takes late readings for a minute after a window's end, and a device."""
+    monkeypatch.setattr(core_module, "PRUNE_EVERY_US", 10 * S)
+    site = Site(tmp_path, WaitingTerms(["cellar"], 600 * S, retain_us=RETAIN_US))
+    site.live(48, reads=True)
+    yield site
+    site.device.kill()
+
+
+def test_rows_below_the_floor_stay_as_they_are_and_what_comes_for_them_is_counted(short):
+    site = short
+    core = site.gateway.core
+    frontier_us = core.coverage.frontier
+    early = ControlLog().say("offset", "", NOW_US - 60 * S, "10", "ann")
+    entry = ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", early)
+    site.device.hear(entry)
+    site.live(1, told=[entry])
+    for name in ("sums", "by_room"):
+        held = [span for span in core.controlled.held.spans if span.window == name]
+        assert min(span.first_us for span in held) <= floor_of(PLAN.windows[name], frontier_us) + S
+    before, site.too_late = len(site.gateway.rows), 0
+    site.live(40)
+    revised = {}
+    for row in site.gateway.rows[before:]:
+        if row.status == "revised":
+            revised.setdefault(row.at.window, []).append(row.at.start_us)
+    for name, starts in revised.items():
+        assert len(starts) == len(set(starts))
+        assert min(starts) >= floor_of(PLAN.windows[name], frontier_us)
+        assert min(starts) < floor_of(PLAN.windows[name], frontier_us) + PLAN.windows[name].slide_us
+    assert set(revised) == {"sums", "by_room"}
+    assert site.too_late > 4
+
+
+def test_panes_of_left_meanings_are_forgotten_with_the_others(short):
+    site, log = short, ControlLog()
+    for value in ("10", "11"):
+        log |= log.say("offset", "", NOW_US, value, "ann")
+        entry = ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", log)
+        site.device.hear(entry)
+        site.live(1, told=[entry])
+        site.live(12)
+    known = {p.stream for w in ("sums", "p90", "by_room") for p in site.regimes.of(w).pieces}
+    left = {stream for stream, *_ in site.gateway.keeper.panes} - known
+    assert len(left) >= 2, "windows of two meanings each"
+    site.live(30, reads=True)
+    changes, frontier_us = site.pruned, site.gateway.core.coverage.frontier
+    assert set(changes.panes_below) == known
+    assert NOW_US < changes.others_below <= frontier_us - RETAIN_US - 40 * S
+
+
+def test_what_waits_keeps_its_panes_and_its_rows_come(short):
+    """The device is slow to hear: meanwhile F would go on if it could, and G stays."""
+    site = short
+    core, frontier_us = site.gateway.core, site.gateway.core.coverage.frontier
+    entry = ControlFrame.of(
+        Replica(1, 5, "operator"),
+        1,
+        "offset",
+        "",
+        ControlLog().say("offset", "", frontier_us - 30 * S, "10", "ann"),
+    )
+    site.take([(topic_of(entry, site.device.core.agent.topics), entry.encode())])
+    assert core.controlled.held.spans
+    first_us = min(span.first_us for span in core.controlled.held.spans)
+    assert min(core.controlled.panes_below(frontier_us + 9_000 * S).values()) <= first_us
+
+
+def test_a_gateway_whose_disk_was_lost_has_the_same_windows_again(site):
+    """It hears from the device what operators said, as the broker may have lost it, too."""
+    site.device.hear(ENTRY)
+    site.live(12, told=[ENTRY])
+    site.gateway = GatewayUnderTest(PLAN, terms=TERMS, store="store-2")
+    site.device.core.handle_connected(site.device.now_us)
+    assert site.regimes.log == ControlLog()
+    site.live(60)
+    site.device.core.handle_end()
+    site.live(60)
+    assert site.regimes.log == LOG
+    assert site.gateway.current() == site.truth()
+    statuses = {row.at: row.status for row in site.gateway.rows}
+    assert set(statuses.values()) == {"final"}
+    assert len(statuses) == len([row for row in site.gateway.rows if row.status == "final"])
+
+
+@pytest.mark.parametrize("more", [0, 4])
+def test_windows_that_are_no_more_leave_after_the_last_reading_too(site, more):
+    """Under the new form the last window ends earlier than what was promised under the old one."""
+    log = ControlLog().say("step_s", "", NOW_US + 20 * S, "40", "ann")
+    entry = ControlFrame.of(Replica(1, 5, "operator"), 1, "step_s", "", log)
+    site.live(1 + more, reads=True)
+    site.device.core.handle_end()
+    site.live(20)
+    assert site.device.core.done
+    site.device.hear(entry)
+    site.live(30, told=[entry])
+    assert site.device.core.done
+    there = {at: row for at, row in site.gateway.current().items() if row[1]}
+    assert there == site.truth(log)
+    assert len(there) < len(site.gateway.current())

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from crdts import ControlLog
 from lasp_edge.link import BrokerUrl, Link, Message
 from simulations.oracle import windows
 from tests.brokers import PATIENCE_S
@@ -17,6 +18,7 @@ from tests.device_agent.support_stage import MAIN, NAME, Stage, lasp_edge
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 READINGS = 400
+NOTHING_SAID = ControlLog()
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
             gateway.kill()
             gateway.start()
         watch = link_of(stage)
-        wait_until(lambda: is_final(gateway, recorded, stage) and told(watch, heard, stage))
+        wait_until(lambda: is_final(gateway.rows(), recorded, stage) and told(watch, heard, stage))
         watch.stop(0.0)
         assert gateway.process.stdout.readline().startswith(b"gateway: ")
         gateway.process.terminate()
@@ -92,10 +94,9 @@ def least_rows(gateway, count):
     return lasp_edge("windows", "warm", "--gateway", gateway.data).stdout.count("\n") > count
 
 
-def is_final(gateway, recorded, stage):
+def is_final(rows, recorded, stage, window="warm", log=NOTHING_SAID):
     """Return whether each window is final, and as the readings give it."""
-    truth = windows(stage.program, "warm", [each for of in recorded for each in of])
-    rows = gateway.rows()
+    truth = windows(stage.program, window, [each for of in recorded for each in of], log)
     found = {
         (row["key"], int(row["start_us"])): ((int(row["count"]), int(row["total_q"])),
                                              int(row["devices_in"]))

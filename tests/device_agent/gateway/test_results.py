@@ -98,3 +98,16 @@ def test_a_tentative_row_says_for_whom_it_waits_and_a_final_one_whom_it_leaves_o
     said = window_told(told(results, 0)[BY_ROOM])
     assert (said["except"], said.get("waiting_for")) == (["cellar"], None)
     assert (said["tentative"]["except"], said["tentative"]["waiting_for"]) == ([], ["cellar"])
+
+
+def test_a_window_that_is_no_more_is_told_no_longer(results):
+    results.take([row(0, 4200), row(10, 4300)], COVERAGE)
+    assert json.loads(told(results, 0)[BY_ROOM])["start"] == "1970-01-01T00:00:10Z"
+    gone = row(10, 0, "revised", 1)._replace(devices_in=0)
+    results.take([gone], COVERAGE)
+    assert told(results, 6 * SECOND_US)[BY_ROOM] == b"", "nothing wrong stands there meanwhile"
+    results.take([gone, row(0, 4200)], COVERAGE)
+    assert json.loads(told(results, 12 * SECOND_US)[BY_ROOM])["start"] == "1970-01-01T00:00:00Z"
+    results.take([row(0, 0, "revised", 1)._replace(devices_in=0)], COVERAGE)
+    results.take([row(20, 4300, "tentative")], COVERAGE)
+    assert json.loads(told(results, 18 * SECOND_US)[BY_ROOM])["status"] == "tentative"

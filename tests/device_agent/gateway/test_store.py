@@ -91,6 +91,34 @@ def test_what_is_of_no_use_is_forgotten_in_the_same_turn(store):
     assert [each.partial for each in store.rows("totals", WINDOW.stream)] == [(6,)]
 
 
+def test_streams_that_are_no_more_are_forgotten_by_a_bound_of_their_own(store):
+    streams = (WINDOW.stream, -5, 0, 7, 2**62)
+    times_us = (0, 60_000_000, 120_000_000)
+    store.commit(
+        FleetChanges([ENTRY._replace(stream=s, pane_us=t) for s in streams for t in times_us])
+    )
+    below = {WINDOW.stream: 120_000_000, 0: 0}
+    store.commit(FleetChanges(frontier_us=5, panes_below=below, others_below=60_000_000))
+    kept = {s: [each.pane_us for each in store.entries(s, 0, 10**9)] for s in streams}
+    assert kept == {
+        WINDOW.stream: [120_000_000],
+        0: list(times_us),
+        **{stream: [60_000_000, 120_000_000] for stream in (-5, 7, 2**62)},
+    }
+
+
+def test_the_last_starts_are_those_that_are_there_still(store):
+    gone = [row(start, 0, "revised", 1)._replace(devices_in=0) for start in (60, 90)]
+    store.commit(FleetChanges(rows=[row(start, start) for start in (0, 30, 60, 90)]))
+    assert [each.at.start_us for each in store.newest("totals", WINDOW.stream, 2)] == [
+        60_000_000,
+        90_000_000,
+    ]
+    store.commit(FleetChanges(rows=gone))
+    assert store.newest("totals", WINDOW.stream, 1) == [row(30, 30)]
+    assert store.newest("totals", WINDOW.stream, 9) == [row(0, 0), row(30, 30)]
+
+
 def change(directory, statement):
     db = sqlite3.connect(directory / FILE_NAME)
     db.execute(statement)

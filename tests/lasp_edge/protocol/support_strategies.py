@@ -141,6 +141,8 @@ FRAMES = {
         seqs,
         clocks,
         highs,
+        st.integers(0, 2**63 - 1),
+        st.none() | st.integers(-(2**58), 2**58 - 1),
     ),
     PresenceFrame: st.builds(
         PresenceFrame, replicas, numbers, st.booleans(), st.text(max_size=8), st.text(max_size=8)

@@ -1,0 +1,112 @@
+"""Operators change parameters of a real fleet: a device is away then, and its gateway is killed."""
+
+from contextlib import suppress
+
+import pytest
+
+from crdts import ControlLog
+from device_agent.controlled.saying import said
+from device_agent.gateway.table import found
+from lasp_edge.errors import NotFound
+from lasp_edge.tool.printing import RowsWanted
+from lasp_edge.tool.times import shown_time
+from tests.device_agent.gateway.test_process import Gateway, is_final, wait_until
+from tests.device_agent.support_stage import NAME, START_S, Stage, lasp_edge
+
+pytestmark = [pytest.mark.slow, pytest.mark.broker]
+READINGS = 300
+EARLY = ("above", "", "22", 150, 200)
+LATE = ("offset", "b", "-2.5", 61, 163)
+PROGRAM = """
+from lasp_edge import Program, folds
+
+program = Program("{name}")
+temperature = program.event("temperature", resolution="0.01")
+above = program.parameter("above", "0")
+offset = program.parameter("offset", "0", resolution="0.5")
+for name, size_s, slide_s in (("warm", 60, 10), ("hot", 30, 30)):
+    program.window(
+        name,
+        source=temperature,
+        fold=folds.mean(),
+        size_s=size_s,
+        slide_s=slide_s,
+        uses=(above, offset),
+        value=lambda event, at: event.value + at[offset],
+        where=lambda event, at: event.value > at[above] or event.time_us % 7 == 0,
+    )
+"""
+
+
+@pytest.fixture
+def stage(tmp_path, monkeypatch):
+    stage = Stage(tmp_path, monkeypatch, PROGRAM)
+    stage.lander.link.stop(0.0)
+    yield stage
+    stage.close()
+
+
+def time_of(seconds):
+    return shown_time((START_S + seconds) * 1_000_000).replace(" ", "T") + "Z"
+
+
+def say(stage, *words):
+    """Type `lasp-edge set`; return what it prints."""
+    whole = ("set", f"{NAME}:program", *words, "--broker", stage.broker.url, "--listen", 1)
+    printed = lasp_edge(*whole, cwd=stage.directory)
+    assert printed.returncode == 0, printed.stderr
+    return printed.stdout
+
+
+def rows_of(gateway, window):
+    """Return the rows of a window while the gateway runs; none before it has a file."""
+    with suppress(NotFound):
+        columns, rows = found(str(gateway.data), RowsWanted(window, *[None] * 4, False))  # noqa: FBT003
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+    return []
+
+
+def log_of(stage, *given):
+    log, parameters = ControlLog(), stage.program.parameters
+    for name, scope, value, *span_s in given:
+        from_us, until_us = ((START_S + each) * 1_000_000 for each in span_s)
+        log = log | said(log, parameters[name], scope, value, from_us, until_us, "ann")
+    return log
+
+
+@pytest.fixture
+def told_early(stage):
+    """A gateway and two devices that have heard from the start what holds from 150 s to 200 s."""
+    printed = say(stage, "above=22", "--from", time_of(150), "--until", time_of(200))
+    assert printed.endswith("No device was heard: they hear of it when they connect.\n")
+    recorded = [stage.record(name, READINGS) for name in ("a", "b")]
+    agents = [stage.replay(name) for name in ("a", "b")]
+    wait_until(lambda: all(agent.newest()["accepted"] == READINGS for agent in agents))
+    gateway = Gateway(stage)
+    log = log_of(stage, EARLY)
+    wait_until(lambda: is_final(rows_of(gateway, "warm"), recorded, stage, "warm", log))
+    yield recorded, agents[1], gateway
+    gateway.kill()
+
+
+def test_each_window_is_what_the_readings_give_under_what_was_said(stage, told_early):
+    recorded, away, gateway = told_early
+    assert {row["status"] for row in rows_of(gateway, "warm")} == {"final"}, "nothing came late"
+    away.process.kill()
+    away.process.wait()
+    words = ("--from", time_of(61), "--until", time_of(163))
+    printed = say(stage, "offset=-2.5", "--device", "b", *words)
+    assert "Not heard, so how far back they have their readings is not known: b.\n" in printed
+    assert "Known on 1 of 2 devices; not yet: b (away).\n" in printed
+    gateway.kill()
+    gateway.start()
+    stage.replay("b")
+    log = log_of(stage, EARLY, LATE)
+    for name in ("warm", "hot"):
+        wait_until(lambda name=name: is_final(rows_of(gateway, name), recorded, stage, name, log))
+    revised = [row for row in rows_of(gateway, "warm") if row["status"] == "revised"]
+    starts_s = {row["start_us"] // 1_000_000 - START_S for row in revised}
+    # Those that hold a time from 61 s to 163 s begin from 10 s to 160 s; later ones were made
+    # without this device while it was away.
+    assert set(range(10, 161, 10)) <= starts_s
+    assert min(starts_s) == 10
