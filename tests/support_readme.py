@@ -80,7 +80,7 @@ MARKS = {
     "fleet": ("python", "seed=42"),
     "hothouse": ("python", 'Program("hothouse")'),
     "setting": ("sh", "lasp-edge set"),
-    "set": ("text", "Known on"),
+    "set": ("text", "Known on 2 of 2"),
     "press": ("python", 'Program("press")'),
     "house": ("", "crdts/          CRDTs"),
 }

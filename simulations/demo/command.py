@@ -23,6 +23,7 @@ import argparse
 import asyncio
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from lasp_edge.errors import Exit, UsageError
@@ -127,9 +128,11 @@ def _cast(arguments: argparse.Namespace) -> Cast:
         _refuse_without_replay(arguments)
         spec = arguments.program or LIVE_PROGRAM
         plan = load_plan(spec)
-        rooms, wait_s = (HOUSE, WAIT_S) if arguments.no_cloud else (ROOMS, None)
+        rooms = HOUSE if arguments.no_cloud else ROOMS
         found = (spec, plan, list(rooms), source_words(plan.events), lake, COMMAND, merging)
-        return Cast(*found, is_ours=arguments.program is None, wait_s=wait_s)
+        cast = Cast(*found, is_ours=arguments.program is None)
+        # Of twice as many devices each says half as much.
+        return replace(cast, wait_s=WAIT_S, interval_s=2.0) if arguments.no_cloud else cast
     spec = arguments.program or REPLAY_PROGRAM
     plan, recording = load_plan(spec), _recording(arguments)
     unknown = [e for e in recording.events if e.partition("=")[0] not in plan.events]

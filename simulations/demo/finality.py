@@ -42,7 +42,7 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
         text += f"{away[brief]}: nothing was shown without it. "
     if named:
         shown = _count(len({_place(name, row) for name, row in tentative}))
-        text += f"{', '.join(away[name] for name in sorted(named))}: {shown} as tentative. "
+        text += f"{', '.join(away[name] for name in sorted(named))}: {shown} shown as tentative. "
     return holds(f"{text}Each became final once")
 
 

@@ -20,12 +20,15 @@ class Merging(NamedTuple):
         name: what it is called in a sentence.
         beginning: is said while it starts.
         introduction: of the demo, in lines.
+        idle_s: it ends when nothing new came for that long. A device waits for 5 s for an answer
+            before it sends again, to a gateway that was killed meanwhile.
     """
 
     is_spark: bool
     name: str
     beginning: str
     introduction: Sequence[str]
+    idle_s: int
 
     def words(self, spec: str, place: Path) -> list[str]:
         """Return the sub-command that starts it, without the broker."""
@@ -69,6 +72,7 @@ SPARK = Merging(
         "Five devices, each its own process, measure five simulated rooms and agree on",
         "one average, though one crashes and one loses its network. Spark confirms it.",
     ),
+    idle_s=5,
 )
 GATEWAY = Merging(
     is_spark=False,
@@ -78,6 +82,7 @@ GATEWAY = Merging(
         "Ten devices, each its own process, measure ten simulated rooms and agree on one",
         "average, though some fail. No Spark runs: a gateway keeps the windows of all.",
     ),
+    idle_s=10,
 )
 
 

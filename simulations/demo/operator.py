@@ -7,11 +7,11 @@ from simulations.demo.stage import Stage
 from simulations.demo.told import Told
 
 SECOND_US = 1_000_000
-LATER_S = 15
+LATER_S = 25
 """From when on a room is warm above another temperature: all devices hear of it before."""
 WRONG_S = 20
 """For how long a thermometer is taken to have been wrong."""
-LISTEN_S = 3.0
+LISTEN_S = 2.0
 """How long a command listens to devices that are all there, and say something each second."""
 _WIDTH = 79
 

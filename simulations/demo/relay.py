@@ -70,6 +70,7 @@ class Relay:
     async def close(self) -> None:
         """Stop listening and end what is open."""
         self.cut()
+        self._hears.set()
         if self._server is not None:
             self._server.close()
 

@@ -28,7 +28,6 @@ now_ns = time.time_ns  # noqa: TID251 - what an operator says has times of this 
 
 _LOOK_S = 0.2
 _MOST_NAMES = 5
-IDLE_S = 5
 TELL_S = 15.0
 _STARTING = "{} has merged nothing yet"
 
@@ -48,6 +47,7 @@ class Cast:
         merging: who merges what the devices send.
         is_ours: the program is the demo's own, so its parameters are known.
         wait_s: X, for how long windows wait for devices before they are shown; None for no wait.
+        interval_s: how often devices publish: a demo is looked at.
     """
 
     spec: str
@@ -59,6 +59,7 @@ class Cast:
     merging: Merging = SPARK
     is_ours: bool = False
     wait_s: float | None = None
+    interval_s: float = 1.0
 
 
 class Stage:
@@ -102,7 +103,7 @@ class Stage:
             await self._closing.aclose()
             raise
         words = [*self.cast.command, "agent", self.cast.spec, *self.cast.words, "--keep-readings"]
-        words += ["--interval", "1"]  # a demo is looked at
+        words += ["--interval", f"{self.cast.interval_s:g}"]
         for number, name in enumerate(self.cast.devices, 1):
             place = self.children.folder / f"device-{number}"
             sensor = self._sensor(name) if "stdin" in self.cast.words else None
@@ -121,6 +122,7 @@ class Stage:
         try:
             await self.children.stop_all()  # While the broker still takes their last words.
         finally:
+            await asyncio.gather(*(device.relay.close() for device in self.devices.values()))
             await self._closing.aclose()
 
     def _stop_broker(self) -> None:
@@ -134,7 +136,8 @@ class Stage:
         words = [*self.cast.command, *self.cast.merging.words(self.cast.spec, self.lake)]
         wait_s = self.cast.wait_s
         words += [] if wait_s is None else ["--tentative-after", f"{wait_s:g}"]
-        words += ["--broker", self.broker.url, "--until-idle", str(IDLE_S)]
+        words += ["--broker", self.broker.url, "--until-idle"]
+        words.append(str(self.cast.merging.idle_s))
         words += ["--roster", ",".join(self.devices)]
         self._cloud = await self.children.start("cloud", words, self._cloud_lines.append)
 

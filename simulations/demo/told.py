@@ -31,10 +31,10 @@ class Told(NamedTuple):
         """Return it as arguments of `lasp-edge set`.
 
         >>> Told("offset", "-0.30", 5_000_000, device="cellar").words()
-        ['offset=-0.30', '--from', '1970-01-01 00:00:05', '--device', 'cellar']
+        ['offset=-0.30', '--from', '1970-01-01 00:00:05Z', '--device', 'cellar']
         """
-        words = [f"{self.parameter}={self.value}", "--from", shown_time(self.from_us)]
-        words += [] if self.until_us is None else ["--until", shown_time(self.until_us)]
+        words = [f"{self.parameter}={self.value}", "--from", f"{shown_time(self.from_us)}Z"]
+        words += [] if self.until_us is None else ["--until", f"{shown_time(self.until_us)}Z"]
         return words + (["--device", self.device] if self.device else [])
 
 

@@ -40,7 +40,7 @@ def test_who_was_away_for_longer_than_x_is_waited_for_and_the_windows_are_final_
     assert found.ok
     assert found.text == (
         "windows wait 15 s for a device. kitchen was away for 7 s: nothing was shown without it. "
-        "garage was away for 26 s: 1 window as tentative. Each became final once"
+        "garage was away for 26 s: 1 window shown as tentative. Each became final once"
     )
     assert waiting_finding(seen(FINAL), 15.0).ok
 
