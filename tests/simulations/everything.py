@@ -36,6 +36,8 @@ class Part:
     def __getattr__(self, method: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             named = [f"{self._prefix}_{a}" if isinstance(a, str) else a for a in arguments]
+            if method == "parameter":
+                named[1:] = arguments[1:]  # a default is a text, too
             if method == "declare_dynamic" and isinstance(named[0], BoundedLWWSet):
                 options.setdefault("measures", self._events[0])
             made = getattr(program, method)(*named, **options)
