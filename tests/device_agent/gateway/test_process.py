@@ -67,7 +67,8 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
             gateway.kill()
             gateway.start()
         watch = link_of(stage)
-        wait_until(lambda: is_final(gateway.rows(), recorded, stage))
+        truth = truth_of(recorded, stage)
+        wait_until(lambda: is_final(gateway.rows(), truth))
         last = max(gateway.rows(), key=lambda row: int(row["start_us"]))
         wait_until(lambda: told(watch, heard, stage) == (int(last["count"]), last["status"]))
         watch.stop(0.0)
@@ -92,9 +93,13 @@ def least_rows(gateway, count):
     return lasp_edge("windows", "warm", "--gateway", gateway.data).stdout.count("\n") > count
 
 
-def is_final(rows, recorded, stage, window="warm", log=NOTHING_SAID):
-    """Return whether each window is final, and as the readings give it."""
-    truth = windows(stage.program, window, [each for of in recorded for each in of], log)
+def truth_of(recorded, stage, window="warm", log=NOTHING_SAID):
+    """Return (key, start) -> what the readings give."""
+    return windows(stage.program, window, [each for of in recorded for each in of], log)
+
+
+def is_final(rows, truth):
+    """Return whether each window is final, and as it truly is."""
     found = {
         (row["key"], int(row["start_us"])): ((int(row["count"]), int(row["total_q"])),
                                              int(row["devices_in"]))
