@@ -162,11 +162,9 @@ class Agent:
 class Stage:
     """A directory with a program, a broker, a lander and agents."""
 
-    def __init__(
-        self, directory: Path, monkeypatch: pytest.MonkeyPatch, program: str = PROGRAM
-    ) -> None:
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, program: str = "") -> None:
         self.directory = directory
-        (directory / f"{NAME}.py").write_text(program.format(name=NAME))
+        (directory / f"{NAME}.py").write_text((program or PROGRAM).format(name=NAME))
         monkeypatch.chdir(directory)
         monkeypatch.syspath_prepend(str(directory))
         monkeypatch.delitem(sys.modules, NAME, raising=False)  # another stage's program

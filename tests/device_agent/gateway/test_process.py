@@ -67,20 +67,19 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
             gateway.kill()
             gateway.start()
         watch = link_of(stage)
-        wait_until(lambda: is_final(gateway.rows(), recorded, stage) and told(watch, heard, stage))
+        truth = truth_of(recorded, stage)
+        wait_until(lambda: is_final(gateway.rows(), truth))
+        last = max(gateway.rows(), key=lambda row: int(row["start_us"]))
+        wait_until(lambda: told(watch, heard, stage) == (int(last["count"]), last["status"]))
         watch.stop(0.0)
         assert gateway.process.stdout.readline().startswith(b"gateway: ")
         gateway.process.terminate()
         assert gateway.process.wait(timeout=PATIENCE_S) == 0
     finally:
         gateway.kill()
-    topic = stage.lander.topics.result("warm", "gateway")
-    said = json.loads(heard[topic])
-    last = max(gateway.rows(), key=lambda row: int(row["start_us"]))
-    assert (said["count"], said["status"]) == (int(last["count"]), last["status"])
     node = "lasp__process_5ffleet__gateway"
     entity = json.loads(heard[f"homeassistant/sensor/{node}/warm__mean/config"])
-    assert entity["state_topic"] == topic
+    assert entity["state_topic"] == stage.lander.topics.result("warm", "gateway")
 
 
 def wait_until(holds):
@@ -94,9 +93,13 @@ def least_rows(gateway, count):
     return lasp_edge("windows", "warm", "--gateway", gateway.data).stdout.count("\n") > count
 
 
-def is_final(rows, recorded, stage, window="warm", log=NOTHING_SAID):
-    """Return whether each window is final, and as the readings give it."""
-    truth = windows(stage.program, window, [each for of in recorded for each in of], log)
+def truth_of(recorded, stage, window="warm", log=NOTHING_SAID):
+    """Return (key, start) -> what the readings give."""
+    return windows(stage.program, window, [each for of in recorded for each in of], log)
+
+
+def is_final(rows, truth):
+    """Return whether each window is final, and as it truly is."""
     found = {
         (row["key"], int(row["start_us"])): ((int(row["count"]), int(row["total_q"])),
                                              int(row["devices_in"]))
@@ -118,9 +121,12 @@ def link_of(stage):
 
 
 def told(link, heard, stage):
-    """Return whether the gateway has told its newest window and its entities."""
+    """Return count and status of the newest window that the gateway has told, with its entities."""
     for event in link.poll(0.1):
         if isinstance(event, Message):
             heard[event.topic] = event.payload
     topic = stage.lander.topics.result("warm", "gateway")
-    return topic in heard and any(name.startswith("homeassistant/") for name in heard)
+    if topic not in heard or not any(name.startswith("homeassistant/") for name in heard):
+        return None
+    said = json.loads(heard[topic])
+    return said["count"], said["status"]
