@@ -8,16 +8,17 @@ from lasp_edge.errors import Exit
 from simulations.demo.lake import COMMAND
 from tests.simulations.watching import eventually, processes_of
 
-MOST_S = 300
+MOST_S = 400
 
 
-def demo(folder: Path, *words: str) -> list[str]:
+def demo(folder: Path, *words: str, working_in: Path | None = None) -> list[str]:
     """Run the demo with its temporary files in a folder and return what it printed."""
     ran = subprocess.run(
         [*COMMAND, "demo", *words],
         capture_output=True,
         text=True,
         timeout=MOST_S,
+        cwd=working_in,
         env=os.environ | {"TMPDIR": str(folder)},
         check=False,
     )

@@ -1,31 +1,28 @@
 """The demo checks every program of the README and every fold, with and without keys."""
 
 import json
-import os
-import subprocess
 from decimal import Decimal
 
 import pytest
 
 from crdts import BoundedLWWSet
 from lasp_edge import Plan, Program, folds
-from lasp_edge.errors import EnvironmentLacks, Exit
+from lasp_edge.errors import EnvironmentLacks
 from lasp_edge.folds.columns import Op
 from lasp_edge.folds.fold import Fold
 from simulations.demo.broker import find_broker
 from simulations.demo.checks import verdicts
 from simulations.demo.devices import Value
 from simulations.demo.evidence import Evidence
-from simulations.demo.lake import COMMAND
 from simulations.oracle import Reading, dynamic_partials, windows
 from tests.conftest import CHECKOUT
 from tests.simulations.everything import FOLDS, SPEC, WRITTEN, program
+from tests.simulations.support_demo import demo
 from tests.support_missing import lacks
 
 PLAN = program.plan()
 ROOMS = ("attic", "bath", "cellar")
 DEVICES = ("a", "b", "c")
-MOST_S = 400
 
 
 def recorded() -> list[dict]:
@@ -78,17 +75,7 @@ def test_every_program_of_the_readme_and_every_fold_is_replayed_and_found_right(
         lacks(str(error))
     lines = tmp_path / "recorded.jsonl"
     lines.write_text("".join(f"{json.dumps(line)}\n" for line in recorded()))
-    ran = subprocess.run(
-        [*COMMAND, "demo", SPEC, "--replay", str(lines), *fields()],
-        capture_output=True,
-        text=True,
-        timeout=MOST_S,
-        cwd=CHECKOUT,
-        env=os.environ | {"TMPDIR": str(tmp_path)},
-        check=False,
-    )
-    printed = ran.stdout.splitlines()
-    assert (ran.returncode, printed[-1:]) == (Exit.FINE, ["RESULT ok"]), ran.stdout + ran.stderr
+    printed = demo(tmp_path, SPEC, "--replay", str(lines), *fields(), working_in=CHECKOUT)
     checks = [line[:7] for line in printed if line.startswith("(")]
     assert checks == ["(a) ok ", "(b) ok ", "(c) ok ", "(d) ok ", "(e) byt"]
     more = len(PLAN.dynamic_folds) - 3
