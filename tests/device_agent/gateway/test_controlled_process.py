@@ -81,11 +81,13 @@ def told_early(stage):
     assert printed.endswith("No device was heard: they hear of it when they connect.\n")
     recorded = [stage.record(name, READINGS) for name in ("a", "b")]
     gateway = Gateway(stage)
-    agents = [stage.replay(name) for name in ("a", "b")]
-    truth = truth_of(recorded, stage, "warm", log_of(stage, EARLY))
-    wait_until(lambda: is_final(rows_of(gateway, "warm"), truth))
-    yield recorded, agents[1], gateway
-    gateway.kill()
+    try:
+        agents = [stage.replay(name) for name in ("a", "b")]
+        truth = truth_of(recorded, stage, "warm", log_of(stage, EARLY))
+        wait_until(lambda: is_final(rows_of(gateway, "warm"), truth))
+        yield recorded, agents[1], gateway
+    finally:
+        gateway.kill()
 
 
 def test_each_window_is_what_the_readings_give_under_what_was_said(stage, told_early):
