@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from cloud_tier.job.opened import OpenTables
-from crdts import ControlLog, Replica
+from crdts import ControlLog
 from lasp_edge.protocol.status import FINAL, REVISED
 from tests.cloud_tier.job.support_control import (
     LandedWorld,
@@ -17,6 +17,7 @@ from tests.cloud_tier.job.support_control import (
     said_rows,
     sent_under,
 )
+from tests.cloud_tier.job.test_gateway import lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
 
 pytestmark = pytest.mark.spark
@@ -27,43 +28,38 @@ class KilledError(Exception):
 
 
 def test_five_entries_give_the_rows_of_the_gateway(spark, tmp_path):
-    world = LandedWorld(spark, tmp_path, 3, rough=False)
-    entries = {
-        6: ("offset", "", 60, "10"),
-        12: ("offset", "pi-1", -40, "-1.5"),
-        18: ("above", "", -50, "0"),
-        26: ("span_s", "", -70, "60"),
-        34: ("step_s", "", -90, "30"),
-    }
-    for step in range(48):
-        if step in entries:
-            parameter, scope, lead_s, value = entries[step]
+    world = LandedWorld(spark, tmp_path, 3, every=24)
+    for entries in (
+        [("offset", "", 12, "10")],
+        [("offset", "pi-1", -12, "-1.5"), ("above", "", -14, "0")],
+        [("span_s", "", -16, "12"), ("step_s", "", -20, "6")],
+    ):
+        world.live(24)
+        for parameter, scope, lead_s, value in entries:
             world.say(parameter, scope, world.now_us + lead_s * S, value)
-        world.live()
+    world.live(20)
     world.settle()
     assert world.lake_found() == world.found() == world.truth()
     lake, gateway = lake_and_gateway(world)
     assert lake == gateway, differing(world)
     assert {FINAL, REVISED} <= {row[6] for row in lake}
     assert 0 in {row[3] for row in lake}, "windows that are no more have a row that says so"
-    world.end()
+    world.close()
 
 
 def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, tmp_path):
-    world = LandedWorld(spark, tmp_path, 2, rough=False)
-    for step in range(48):
-        if step == 24:
-            world.deaf.add("pi-2")
-            world.say("offset", "", world.now_us - 100 * S, "10")
-            final = {(row[0]) for row in lake_and_gateway(world)[0] if row[6] == FINAL}
-        if step in {27, 35}:
-            world.restart(Replica(1, step, "gateway"))
-        if step == 31:
-            world.compact()
-        if step == 40:
-            assert not [row for row in lake_and_gateway(world)[0] if row[6] == REVISED]
-            world.deaf.clear()
-        world.live()
+    world = LandedWorld(spark, tmp_path, 2, every=39)
+    world.live(40)
+    world.miss_entries("pi-2", 40)
+    world.say("offset", "", world.now_us - 20 * S, "10")
+    world.say("span_s", "", world.now_us - 20 * S, "12")
+    final = {row.at for row in world.rows(FINAL)}
+    world.live(8)
+    world.restart()
+    world.compact()
+    world.live(8)
+    world.restart()
+    assert not [row for row in lake_rows(world.lake) if row[6] == REVISED]
     world.settle()
     assert world.lake_found() == world.truth()
     lake, gateway = lake_and_gateway(world)
@@ -72,7 +68,7 @@ def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, t
     assert len(revised) == len(set(revised)) > 5
     assert set(revised) <= final
     assert world.repaired() == 0
-    world.end()
+    world.close()
 
 
 def current(lake):
