@@ -1,5 +1,6 @@
 """A fleet whose parameters an operator changes, with what its rows must be.
 
+>>> from simulations.world.controlled import parametrised
 >>> fleet = ToldFleet(parametrised().plan(), size=2, seed=7)
 >>> fleet.say("offset", "", fleet.now_us + 5 * SECOND_US, "10")
 >>> fleet.live(20)
@@ -133,10 +134,13 @@ class ToldFleet(Fleet):
         super().settle(steps)
         for _ in range(SETTLE_STEPS):
             self.step()
-            if not self.rows(TENTATIVE, current=True):
+            promises = self.lander.promises.entries
+            is_over = promises.keys() == self.devices.keys() and all(
+                promise.done for promise in promises.values()
+            )
+            if is_over and not self.rows(TENTATIVE, current=True):
                 return
-        tentative = self.rows(TENTATIVE, current=True)
-        raise AssertionError(f"{len(tentative)} windows are not final: {tentative[0].at}")
+        raise AssertionError(f"not final: {self.rows(TENTATIVE, current=True)[:1]}, {promises}")
 
     def rows(self, *statuses: str, current: bool = False) -> list[FleetRow]:
         """Return the rows that have a status, all or those that are current."""

@@ -209,7 +209,7 @@ def looks(
         for span in several
     ]
     wanted = [*_touched(state.regimes, sent)]
-    wanted += _passed(state.regimes, before_us, coverage.frontier)
+    wanted += _passed(job, state.regimes, before_us, coverage.frontier)
     wanted += [LookedStarts(*_all_keys(span), IF_OPEN) for span in state.held]
     wanted += _due(state.regimes, due)
     wanted += _released(job, state, promised_us)
@@ -271,15 +271,20 @@ def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[LookedStarts]:
 
 
 def _passed(
-    regimes: FleetRegimes, before_us: int | None, after_us: int | None
+    job: Job, regimes: FleetRegimes, before_us: int | None, after_us: int | None
 ) -> Iterator[LookedStarts]:
+    """Yield the starts of the windows that the frontier has passed.
+
+    Those that were not due yet have no row so far, where windows wait at all.
+    """
     if after_us is None or after_us == before_us:
         return
     for name in regimes.windows:
         first_us = EARLIEST_PANE_US
         if before_us is not None:
             first_us = before_us - longest_us(regimes, name)
-        yield LookedStarts(name, None, first_us, after_us, IF_OPEN)
+        for needs in (IF_OPEN, IF_NEW) if job.waits[name] else (IF_OPEN,):
+            yield LookedStarts(name, None, first_us, after_us, needs)
 
 
 def _due(

@@ -71,6 +71,29 @@ def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, t
     world.close()
 
 
+def test_what_is_held_is_revised_when_it_is_due_and_says_who_is_missing(spark, tmp_path):
+    world = LandedWorld(spark, tmp_path, 2, every=40, wait_us=25 * S)
+    world.live(40)
+    world.every = 20
+    world.miss_entries("pi-2", 60)
+    world.say("offset", "", world.now_us - 20 * S, "10")
+    world.live(20)
+    lake, gateway = lake_and_gateway(world)
+    assert lake == gateway, differing(world)
+    assert REVISED not in {row[6] for row in lake}, "nobody has waited for that long"
+    world.live(30)
+    lake, gateway = lake_and_gateway(world)
+    assert lake == gateway, differing(world)
+    revised = [row for row in lake if row[6] == REVISED]
+    assert len(revised) > 5
+    assert {row[5] for row in revised} == {("pi-2",)}
+    world.settle()
+    assert world.lake_found() == world.truth()
+    lake, gateway = lake_and_gateway(world)
+    assert lake == gateway, differing(world)
+    world.close()
+
+
 def current(lake):
     """Return start in seconds -> (sum, revision) of the current rows."""
     rows = sorted(lake.rows(lake.lake.windows), key=lambda row: row["revision"])
