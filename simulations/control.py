@@ -238,7 +238,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--devices", type=int, default=DEVICES, help=f"default: {DEVICES}")
     arguments = parser.parse_args(argv)
     totals = {each: Counter[str]() for each in CIRCUMSTANCES}
-    for seed in range(arguments.first, arguments.first + arguments.seeds):
+    for number in range(arguments.seeds):
+        if number and number % 10 == 0:
+            _say(f"{number} seeds are done.")
+        seed = arguments.first + number
         found = run(seed, arguments.devices)
         total = totals[circumstances_of(seed)]
         total.update(found.counts, seeds=1, wrong=bool(found.trouble))
