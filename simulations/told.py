@@ -134,13 +134,16 @@ class ToldFleet(Fleet):
         super().settle(steps)
         for _ in range(SETTLE_STEPS):
             self.step()
-            promises = self.lander.promises.entries
-            is_over = promises.keys() == self.devices.keys() and all(
-                promise.done for promise in promises.values()
-            )
-            if is_over and not self.rows(TENTATIVE, current=True):
+            if self._is_over() and not self.rows(TENTATIVE, current=True):
                 return
-        raise AssertionError(f"not final: {self.rows(TENTATIVE, current=True)[:1]}, {promises}")
+        raise AssertionError(f"not final: {self.rows(TENTATIVE, current=True)[:1]}")
+
+    def _is_over(self) -> bool:
+        """Return whether the gateway knows that no device will send anything more."""
+        promises = self.lander.promises.entries
+        return promises.keys() == self.devices.keys() and all(
+            promise.done for promise in promises.values()
+        )
 
     def rows(self, *statuses: str, current: bool = False) -> list[FleetRow]:
         """Return the rows that have a status, all or those that are current."""

@@ -1,12 +1,16 @@
 """Parameters change: the lake's windows are the gateway's, and those that the definition says."""
 
+import pickle
 from contextlib import suppress
 
 import pytest
 
+from cloud_tier.job.control import check_functions
 from cloud_tier.job.opened import OpenTables
 from crdts import ControlLog
+from lasp_edge.errors import UsageError
 from lasp_edge.protocol.status import FINAL, REVISED
+from simulations.control import plan
 from tests.cloud_tier.job.support_control import (
     LandedWorld,
     S,
@@ -21,6 +25,13 @@ from tests.cloud_tier.job.test_gateway import lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
 
 pytestmark = pytest.mark.spark
+
+
+def test_a_fold_that_parameters_change_cannot_run_at_a_server_of_spark_connect():
+    check_functions(plan(), steps_run_here=True)
+    check_functions(offset_program(), steps_run_here=False)
+    with pytest.raises(UsageError, match=r"fold of p90, .* give --master a cluster"):
+        check_functions(plan(), steps_run_here=False)
 
 
 class KilledError(Exception):
@@ -122,15 +133,16 @@ def killed_at_each_commit(lake, batch, monkeypatch):
 
 def test_an_offset_said_late_revises_three_of_four_final_windows_once(spark, tmp_path, monkeypatch):
     """Readings 1..10 at 1..10 s, windows of 10 s each 5 s; from 4.5 s on 100 more, said at 20 s."""
-    plan, log = offset_program(), said_late()
-    lake = LakeUnderTest(spark, plan, tmp_path, roster=("pi-0",))
+    program, log = offset_program(), said_late()
+    sent = pickle.loads(pickle.dumps(program))  # as a server of Spark Connect has it
+    lake = LakeUnderTest(spark, sent, tmp_path, roster=("pi-0",))
     before = {-5: (10, 0), 0: (45, 0), 5: (45, 0), 10: (10, 0)}
-    lake.step(sent_under(plan, ControlLog(), 1))
+    lake.step(sent_under(program, ControlLog(), 1))
     assert {row["status"] for row in lake.rows(lake.lake.windows)} == {FINAL}
     assert current(lake) == before
-    killed_at_each_commit(lake, [*said_rows(log), *sent_under(plan, log, 100)[:2]], monkeypatch)
+    killed_at_each_commit(lake, [*said_rows(log), *sent_under(program, log, 100)[:2]], monkeypatch)
     assert current(lake) == before, "held until all have promised anew"
-    killed_at_each_commit(lake, sent_under(plan, log, 200), monkeypatch)
+    killed_at_each_commit(lake, sent_under(program, log, 200), monkeypatch)
     assert current(lake) == {-5: (10, 0), 0: (545, 1), 5: (645, 1), 10: (110, 1)}
     assert len(lake.rows(lake.lake.windows)) == 7
     assert lake.known.frontier == 20 * S
