@@ -237,6 +237,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     parser.add_argument("--devices", type=int, default=DEVICES, help=f"default: {DEVICES}")
     arguments = parser.parse_args(argv)
+    if min(arguments.seeds, arguments.devices) < 1:
+        parser.error("--seeds and --devices need a number from 1")
     totals = {each: Counter[str]() for each in CIRCUMSTANCES}
     for number in range(arguments.seeds):
         if number and number % 10 == 0:

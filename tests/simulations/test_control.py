@@ -175,3 +175,6 @@ def test_the_command_counts_the_seeds_that_hold(capsys, monkeypatch):
     monkeypatch.setattr("simulations.control.run", lambda *_: broken)
     assert main(["--seeds", "1"]) == 1
     assert "seed 0: a window is wrong" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["--devices", "0"])
+    assert "need a number from 1" in capsys.readouterr().err
