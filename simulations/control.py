@@ -13,8 +13,9 @@ The law, for every seed:
   revision has its entry, one that the row before it did not know
 - entries for the future alone revise nothing
 
-Where windows wait for X, this holds of rows that say that nobody is missing. Circumstances change
-from seed to seed (see `CIRCUMSTANCES`). Prints them, with what came of them.
+While running, this holds of rows that say that nobody is missing, as a device that was never heard,
+or one that is late where windows wait for X. Circumstances change from seed to seed (see
+`CIRCUMSTANCES`). Prints them, with what came of them.
 """
 
 import argparse
@@ -200,7 +201,7 @@ def _wrong_while_running(fleet: ToldFleet, about: Circumstances) -> Iterator[str
             if is_whole:
                 right = truth(control).get(at, NOTHING)
                 yield from _differs(at, row, right, f"was {row.status} too soon: it was")
-            if row.status == REVISED and not about.speaks_late:
+            if row.status == REVISED and before is not None and not about.speaks_late:
                 yield f"{at} was revised, and all entries were for the future"
             if row.status == REVISED and before == control:
                 yield f"{at} was revised without a new entry"
