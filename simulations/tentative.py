@@ -27,7 +27,6 @@ from typing import Final, NamedTuple
 
 from device_agent.gateway.core import WaitingTerms
 from device_agent.gateway.kept import FleetRow
-from device_agent.intake.batch import Batch
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.language.plan import Plan
@@ -35,7 +34,6 @@ from lasp_edge.protocol.limits import NEVER, NEVER_US
 from lasp_edge.protocol.status import FINAL, REVISED, TENTATIVE
 from simulations.fleet import START_US, STEP_US, Fleet
 from simulations.world.faults import FaultRates
-from simulations.world.programs import RECORDED
 
 SIZE: Final = 6
 NAMES: Final = tuple(f"pi-{number}" for number in range(SIZE))
@@ -163,9 +161,6 @@ class _Run:
             clock.wrong = False  # nothing tells the device so
             fleet.befall("store_lost", FAST, 0)  # it never had another time
             fleet.world.wake(FAST, fleet.devices[FAST])
-        for name in NAMES:  # each device has a recording, too, and it is read to its end
-            batch = Batch(RECORDED, [], [], [], [], done=True)
-            fleet.devices[name].read(batch, fleet.now_us)
 
     def course(self) -> Course:
         """Return what came of it."""

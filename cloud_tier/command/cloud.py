@@ -18,6 +18,7 @@ from typing import IO
 
 from cloud_tier.command.lander import add_lake_arguments
 from cloud_tier.job import own_combine
+from cloud_tier.job.control import check_functions
 from cloud_tier.job.job import Job
 from cloud_tier.job.repair import repair
 from cloud_tier.job.run import Run
@@ -186,6 +187,7 @@ def _merge(
         say=say,
     )
     own_combine.check(spark, job.plan)
+    check_functions(job.plan, steps_run_here=steps_run_here(spark))
     if torn := mend(job.lake):
         say(torn)
     merging = Run(

@@ -24,7 +24,9 @@ from cloud_tier.lake.coverage import promised_steps, void
 from cloud_tier.lake.tables import ABSENT, HELD, arrow_schema
 from crdts import ControlLog, Frontier
 from crdts.frontier import BOTTOM_US
+from lasp_edge.errors import UsageError
 from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
+from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import spans
 from lasp_edge.protocol.frontier import Coverage, Liveness, advance
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
@@ -83,6 +85,24 @@ class ControlState(NamedTuple):
     held: tuple[StartSpan, ...] = ()
     generation: int = 0
     anew: WindowWaiting = WindowWaiting.of(())
+
+
+def check_functions(plan: Plan, *, steps_run_here: bool) -> None:
+    """Check that whoever runs the steps has the functions that say which folds windows have.
+
+    Only devices ask the other functions of a window with parameters. A plan that goes to a server
+    of Spark Connect leaves all functions behind.
+
+    Raises:
+        UsageError: it has not.
+    """
+    windows = plan.windows.values()
+    lacking = [window.name for window in windows if window.controls and window.controls.fold]
+    if lacking and not steps_run_here:
+        raise UsageError(
+            f"parameters change the fold of {', '.join(lacking)}, and the function that says how "
+            "is not at a server of Spark Connect: give --master a cluster, and not sc://"
+        )
 
 
 def recalled_control(job: Job, told: Iterable[Mapping[str, Any]]) -> ControlState | None:
@@ -209,7 +229,7 @@ def looks(
         for span in several
     ]
     wanted = [*_touched(state.regimes, sent)]
-    wanted += _passed(state.regimes, before_us, coverage.frontier)
+    wanted += _passed(job, state.regimes, before_us, coverage.frontier)
     wanted += [LookedStarts(*_all_keys(span), IF_OPEN) for span in state.held]
     wanted += _due(state.regimes, due)
     wanted += _released(job, state, promised_us)
@@ -271,15 +291,20 @@ def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[LookedStarts]:
 
 
 def _passed(
-    regimes: FleetRegimes, before_us: int | None, after_us: int | None
+    job: Job, regimes: FleetRegimes, before_us: int | None, after_us: int | None
 ) -> Iterator[LookedStarts]:
+    """Yield the starts of the windows that the frontier has passed.
+
+    Those that were not due yet have no row so far, where windows wait at all.
+    """
     if after_us is None or after_us == before_us:
         return
     for name in regimes.windows:
         first_us = EARLIEST_PANE_US
         if before_us is not None:
             first_us = before_us - longest_us(regimes, name)
-        yield LookedStarts(name, None, first_us, after_us, IF_OPEN)
+        for needs in (IF_OPEN, IF_NEW) if job.waits[name] else (IF_OPEN,):
+            yield LookedStarts(name, None, first_us, after_us, needs)
 
 
 def _due(

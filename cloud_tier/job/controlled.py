@@ -210,7 +210,7 @@ class ControlledStep:
         differs = f"NOT ({' AND '.join(same)})"
         is_open = f"coalesce(status = {_TENTATIVE}, false)"
         is_final = f"(status IS NOT NULL AND status <> {_TENTATIVE})"
-        held = "(_is_passed AND _is_held)"
+        held = f"((_is_passed OR {is_final}) AND _is_held)"
         passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
         after = windows.status_after(passed=passed, differs=differs)
         tentative = f"{after} = {_TENTATIVE}"

@@ -261,10 +261,10 @@ class ControlledFleet:
             before, made = current.status, made._replace(revision=current.revision + 1)
         frontier_us, end_us = finality.coverage.frontier, made.end_us
         passed = frontier_us is not None and end_us <= frontier_us
-        held = passed and self._is_held(at, end_us, promised_us)
+        is_final = before is not None and before != TENTATIVE  # it may be longer now, and not over
+        held = (passed or is_final) and self._is_held(at, end_us, promised_us)
         if held and before != TENTATIVE and not self._is_due_anew(at.window, end_us):
             return None
-        is_final = before is not None and before != TENTATIVE
         differs = current is None or current.result() != made.result()
         status = status_after(before, passed=passed and (is_final or not held), differs=differs)
         if not differs and status == before:

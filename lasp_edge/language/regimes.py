@@ -109,7 +109,7 @@ class WindowRegimes:
         assert controls is not None, "it has parameters"
         self.window = window
         scopes = (device,) if device != FLEET else ()
-        self._uses, self._functions = controls.uses, functions.controlled
+        self._uses, self._functions = controls.uses, functions
         sees = controls.uses if controls.value or controls.where else ()
         self._seen = [
             (each, [Lane(log, each, scope) for scope in (*scopes, FLEET)]) for each in sees
@@ -157,7 +157,7 @@ class WindowRegimes:
         Raises:
             ValueError: the value is no number in range. What the functions raise is passed on.
         """
-        window, functions = self.window, self._functions
+        window, functions = self.window, self._functions.controlled
         value = functions.get((window.name, "value"))
         if value is not None:
             quantised = window.resolution.quantise(value(event, at))

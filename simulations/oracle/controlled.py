@@ -30,6 +30,7 @@ class ControlledTruth:
         assert window.controls is not None
         self._functions, self._window, self._log = plan.functions.controlled, window, log
         self._controls = window.controls
+        self._values: dict[tuple[str, str | None], Any] = {}
         self._marks_us = sorted({at.from_us for at in log.entries})
         self._declared = TrueShape(window.size_us, window.slide_us, window.fold)
         self._shapes = {mark_us: self._shape(mark_us) for mark_us in self._marks_us}
@@ -43,11 +44,20 @@ class ControlledTruth:
                 if (at.parameter, at.scope) == (parameter.name, scope) and at.from_us <= time_us
             ]
             for _, text in sorted(said, key=lambda each: each[0], reverse=True):
-                if text and is_value(parameter, text):
-                    return plain(parameter, text)
+                value = self._plain(parameter, text)
+                if value is not None:
+                    return value
                 if text == "":
                     break  # from there on as the wider scope says
-        return plain(parameter, parameter.default)
+        return self._plain(parameter, parameter.default)
+
+    def _plain(self, parameter: Parameter, text: str | None) -> Any:
+        """Return what a text is as a value; None where it is not one."""
+        at = (parameter.name, text)
+        if at not in self._values:
+            known = text if text and is_value(parameter, text) else None
+            self._values[at] = None if known is None else plain(parameter, known)
+        return self._values[at]
 
     def counts_as(self, sample: AcceptedReading) -> int | None:
         """Return what a reading counts as, in steps; None where it does not count."""

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from simulations import control, tentative
 from simulations.planted import (
     of_acting,
+    of_control,
     of_delivery,
     of_omission,
     of_scans,
@@ -22,7 +24,6 @@ from simulations.planted import (
     of_windows,
 )
 from simulations.planted.bug import PlantedBug
-from simulations.tentative import draw_of, troubles
 from simulations.world.faults import KINDS
 from simulations.world.run import run
 from simulations.world.scenario import scenario_of
@@ -31,7 +32,7 @@ SEEDS = 1_000
 """A planted bug that this many seeds do not find is not found."""
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_omission, of_acting, of_scans),
-    *(of_windows, of_waiting),
+    *(of_windows, of_waiting, of_control),
 )
 """The modules that fill the table of bugs."""
 
@@ -56,7 +57,7 @@ def hunt(
     bug: PlantedBug, seeds: Iterable[int], kinds: tuple[str, ...] = tuple(KINDS)
 ) -> Caught | None:
     """Return the first seed that fails under a bug, and only under it; None if no seed does."""
-    trouble = _breaking_the_law if bug.needs == of_waiting.LAW else _in_a_world(bug, kinds)
+    trouble = _LAWS.get(bug.needs) or _in_a_world(bug, kinds)
     for seed in seeds:
         with bug.plant():
             found = trouble(seed)
@@ -65,8 +66,11 @@ def hunt(
     return None
 
 
-def _breaking_the_law(seed: int) -> Sequence[str]:
-    return troubles(draw_of(seed))
+_LAWS: dict[str, Callable[[int], Sequence[str]]] = {
+    of_waiting.LAW: lambda seed: tentative.troubles(tentative.draw_of(seed)),
+    of_control.LAW: lambda seed: control.troubles(seed, devices=4, steps=120),
+}
+"""What bugs break that need no world: gives the troubles of a seed."""
 
 
 def _in_a_world(bug: PlantedBug, kinds: tuple[str, ...]) -> Callable[[int], Sequence[str]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from device_agent.changes import Changes
-from device_agent.fleet.members import Members
+from device_agent.fleet.commands import OperatorCommands
 from device_agent.fleet.peers import Peers
 from device_agent.intake.identities import Block, Identities
 from device_agent.panes.cache import PaneCache
@@ -95,7 +95,7 @@ ROWS: tuple[tuple[str, str, type, str, Any], ...] = (
     (
         "commands_are_not_taken",
         "An operator retires a device, and the others count it on.",
-        Members,
+        OperatorCommands,
         "_receive",
         None,
     ),

@@ -4,7 +4,7 @@ In the order in which a run goes:
 
 - `faults`: what may go wrong, how often, and the schedule of a run
 - `scenario`: what a run is made from, drawn from a seed
-- `programs`, `workload`: what devices compute and measure
+- `programs`, `controlled`, `workload`: what devices compute and measure
 - `disk`, `clock`, `process`, `device`: a device
 - `links`, `broker`, `operator`, `landing` around a `lander`: whom it talks to
 - `world`: all of them, step by step; `misfortunes`, `hostile`: how faults befall it

@@ -54,6 +54,7 @@ class VirtualDevice(AgentProcess):
         connected: whether the broker and it know of each other.
         start_step, connect_step: when it starts, and connects, next.
         deaf_until, mute_until, full_until, disk_until: until which step that lasts.
+        misses_entries_until: until which step it hears nothing of parameters, and all else.
         forgot: its store was lost, or went back; what it had said may not be known to it.
         sure_from: the first line of the recording that was never lost with a store.
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
@@ -80,6 +81,7 @@ class VirtualDevice(AgentProcess):
         self.start_step = self.connect_step = 0
         self.said_twice = self._counted_twice = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
+        self.misses_entries_until = 0
         self.acted: dict[str, str] = {}
         self.order: list[RecordedLine] = []
         self.slots: dict[tuple[int, str], int] = {}
@@ -110,7 +112,8 @@ class VirtualDevice(AgentProcess):
         self._tell_clock(true_us)
         self.arrivals.restart()
         cursor = self.core.intake.sources.cursor
-        self.position = self.acknowledged = int(cursor(RECORDED) or 0)
+        if RECORDED in self._sources:
+            self.position = self.acknowledged = int(cursor(RECORDED) or 0)
         if self.meter is not None:
             self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
 

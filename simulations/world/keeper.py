@@ -1,5 +1,6 @@
 """What a simulated gateway keeps: the state of its core as plain tables, without a file."""
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from crdts import ControlLog, Frontier, Membership
@@ -34,7 +35,8 @@ class SimulatedKeeper:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
         self.promises = Frontier()
-        self._places: dict[tuple[int, int], set[PaneKey]] = {}
+        self._places: dict[int, dict[int, set[PaneKey]]] = {}
+        self._starts: dict[int, list[int]] = {}
         self._membership = Membership()
         self._heard: dict[str, str] = {}
         self._frontier_us: int | None = None
@@ -61,18 +63,18 @@ class SimulatedKeeper:
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterator[KeptEntry]:
         """Yield the entries of the panes of a stream from one start to another."""
-        for of, pane_us in sorted(self._places):
-            if of == stream and first_us <= pane_us <= last_us:
-                for at in sorted(self._places[of, pane_us]):
-                    if at in self.panes:
-                        yield KeptEntry(of, pane_us, at[1], WriterOfPanes(*at[3:]), *self.panes[at])
+        starts = self._starts.get(stream, [])
+        for pane_us in starts[bisect_left(starts, first_us) : bisect_right(starts, last_us)]:
+            for at in sorted(self._places[stream][pane_us]):
+                if at in self.panes:
+                    yield KeptEntry(stream, pane_us, at[1], WriterOfPanes(*at[3:]), *self.panes[at])
 
     def places(self, stream: int, since_us: int) -> Iterator[tuple[int, str]]:
         """Yield the start and key of each pane of a stream that has entries, from a start on."""
-        for of, pane_us in sorted(self._places):
-            if of == stream and pane_us >= since_us:
-                for key in sorted({at[1] for at in self._places[of, pane_us]}):
-                    yield pane_us, key
+        starts = self._starts.get(stream, [])
+        for pane_us in starts[bisect_left(starts, since_us) :]:
+            for key in sorted({at[1] for at in self._places[stream][pane_us]}):
+                yield pane_us, key
 
     def row(self, at: WindowStart) -> FleetRow | None:
         """Return the current row of a window; None before it has one."""
@@ -96,7 +98,10 @@ class SimulatedKeeper:
         for stream, pane_us, key, writer, seq, partial in changes.entries:
             at = (stream, key, pane_us, *writer)
             self.panes[at] = (seq, partial)
-            self._places.setdefault((stream, pane_us), set()).add(at)
+            places = self._places.setdefault(stream, {})
+            if pane_us not in places:
+                insort(self._starts.setdefault(stream, []), pane_us)
+            places.setdefault(pane_us, set()).add(at)
         for row in changes.rows:
             self.revisions.setdefault(row.at, []).append(row)
         self.promises = Frontier(self.promises.entries | changes.promises)

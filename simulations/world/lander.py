@@ -6,7 +6,7 @@ commit are made once.
 
 from collections.abc import Collection, Iterator
 
-from crdts import Frontier, Lattice, Membership, Replica
+from crdts import ControlLog, Frontier, Lattice, Membership, Replica
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.kept import FleetRow, WindowStart
 from device_agent.settings import SECOND_US
@@ -112,6 +112,12 @@ class SimulatedLander:
     def membership(self) -> Membership:
         """All member commands that were taken."""
         return self._acceptance.membership
+
+    @property
+    def control_log(self) -> ControlLog:
+        """All that was taken of parameters."""
+        control = self._acceptance.control
+        return ControlLog() if control is None else control.log
 
     @property
     def panes(self) -> dict[PaneKey, tuple[int, Partial]]:

@@ -295,3 +295,4 @@ def heal(world: World) -> None:
         device.disk.mend()
         device.start_step = device.connect_step = device.disk_until = 0
         device.deaf_until = device.mute_until = device.full_until = 0
+        device.misses_entries_until = 0

@@ -1,9 +1,11 @@
-"""The operator: retires and admits devices, and repeats a command until it is known."""
+"""The operator: commands devices, changes parameters, and repeats that until it is known."""
 
 from collections.abc import Iterable, Iterator
 
-from crdts import Membership, Replica, Version
+from crdts import ControlLog, Membership, Replica, Version
 from crdts.membership import NEVER
+from lasp_edge.protocol.control import ControlFrame
+from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.frames import BeatFrame, MemberFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.topics import Topics
@@ -15,14 +17,15 @@ _BEAT = FRAME_KINDS[BeatFrame.kind].topic
 
 
 class SimulatedOperator:
-    """Commands which devices count.
+    """Commands which devices count, and says what parameters are worth.
 
     Attributes:
         membership: all commands so far.
+        control: all that was said of parameters.
     """
 
     def __init__(self, topics: Topics) -> None:
-        self.membership = Membership()
+        self.membership, self.control = Membership(), ControlLog()
         self._topics = topics
         self._newest: dict[str, Version] = {}
         self._pending: list[MemberFrame] = []
@@ -53,6 +56,10 @@ class SimulatedOperator:
         member = command.entries[device]
         self._pending.append(MemberFrame.of(OPERATOR, self._commands, device, member))
 
+    def say(self, parameter: str, scope: str, from_us: int, value: str | None) -> None:
+        """Say what a parameter is worth from a time on, for a device or for all (scope "")."""
+        self.control |= self.control.say(parameter, scope, from_us, value, OPERATOR.device)
+
     def repeated(
         self, landers: Iterable[Membership], devices: Iterable[Membership]
     ) -> Iterator[LegMessage]:
@@ -64,7 +71,18 @@ class SimulatedOperator:
             if not all(command.membership() <= one for one in landed)
             or not any(command.membership() <= one for one in held)
         ]
-        for command in self._pending:
-            yield LegMessage(
-                TO_BROKER, topic_of(command, self._topics), command.encode(), retain=True
-            )
+        yield from map(self._message, self._pending)
+
+    def repeated_entries(
+        self, landers: Iterable[ControlLog], devices: Iterable[ControlLog]
+    ) -> Iterator[LegMessage]:
+        """Yield what was said of parameters that a lander, or every device, does not know yet."""
+        landed, held = list(landers), list(devices)
+        for lane in self.control.lanes():
+            said = self.control.of(*lane)
+            if not all(said <= one for one in landed) or not any(said <= one for one in held):
+                self._commands += 1
+                yield self._message(ControlFrame.of(OPERATOR, self._commands, *lane, said))
+
+    def _message(self, frame: Frame) -> LegMessage:
+        return LegMessage(TO_BROKER, topic_of(frame, self._topics), frame.encode(), retain=True)

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from crdts import Membership
+from crdts import ControlLog, Membership
 from device_agent.core import Core
 from device_agent.durable import Durable
 from device_agent.fleet.values import Result
@@ -122,6 +122,10 @@ class AgentProcess:
     def membership(self) -> Membership:
         """Return the member commands that it knows."""
         return self.core.members.membership
+
+    def control_log(self) -> ControlLog:
+        """Return what it knows that operators said of parameters."""
+        return ControlLog() if self.core.control is None else self.core.control.known
 
     def digests(self) -> tuple[tuple[str, int], ...]:
         """Return what it holds of each variable that travels, as digests."""

@@ -118,7 +118,10 @@ def at_rest(world: World) -> bool:
     if not all(_has_landed(devices[0], sink.lander) for sink in world.sinks):
         return False
     first = devices[0].digests()
-    membership = world.operator.membership
+    membership, control = world.operator.membership, world.operator.control
+    logs = [*(one.control_log() for one in devices), *(s.lander.control_log for s in world.sinks)]
+    if any(log != control for log in logs):
+        return False
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
 
 

@@ -335,6 +335,8 @@ class World:
             return
         if self.step_number < device.deaf_until:
             return
+        if self.step_number < device.misses_entries_until and "/control/" in topic:
+            return
         try:
             device.take(topic, payload, self.now_us)
         except STORE_ERRORS:
@@ -344,12 +346,17 @@ class World:
             self.end(key, device, steps=2)
 
     def _repeat_commands(self) -> None:
-        if not self.operator.membership.entries:
-            return
-        held = [device.membership() for device in self.running()]
-        landed = [sink.lander.membership for sink in self.sinks]
-        for message in self.operator.repeated(landed, held):
-            self.route(message)
+        operator, running = self.operator, self.running()
+        if operator.membership.entries:
+            held = [device.membership() for device in running]
+            landed = [sink.lander.membership for sink in self.sinks]
+            for message in operator.repeated(landed, held):
+                self.route(message)
+        if operator.control.entries:
+            known = [device.control_log() for device in running]
+            logs = [sink.lander.control_log for sink in self.sinks]
+            for message in operator.repeated_entries(logs, known):
+                self.route(message)
 
 
 @lru_cache(maxsize=16)

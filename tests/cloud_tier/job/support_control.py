@@ -6,6 +6,7 @@ from cloud_tier.lake.controls import control_rows
 from cloud_tier.lander.columns import LandedColumns
 from cloud_tier.lander.landing import Landing
 from crdts import ControlLog
+from device_agent.settings import SECOND_US as S
 from lasp_edge import Event, Program, folds
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.regimes import WindowRegimes
@@ -14,68 +15,77 @@ from lasp_edge.protocol.frontier import Listening, Tick
 from lasp_edge.protocol.lake_columns import PANE_DATE
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
+from simulations.control import plan
+from simulations.told import ToldFleet
 from tests.cloud_tier.job.test_gateway import lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import row, tick
-from tests.device_agent.agents import NOW_US
-from tests.simulations.test_control import ControlWorld, S
 
 
-class LandedWorld(ControlWorld):
-    """A world whose messages a lander takes into a lake, too, some steps in one batch."""
+class LandedWorld(ToldFleet):
+    """A told fleet whose messages a lander takes into a lake, too, some steps in one batch.
 
-    def __init__(self, spark, directory, seed, *, every=6, **options):
-        super().__init__(directory / "devices", seed, **options)
+    The gateway joins what came when the lake does, so that the rows of both are the same.
+    """
+
+    def __init__(self, spark, directory, seed, *, every=12, size=3, wait_us=0, **options):
+        super().__init__(plan(), size=size, seed=seed, wait_us=wait_us, **options)
         self.spark, self.every = spark, every
-        self.inbox, self.segments = [], 0
-        patience = {"dead_after_us": 600 * S}
-        roster = tuple(device.name for device in self.devices)
-        root = directory / "lake"
-        self.lake = LakeUnderTest(spark, self.plan, root, roster=roster, **patience)
+        self.segments = 0
+        patience = {"dead_after_us": 3_600 * S, "tentative_after_us": wait_us}
+        self.lake = LakeUnderTest(
+            spark, self.plan, directory, roster=tuple(self.devices), **patience
+        )
         self.landing = Landing(self.lake.lake, "lander")
         self.start_lander(ControlLog())
 
     def start_lander(self, log):
         regimes = FleetRegimes(self.plan, log)
         streams = (self.plan.pane_streams, self.plan.published_folds.values())
-        at = (Topics(self.plan.name), (DEFAULT_SINK, "gateway-1"))
+        at = (Topics(self.plan.name), (DEFAULT_SINK, self.lander.lake))
         self.acceptance = Acceptance(*streams, *at, control=regimes)
         self.columns = LandedColumns(self.plan, regimes)
+        self.records, self.since_us = [], self.now_us
+        lander = self.lander
+        lander.connected(self.now_us)
+        self.join, hear = lander.commit, lander.hear
 
-    def restart(self, process):
+        def recorded(topic, payload, now_us):
+            self.records.append(Record(now_us, topic, retained=False, payload=payload))
+            return hear(topic, payload, now_us)
+
+        lander.hear = recorded
+        lander.connected = lander.commit = lambda _now_us: None  # in `merge`
+
+    def restart(self):
         """Begin anew everywhere but on the devices: lander, job and gateway."""
         self.merge()
-        self.gateway = self.gateway.restarted(self.plan, process)
-        self.gateway.connected(NOW_US)
+        self.lander.commit = self.join
+        self.befall("lander_crash", amount=0)
         self.start_lander(self.landing.control_log())
         self.lake.restart()
 
-    def land(self, topic, payload):
-        self.inbox.append(Record(self.now_us, topic, retained=False, payload=payload))
-        super().land(topic, payload)
-
-    def live(self, **options):
-        commit, self.gateway.commit = self.gateway.commit, lambda now_us: None  # in merge()
-        super().live(**options)
-        self.gateway.commit = commit
-        if self.step % self.every == 0:
-            self.merge()
+    def step(self, steps=1):
+        for _ in range(steps):
+            super().step()
+            if self.world.step_number % self.every == 0:
+                self.merge()
 
     def merge(self):
         """Have the gateway join what came since, and the job merge it, in one batch each."""
-        self.gateway.commit(self.now_us)
+        self.join(self.now_us)
         self.segments += 1
-        records, self.inbox = self.inbox, []
+        records, self.records = self.records, []
         accepted = self.acceptance.take(records)
-        tick = Tick(self.segments, Listening(self.now_us, NOW_US))
+        tick = Tick(self.segments, Listening(self.now_us, self.since_us))
         rows = self.columns.table(accepted, "lander", tick)
         self.landing.land(self.segments, rows, accepted.refused)
         self.lake.step(rows.to_pylist())
 
-    def settle(self):
+    def settle(self, steps=600):
         self.merge()
-        self.every = 50
-        super().settle()
+        self.every = 20
+        super().settle(steps)
         self.merge()
 
     def compact(self):
@@ -96,7 +106,7 @@ class LandedWorld(ControlWorld):
 def lake_and_gateway(world):
     """Return all rows of the lake and all of the gateway, in one order, after a batch in both."""
     world.merge()
-    rows = [tuple(row) for rows in world.gateway.revisions.values() for row in rows]
+    rows = [tuple(row) for rows in world.lander.revisions.values() for row in rows]
     return lake_rows(world.lake), sorted(rows, key=lambda row: (row[0], row[7]))
 
 

@@ -1,12 +1,16 @@
 """Parameters change: the lake's windows are the gateway's, and those that the definition says."""
 
+import pickle
 from contextlib import suppress
 
 import pytest
 
+from cloud_tier.job.control import check_functions
 from cloud_tier.job.opened import OpenTables
-from crdts import ControlLog, Replica
+from crdts import ControlLog
+from lasp_edge.errors import UsageError
 from lasp_edge.protocol.status import FINAL, REVISED
+from simulations.control import plan
 from tests.cloud_tier.job.support_control import (
     LandedWorld,
     S,
@@ -17,9 +21,17 @@ from tests.cloud_tier.job.support_control import (
     said_rows,
     sent_under,
 )
+from tests.cloud_tier.job.test_gateway import lake_rows
 from tests.cloud_tier.lakes import LakeUnderTest
 
 pytestmark = pytest.mark.spark
+
+
+def test_a_fold_that_parameters_change_cannot_run_at_a_server_of_spark_connect():
+    check_functions(plan(), steps_run_here=True)
+    check_functions(offset_program(), steps_run_here=False)
+    with pytest.raises(UsageError, match=r"fold of p90, .* give --master a cluster"):
+        check_functions(plan(), steps_run_here=False)
 
 
 class KilledError(Exception):
@@ -27,43 +39,38 @@ class KilledError(Exception):
 
 
 def test_five_entries_give_the_rows_of_the_gateway(spark, tmp_path):
-    world = LandedWorld(spark, tmp_path, 3, rough=False)
-    entries = {
-        6: ("offset", "", 60, "10"),
-        12: ("offset", "pi-1", -40, "-1.5"),
-        18: ("above", "", -50, "0"),
-        26: ("span_s", "", -70, "60"),
-        34: ("step_s", "", -90, "30"),
-    }
-    for step in range(48):
-        if step in entries:
-            parameter, scope, lead_s, value = entries[step]
+    world = LandedWorld(spark, tmp_path, 3, every=24)
+    for entries in (
+        [("offset", "", 12, "10")],
+        [("offset", "pi-1", -12, "-1.5"), ("above", "", -14, "0")],
+        [("span_s", "", -16, "12"), ("step_s", "", -20, "6")],
+    ):
+        world.live(24)
+        for parameter, scope, lead_s, value in entries:
             world.say(parameter, scope, world.now_us + lead_s * S, value)
-        world.live()
+    world.live(20)
     world.settle()
     assert world.lake_found() == world.found() == world.truth()
     lake, gateway = lake_and_gateway(world)
     assert lake == gateway, differing(world)
     assert {FINAL, REVISED} <= {row[6] for row in lake}
     assert 0 in {row[3] for row in lake}, "windows that are no more have a row that says so"
-    world.end()
+    world.close()
 
 
 def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, tmp_path):
-    world = LandedWorld(spark, tmp_path, 2, rough=False)
-    for step in range(48):
-        if step == 24:
-            world.deaf.add("pi-2")
-            world.say("offset", "", world.now_us - 100 * S, "10")
-            final = {(row[0]) for row in lake_and_gateway(world)[0] if row[6] == FINAL}
-        if step in {27, 35}:
-            world.restart(Replica(1, step, "gateway"))
-        if step == 31:
-            world.compact()
-        if step == 40:
-            assert not [row for row in lake_and_gateway(world)[0] if row[6] == REVISED]
-            world.deaf.clear()
-        world.live()
+    world = LandedWorld(spark, tmp_path, 2, every=39)
+    world.live(40)
+    world.miss_entries("pi-2", 40)
+    world.say("offset", "", world.now_us - 20 * S, "10")
+    world.say("span_s", "", world.now_us - 20 * S, "12")
+    final = {row.at for row in world.rows(FINAL)}
+    world.live(8)
+    world.restart()
+    world.compact()
+    world.live(8)
+    world.restart()
+    assert not [row for row in lake_rows(world.lake) if row[6] == REVISED]
     world.settle()
     assert world.lake_found() == world.truth()
     lake, gateway = lake_and_gateway(world)
@@ -72,7 +79,30 @@ def test_what_a_late_entry_touches_is_held_over_restarts_and_compaction(spark, t
     assert len(revised) == len(set(revised)) > 5
     assert set(revised) <= final
     assert world.repaired() == 0
-    world.end()
+    world.close()
+
+
+def test_what_is_held_is_revised_when_it_is_due_and_says_who_is_missing(spark, tmp_path):
+    world = LandedWorld(spark, tmp_path, 2, every=40, wait_us=25 * S)
+    world.live(40)
+    world.every = 20
+    world.miss_entries("pi-2", 60)
+    world.say("offset", "", world.now_us - 20 * S, "10")
+    world.live(20)
+    lake, gateway = lake_and_gateway(world)
+    assert lake == gateway, differing(world)
+    assert REVISED not in {row[6] for row in lake}, "nobody has waited for that long"
+    world.live(30)
+    lake, gateway = lake_and_gateway(world)
+    assert lake == gateway, differing(world)
+    revised = [row for row in lake if row[6] == REVISED]
+    assert len(revised) > 5
+    assert {row[5] for row in revised} == {("pi-2",)}
+    world.settle()
+    assert world.lake_found() == world.truth()
+    lake, gateway = lake_and_gateway(world)
+    assert lake == gateway, differing(world)
+    world.close()
 
 
 def current(lake):
@@ -103,15 +133,16 @@ def killed_at_each_commit(lake, batch, monkeypatch):
 
 def test_an_offset_said_late_revises_three_of_four_final_windows_once(spark, tmp_path, monkeypatch):
     """Readings 1..10 at 1..10 s, windows of 10 s each 5 s; from 4.5 s on 100 more, said at 20 s."""
-    plan, log = offset_program(), said_late()
-    lake = LakeUnderTest(spark, plan, tmp_path, roster=("pi-0",))
+    program, log = offset_program(), said_late()
+    sent = pickle.loads(pickle.dumps(program))  # as a server of Spark Connect has it
+    lake = LakeUnderTest(spark, sent, tmp_path, roster=("pi-0",))
     before = {-5: (10, 0), 0: (45, 0), 5: (45, 0), 10: (10, 0)}
-    lake.step(sent_under(plan, ControlLog(), 1))
+    lake.step(sent_under(program, ControlLog(), 1))
     assert {row["status"] for row in lake.rows(lake.lake.windows)} == {FINAL}
     assert current(lake) == before
-    killed_at_each_commit(lake, [*said_rows(log), *sent_under(plan, log, 100)[:2]], monkeypatch)
+    killed_at_each_commit(lake, [*said_rows(log), *sent_under(program, log, 100)[:2]], monkeypatch)
     assert current(lake) == before, "held until all have promised anew"
-    killed_at_each_commit(lake, sent_under(plan, log, 200), monkeypatch)
+    killed_at_each_commit(lake, sent_under(program, log, 200), monkeypatch)
     assert current(lake) == {-5: (10, 0), 0: (545, 1), 5: (645, 1), 10: (110, 1)}
     assert len(lake.rows(lake.lake.windows)) == 7
     assert lake.known.frontier == 20 * S

@@ -3,52 +3,16 @@
 from functools import reduce
 
 from crdts import ControlLog
-from lasp_edge import Event, Program, folds
+from lasp_edge import Event
 from lasp_edge.language.regimes import WindowRegimes
+from simulations.world.controlled import parametrised
 
 S = 1_000_000
 
 
 def greenhouse():
     """Return a program in which parameters change each part of a window."""
-    program = Program("greenhouse")
-    temperature = program.event("temperature", resolution="0.1", unit="°C")
-    above = program.parameter("above", "-50", resolution="0.1", unit="°C")
-    offset = program.parameter("offset", "0", resolution="0.1")
-    span = program.parameter("span_s", "40")
-    step = program.parameter("step_s", "20")
-    mode = program.parameter("mode", "day", choices=("day", "night"))
-    error = program.parameter("error", "0.01", resolution="0.001")
-    program.window(
-        "sums",
-        source=temperature,
-        fold=folds.sum(),
-        size_s=span,
-        slide_s=step,
-        uses=(above, offset),
-        value=lambda event, at: event.value + at[offset],
-        where=lambda event, at: event.value > at[above],
-    )
-    program.window(
-        "p90",
-        source=temperature,
-        fold=lambda at: folds.quantile(
-            0.9, relative_error=at[error] if at[mode] == "night" else 0.05
-        ),
-        size_s=30,
-        uses=(mode, error),
-    )
-    program.window(
-        "by_room",
-        source=temperature,
-        fold=folds.mean(),
-        size_s=20,
-        slide_s=10,
-        key=lambda event: event.tags["room"],
-        uses=(offset,),
-        value=lambda event, at: event.value + at[offset],
-    )
-    return program
+    return parametrised(scale=5)
 
 
 def log_of(*said):

@@ -1,0 +1,269 @@
+"""Parameters change under a fleet, proven on real cores: `python -m simulations.control`.
+
+Twenty devices (`--devices`), the real cores and stores and a gateway's core, run on virtual time, a
+step a second. Operators change what readings count as, which of them count, and how long windows
+are and how often they begin: early, late, for the fleet or a device. Messages are lost, doubled and
+late, agents and the gateway are killed, devices are offline or deaf, or hear all but the entries.
+The law, for every seed:
+
+- each window ends as **each reading with the parameters at its own time, in each window that has
+  it**, and is never final twice
+- where readings are on time, each row that is final or revised is so already when it is written,
+  under the entries that the gateway has then: nothing is missing, mixed or doubled; and each
+  revision has its entry, one that the row before it did not know
+- entries for the future alone revise nothing
+
+While running, this holds of rows that say that nobody is missing, as a device that was never heard,
+or one that is late where windows wait for X. Circumstances change from seed to seed (see
+`CIRCUMSTANCES`). Prints them, with what came of them.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from random import Random
+from typing import Final, NamedTuple
+
+from device_agent.controlled.windows import ControlledReader, ControlledWindows
+from device_agent.gateway.kept import FleetRow, WindowStart
+from device_agent.settings import SECOND_US
+from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.status import FINAL, REVISED, STATUSES, TENTATIVE
+from simulations.oracle import WindowTruth
+from simulations.told import ToldFleet
+from simulations.world.controlled import parametrised, values_of
+from simulations.world.faults import CALM, FaultRates
+
+DEVICES: Final = 20
+STEPS: Final = 200
+"""Seconds in which devices measure and operators speak."""
+RATES: Final[dict[str, tuple[float, ...]]] = {
+    "loss": (0, 0, 0.02, 0.1),
+    "doubled": (0, 0.3),
+    "delayed": (0, 0.5),
+    "unanswered": (0, 0.05),
+    "kill": (0, 60, 180),
+    "cut": (0, 0, 10, 40),
+    "deaf": (0, 0, 10),
+    "lander_crash": (0, 30, 120),
+    "broker_forgets": (0, 20),
+}
+"""From which a seed draws what befalls messages, devices, the gateway and the broker."""
+MISSES: Final = 0.005
+"""How probable it is, in a step, that a device hears no entries from now on, for a while."""
+MISSES_STEPS: Final = (10, 40)
+BUILDS: Final = 0.12
+"""How probable it is, in a step, that a device whose building stalls makes panes."""
+PLACES_US: Final = 20 * SECOND_US
+"""How far apart the places are at which operators speak who take things back."""
+NOTHING: Final = WindowTruth((), 0)
+
+
+class Circumstances(NamedTuple):
+    """What a seed is about.
+
+    Attributes:
+        name: what the command calls them.
+        entries: how many times operators speak.
+        speaks_late: they speak of the past, too.
+        reads_late: some readings come after their windows were final.
+        takes_back: they only ever say two things, at few places, and take them back.
+        stalls: devices build nothing most of the time, and nothing else goes wrong.
+        waits_s: X, for how long windows wait for devices; what says who is missing may be revised.
+    """
+
+    name: str
+    entries: int = 6
+    speaks_late: bool = True
+    reads_late: bool = False
+    takes_back: bool = False
+    stalls: bool = False
+    waits_s: int = 0
+
+
+CIRCUMSTANCES: Final = (
+    Circumstances("early, late; late readings", reads_late=True),
+    Circumstances("early, late"),
+    Circumstances("early only", speaks_late=False),
+    Circumstances("taken back; late readings", entries=14, takes_back=True, reads_late=True),
+    Circumstances("late, building stalls", entries=12, stalls=True),
+    Circumstances("early, late; windows wait", waits_s=25),
+)
+"""What seeds go round."""
+
+
+class ControlRun(NamedTuple):
+    """What came of a seed.
+
+    Attributes:
+        trouble: how it broke the law.
+        counts: of windows, rows, readings and entries, by name.
+    """
+
+    trouble: tuple[str, ...]
+    counts: Counter[str]
+
+
+@cache
+def plan() -> Plan:
+    """Return the plan of the program that all seeds run."""
+    return parametrised().plan()
+
+
+def circumstances_of(seed: int) -> Circumstances:
+    """Return what a seed is about."""
+    return CIRCUMSTANCES[seed % len(CIRCUMSTANCES)]
+
+
+def run(seed: int, devices: int = DEVICES, steps: int = STEPS) -> ControlRun:
+    """Run a fleet through what a seed draws, and on until all windows are final."""
+    about, random = circumstances_of(seed), Random(seed)
+    rates = {name: random.choice(several) for name, several in RATES.items()}
+    faults = CALM if about.stalls else FaultRates(**rates, delay_steps=3)
+    drawn = {"size": devices, "seed": seed, "wait_us": about.waits_s * SECOND_US}
+    fleet = ToldFleet(plan(), faults=faults, reads_late=about.reads_late, **drawn)
+    counts: Counter[str] = Counter()
+    try:
+        for device in fleet.devices.values() if about.stalls else ():
+            assert device.core.controlled is not None, "its program has parameters"
+            _stall(device.core.controlled, random)
+        _disturb(fleet, about, random, steps)
+        counts["final while running"] = len(fleet.rows(FINAL))
+        fleet.settle()
+        trouble = tuple(_wrong(fleet, about, counts))
+    except AssertionError as error:  # the fleet says what must never happen
+        trouble = (str(error),)
+    finally:
+        fleet.close()
+    return ControlRun(trouble, counts)
+
+
+def troubles(seed: int, devices: int = DEVICES, steps: int = STEPS) -> tuple[str, ...]:
+    """Return how a seed breaks the law."""
+    return run(seed, devices, steps).trouble
+
+
+def _disturb(fleet: ToldFleet, about: Circumstances, random: Random, steps: int) -> None:
+    """Let devices measure, operators speak and faults befall."""
+    speaks = set(random.sample(range(min(30, steps // 3), steps - 10), about.entries))
+    for step in range(steps):
+        if step in speaks:
+            _speak(fleet, about, random)
+        for name in fleet.devices if not about.stalls else ():
+            if random.random() < MISSES:
+                fleet.miss_entries(name, random.randint(*MISSES_STEPS))
+        fleet.live()
+
+
+def _speak(fleet: ToldFleet, about: Circumstances, random: Random) -> None:
+    lead_s = random.randint(12, 30)
+    if about.speaks_late:
+        lead_s = random.choice((lead_s, -random.randint(0, 60), -random.randint(0, 60), 0))
+    from_us = fleet.now_us + lead_s * SECOND_US + random.randrange(3)
+    values: Mapping[str, Sequence[str]] = values_of()
+    parameter, scope = random.choice(("offset", *sorted(values))), ""
+    if parameter in {"above", "offset"}:
+        scope = random.choice(("", "", random.choice(sorted(fleet.devices))))
+    value = random.choice([None, *values[parameter], *values[parameter][1:]])
+    if about.takes_back:
+        from_us, scope = from_us // PLACES_US * PLACES_US, ""
+        parameter, value = "offset", random.choice([None, "10"])
+    fleet.say(parameter, scope, from_us, value)
+
+
+def _wrong(fleet: ToldFleet, about: Circumstances, counts: Counter[str]) -> Iterator[str]:
+    """Yield how a run broke the law, and count what came of it."""
+    truth, readings, entries = fleet.truth(), fleet.readings(), fleet.said.entries
+    counts.update(windows=len(truth), readings=len(readings), entries=len(entries))
+    counts.update(final=len(fleet.rows(FINAL)), revised=len(fleet.rows(REVISED)))
+    found = {at: rows[-1].row for at, rows in fleet.written.items()}
+    for at in sorted(truth.keys() | found.keys()):
+        yield from _differs(at, found.get(at), truth.get(at, NOTHING), "ends as")
+    for at, written in fleet.written.items():
+        statuses = [each.row.status for each in written]
+        if sorted(statuses, key=STATUSES.index) != statuses or statuses.count(FINAL) > 1:
+            yield f"{at} was {', '.join(statuses)}"
+        if [each.row.revision for each in written] != list(range(len(written))):
+            yield f"{at} has revisions {[each.row.revision for each in written]}"
+    if not about.reads_late:
+        yield from _wrong_while_running(fleet, about)
+
+
+def _wrong_while_running(fleet: ToldFleet, about: Circumstances) -> Iterator[str]:
+    """Yield the rows that are not what was said then, or that had no reason to be written."""
+    truth = cache(lambda control: fleet.truth(fleet.logs[control]))
+    for at, written in fleet.written.items():
+        before = None
+        for row, control in written:
+            is_whole = row.status != TENTATIVE and not row.excluded
+            if is_whole:
+                right = truth(control).get(at, NOTHING)
+                yield from _differs(at, row, right, f"was {row.status} too soon: it was")
+            if row.status == REVISED and before is not None and not about.speaks_late:
+                yield f"{at} was revised, and all entries were for the future"
+            if row.status == REVISED and before == control:
+                yield f"{at} was revised without a new entry"
+            before = control if is_whole else None
+
+
+def _differs(at: WindowStart, row: FleetRow | None, right: WindowTruth, how: str) -> Iterator[str]:
+    if row is None or (row.devices_in, right.devices_in) == (0, 0):
+        if right.devices_in:
+            yield f"{at} has no row, and it is {right}"
+    elif (row.partial, row.devices_in) != right:
+        yield f"{at} {how} {row.partial} of {row.devices_in}, and it is {right}"
+
+
+def _stall(windows: ControlledWindows, random: Random) -> None:
+    """Let a device make panes anew now and then, and not in each commit."""
+    right = windows._build  # noqa: SLF001 - a device that is short of time
+
+    def build(store: ControlledReader) -> None:
+        if random.random() < BUILDS:
+            right(store)
+
+    windows._build = build  # type: ignore[method-assign]  # noqa: SLF001 - see above
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Try the law on seeds, and print what came of each kind of circumstances."""
+    parser = argparse.ArgumentParser(
+        "python -m simulations.control",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seeds", type=int, default=20, help="how many (default: 20)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
+    parser.add_argument("--devices", type=int, default=DEVICES, help=f"default: {DEVICES}")
+    arguments = parser.parse_args(argv)
+    if min(arguments.seeds, arguments.devices) < 1:
+        parser.error("--seeds and --devices need a number from 1")
+    totals = {each: Counter[str]() for each in CIRCUMSTANCES}
+    for number in range(arguments.seeds):
+        if number and number % 10 == 0:
+            _say(f"{number} seeds are done.")
+        seed = arguments.first + number
+        found = run(seed, arguments.devices)
+        total = totals[circumstances_of(seed)]
+        total.update(found.counts, seeds=1, wrong=bool(found.trouble))
+        for trouble in found.trouble[:3]:
+            _say(f"seed {seed}: {trouble}")
+    names = "seeds", "wrong", "readings", "entries", "windows", "final while running", "revised"
+    _say(f"{'':27}{''.join(f'{name:>{max(9, len(name) + 2)}}' for name in names)}")
+    for each, total in totals.items():
+        cells = "".join(f"{total[name]:>{max(9, len(name) + 2)},}" for name in names)
+        _say(f"{each.name:27}{cells}")
+    wrong = sum(total["wrong"] for total in totals.values())
+    held = arguments.seeds - wrong
+    _say(f"{held} of {arguments.seeds} seeds hold, of {arguments.devices} devices each.")
+    return bool(wrong)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - a command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Bugs of windows with parameters: they break the law of `simulations.control`.
+
+They cannot show in the worlds of the other bugs, in which no operator changes a parameter.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from device_agent.controlled.windows import ControlledWindows
+from device_agent.gateway.controlled import ControlledFleet
+from device_agent.gateway.core import GatewayCore
+from device_agent.gateway.kept import RestoredFleet
+from device_agent.state.store import Store
+from lasp_edge.language.fleet_regimes import FleetRegimes
+from lasp_edge.language.forms import WindowForm, value_at
+from lasp_edge.language.regimes import WindowRegimes
+from lasp_edge.protocol.acceptance import Acceptance
+from lasp_edge.protocol.streams import stream_id
+from simulations.planted.bug import planted, replaced
+from simulations.world.keeper import SimulatedKeeper
+
+LAW: Final = "control"
+"""What these bugs need: a seed of that proof, and no scenario."""
+_planted = partial(planted, needs=LAW)
+
+
+@_planted
+def panes_of_all_parameters_are_one_stream() -> Iterator[None]:
+    """A device has heard of the new offset, another has not: one window adds up both."""
+
+    def stream(self: WindowRegimes, form: WindowForm, _pane_us: int) -> int:
+        return stream_id(self.window.stream, "piece", form.span_us, form.meant)
+
+    with replaced(WindowRegimes, "_stream", stream):
+        yield
+
+
+@_planted
+def panes_are_named_by_values() -> Iterator[None]:
+    """30, then 28, then 30 again: what came in between is not in the panes of the first time."""
+
+    def stream(self: WindowRegimes, form: WindowForm, pane_us: int) -> int:
+        times_us = {
+            time_us for _, lanes in self._seen for lane in lanes for time_us in lane.times_us
+        }
+        end_us = pane_us + form.span_us
+        inside = sorted(time_us for time_us in times_us if pane_us < time_us < end_us)
+        values = [
+            (time_us - pane_us, value_at(self._steps[parameter.name], time_us))
+            for time_us in (pane_us, *inside)
+            for parameter, _ in self._seen
+        ]
+        return stream_id(self.window.stream, "piece", form.span_us, form.meant, values)
+
+    with replaced(WindowRegimes, "_stream", stream):
+        yield
+
+
+@_planted
+def each_life_builds_panes_anew() -> Iterator[None]:
+    """An agent restarts, builds a pane that a former life had built, and all of it counts twice."""
+    with replaced(Store, "panes_present", lambda *_arguments: set()):
+        yield
+
+
+@_planted
+def a_promise_under_another_log_counts() -> Iterator[None]:
+    """A device is deaf to entries alone: windows are final under the old ones, and revised."""
+    right = Acceptance.take_beat
+
+    def take_beat(self: Acceptance, *arguments: Any) -> None:
+        known, self.control = self.control, None
+        try:
+            right(self, *arguments)
+        finally:
+            self.control = known
+
+    with replaced(Acceptance, "take_beat", take_beat):
+        yield
+
+
+@_planted
+def promises_outlive_an_entry() -> Iterator[None]:
+    """An entry of the past comes, and what was promised before lets its windows go at once."""
+    right = GatewayCore._hear  # noqa: SLF001 - a bug is planted from outside
+
+    def hear(self: GatewayCore, accepted: Any, changes: Any, before_us: int | None) -> None:
+        liveness, promises = self._liveness, dict(changes.promises)
+        right(self, accepted, changes, before_us)
+        self._liveness, changes.promises = liveness, promises
+
+    with replaced(GatewayCore, "_hear", hear):
+        yield
+
+
+@_planted
+def what_an_entry_touches_is_not_held() -> Iterator[None]:
+    """An entry of the past comes, and each final window goes through empty and half values."""
+    with replaced(ControlledFleet, "_is_held", lambda *_arguments: False):
+        yield
+
+
+@_planted
+def what_is_held_is_forgotten_at_a_restart() -> Iterator[None]:
+    """A gateway is killed while it holds windows: they are never revised, or too soon."""
+    right = SimulatedKeeper.restored
+
+    def restored(self: SimulatedKeeper) -> RestoredFleet:
+        return right(self)._replace(held=())
+
+    with replaced(SimulatedKeeper, "restored", restored):
+        yield
+
+
+@_planted
+def a_promise_passes_what_is_still_to_be_built() -> Iterator[None]:
+    """A device is slow to build: its windows are revised without its panes, and once more."""
+
+    def bounded_us(_self: ControlledWindows, low_us: int | None) -> int | None:
+        return low_us
+
+    with replaced(ControlledWindows, "bounded_us", bounded_us):
+        yield
+
+
+@_planted
+def what_is_said_of_one_device_is_not_known_to_the_gateway() -> Iterator[None]:
+    """One device has an offset of its own: its panes are taken for those of no window."""
+
+    def of(self: FleetRegimes, window: str, _device: str = "") -> WindowRegimes:
+        return self._regimes[window, ""]
+
+    with replaced(FleetRegimes, "of", of):
+        yield

@@ -1,0 +1,70 @@
+"""A program in which operators change each part of a window.
+
+>>> plan = parametrised().plan()
+>>> sorted(plan.windows), sorted(plan.parameters)
+(['by_room', 'p90', 'sums'], ['above', 'error', 'mode', 'offset', 'span_s', 'step_s'])
+"""
+
+from lasp_edge import Program, folds
+from simulations.world.programs import room
+
+READ = "temperature"
+"""The event that all its windows are made from."""
+
+
+def parametrised(scale: int = 1) -> Program:
+    """Return a program whose parameters change values, filters, sizes, slides and folds.
+
+    Args:
+        scale: half of the seconds that the shortest panes are long.
+    """
+    program = Program("greenhouse")
+    temperature = program.event(READ, resolution="0.1", unit="°C")
+    above = program.parameter("above", "-50", resolution="0.1", unit="°C")
+    offset = program.parameter("offset", "0", resolution="0.1")
+    span = program.parameter("span_s", f"{8 * scale}")
+    step = program.parameter("step_s", f"{4 * scale}")
+    mode = program.parameter("mode", "day", choices=("day", "night"))
+    error = program.parameter("error", "0.01", resolution="0.001")
+    program.window(
+        "sums",
+        source=temperature,
+        fold=folds.sum(),
+        size_s=span,
+        slide_s=step,
+        uses=(above, offset),
+        value=lambda event, at: event.value + at[offset],
+        where=lambda event, at: event.value > at[above],
+    )
+    program.window(
+        "p90",
+        source=temperature,
+        fold=lambda at: folds.quantile(
+            0.9, relative_error=at[error] if at[mode] == "night" else 0.05
+        ),
+        size_s=6 * scale,
+        uses=(mode, error),
+    )
+    program.window(
+        "by_room",
+        source=temperature,
+        fold=folds.mean(),
+        size_s=4 * scale,
+        slide_s=2 * scale,
+        key=room,
+        uses=(offset,),
+        value=lambda event, at: event.value + at[offset],
+    )
+    return program
+
+
+def values_of(scale: int = 1) -> dict[str, tuple[str, ...]]:
+    """Return what operators may say of each parameter."""
+    return {
+        "above": ("-50", "0", "5.5"),
+        "offset": ("0", "-1.5", "10"),
+        "span_s": (f"{8 * scale}", f"{12 * scale}", f"{6 * scale}"),
+        "step_s": (f"{4 * scale}", f"{2 * scale}", f"{6 * scale}"),
+        "mode": ("day", "night"),
+        "error": ("0.01", "0.02"),
+    }
