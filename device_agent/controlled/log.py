@@ -19,15 +19,15 @@ class ParameterLog(OperatorCommands[ControlLog]):
 
     Args:
         agent: what all parts share.
-        tell: is given the log, now and whenever it changes.
+        tell: are given the log, now and whenever it changes.
     """
 
     name = "control"
     frame_kind = ControlFrame
 
-    def __init__(self, agent: Agent, tell: Callable[[ControlLog], None]) -> None:
+    def __init__(self, agent: Agent, tell: Iterable[Callable[[ControlLog], None]]) -> None:
         super().__init__(agent, agent.facts.control or ControlLog(), jitter=2)
-        self._tell, self._changed = tell, False
+        self._tell, self._changed = tuple(tell), False
         self._say()
 
     @property
@@ -66,7 +66,8 @@ class ParameterLog(OperatorCommands[ControlLog]):
     def _say(self) -> None:
         known = self.known
         self._agent.control = known.fingerprint() if known.entries else 0
-        self._tell(known)
+        for tell in self._tell:
+            tell(known)
 
     def take_changes(self) -> Changes | None:
         if not self._changed:
