@@ -16,7 +16,7 @@ from device_agent.parts import Part
 from device_agent.settings import SECOND_US
 from device_agent.variables.samples import Samples
 from lasp_edge.aggregates.absence import PresentFold
-from lasp_edge.aggregates.fleet import FleetFold, holders
+from lasp_edge.aggregates.fleet import FleetFold, holders, partial_of
 from lasp_edge.folds.bounds import is_in, of_samples, samples_of
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.exactly import exact_part
@@ -170,7 +170,9 @@ class CurrentValues(Part):
 
 def _holders(entries: FleetFold | PresentFold, fold: Fold, key: str) -> list[str]:
     """Return the devices that are in the value of a key, sorted."""
-    known = entries.holders(key) if isinstance(entries, PresentFold) else holders(entries, key)
+    if isinstance(entries, PresentFold):
+        found = {device: entries.partial(device, key) for device in entries.holders(key)}
+    else:
+        found = {device: partial_of(entries, device, key) for device in holders(entries, key)}
     total = entries.total(key).partial
-    found = ((device, entries.partial(device, key)) for device in known)
-    return [each for each, partial in found if partial is not None and is_in(fold, partial, total)]
+    return [device for device, each in found.items() if each and is_in(fold, each, total)]

@@ -27,7 +27,7 @@ message of its own that is greater).
 from functools import reduce
 
 from crdts import Version
-from lasp_edge.aggregates.fleet import FleetFold, Total, counting, holders, row_hash
+from lasp_edge.aggregates.fleet import FleetFold, Total, counting, holders, partial_of, row_hash
 from lasp_edge.folds.bounds import devices_in
 from lasp_edge.folds.columns import Column, Op, Partial
 from lasp_edge.folds.fold import Fold
@@ -124,8 +124,8 @@ class PresentFold:
         return Total(total, digest, devices_in(fold, total, len(partials)))
 
     def partial(self, device: str, key: str) -> Partial | None:
-        """Return what a device says of a key, absent or not; None where it has none."""
-        return self._entries.partial(device, key)
+        """Return a device's partial of a key, absent or not; None where the key is unknown."""
+        return partial_of(self._entries, device, key)
 
     def _left_out(self) -> dict[str, dict[str, int]]:
         """Return absent device -> key -> hash of its row, of those that are not retired."""

@@ -182,13 +182,6 @@ class FleetFold:
         total = known.partials.total
         return Total(total, digest, devices_in(self.fold, total, len(known.partials)))
 
-    def partial(self, device: str, key: str) -> Partial | None:
-        """Return what a device says of a key; None where it has none."""
-        shard = key_shard(key) if self._keyed else 0
-        entry = self._entries[shard].entries.get(device)
-        row = None if entry is None else _row(entry.payload, key)
-        return None if row is None else row[2]
-
     def set_membership(self, membership: Membership, about: Iterable[str] | None = None) -> None:
         """Count the entries of retired devices no more, and those of all others.
 
@@ -348,9 +341,16 @@ def counting(fold: FleetFold) -> Iterator[tuple[str, int, Entry]]:
                 yield device, shard, entry
 
 
+def partial_of(fold: FleetFold, device: str, key: str) -> Partial | None:
+    """Return a device's partial of a key; None where it does not have the key."""
+    entry = fold.entry(device, key_shard(key) if len(fold.shards) > 1 else 0)
+    row = None if entry is None else _row(entry.payload, key)
+    return None if row is None else row[2]
+
+
 def holders(fold: FleetFold, key: str) -> list[str]:
     """Return the devices that have a key of a fold and are not retired, sorted."""
-    return [device for device in fold.devices if fold.partial(device, key) is not None]
+    return [device for device in fold.devices if partial_of(fold, device, key) is not None]
 
 
 def _row(rows: EntryRows, key: str) -> VersionedPartial | None:

@@ -65,7 +65,7 @@ class NewestBound(Fold):
         return (None, None, None, 0, *self.inner.zero)
 
     def under(self, bound: Bound, partial: Partial) -> Partial:
-        """Return what one device says of its samples, of which it keeps so many."""
+        """Return the partial of one device: its bound, and the partial of its samples."""
         return (*bound, 1, *partial)
 
     def samples(self, partial: Partial) -> Partial:
@@ -120,7 +120,7 @@ def samples_of(fold: Fold, partial: Partial) -> Partial:
 
 
 def devices_in(fold: Fold, total: Partial, devices: int) -> int:
-    """Return how many devices are in a total, which was combined from so many devices' partials."""
+    """Return how many of the devices whose partials were combined are in the total."""
     if not isinstance(fold, NewestBound):
         return devices
     found: int = total[len(_COLUMNS) - 1]

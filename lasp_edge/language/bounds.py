@@ -47,5 +47,5 @@ def bound_at(steps: BoundSteps, time_us: int) -> Bound:
 
 
 def is_bound(parameter: Parameter, text: str) -> bool:
-    """Return whether a set can keep so many samples."""
+    """Return whether a text can be the bound of a set."""
     return is_value(parameter, text) and 0 < int(Decimal(text)) < SEQS

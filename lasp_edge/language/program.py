@@ -208,8 +208,8 @@ class Program(Declaring):
             fold: a fold such as `folds.mean()`, or its factory.
             target: a new name, or a declared variable whose shape fits the fold's partial.
         """
-        source = self._draft.variable(source)
-        made = self._draft.fold_over(source, as_fold(fold))
+        made = as_fold(fold)
+        made = self._draft.fold_over(source := self._draft.variable(source), made)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
         self._draft.check_columns(made)
