@@ -5,7 +5,8 @@ drops samples, and how a reader is told of them, is there too.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from operator import index
+from typing import Any, NamedTuple, Self, SupportsIndex
 
 from crdts.lattice import Lattice
 from crdts.plain import COLUMN_INTEGERS, need_int, need_tuple, outranks
@@ -25,17 +26,23 @@ class BoundedState(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
     """The samples of one writer, numbered; some may be missing.
 
     `items` is seq -> sample, in any order; `lo` and `hi` are of the replica that wrote last.
+    `given` is the bound as somebody wrote it, for whoever declares a variable with this state: a
+    number, or what stands for one. A state that was made from another one has none.
     """
 
-    __slots__ = ("hi", "items", "limits", "lo", "replica")
+    __slots__ = ("given", "hi", "items", "limits", "lo", "replica")
 
+    given: SupportsIndex | None
     limits: WindowLimits
     replica: Replica
     lo: int
     hi: int
     items: dict[int, HeldSample]
 
-    def __init__(self, bound: int | None = None, max_age_s: float | None = None) -> None:
+    def __init__(self, bound: SupportsIndex | None = None, max_age_s: float | None = None) -> None:
+        self.given = bound
+        if bound is not None and not isinstance(bound, int | float):
+            bound = index(bound)
         self.limits = need_limits(0, bound, max_age_s)
         self.replica = NOBODY
         self.lo = self.hi = 0

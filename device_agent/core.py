@@ -127,7 +127,7 @@ class Core:
             self.fence.told_highs,
         )
         self.streams = _streams(agent, self.intake, self.panes, self.variables)
-        self.controlled, self.control = _controlled(agent, self.intake, self.panes)
+        self.controlled, self.control = _controlled(agent, self.intake, self.panes, self.samples)
         evaluating = (self.streams, self.controlled)
         self.evaluating = tuple(part for part in evaluating if part is not None)
         self.sharing = Sharing(agent, self.variables.shared_states)
@@ -318,7 +318,7 @@ def _streams(
 
 
 def _controlled(
-    agent: Agent, intake: Intake, panes: PaneDelivery
+    agent: Agent, intake: Intake, panes: PaneDelivery, samples: Samples
 ) -> "tuple[ControlledWindows | None, ParameterLog | None]":
     """Return the parts of parameters; without any a device does without the modules."""
     if not agent.plan.parameters:
@@ -328,7 +328,7 @@ def _controlled(
 
     windows = ControlledWindows(agent, intake, panes.memory, panes.cache)
     intake.also_end_us = windows.end_us
-    return windows, ParameterLog(agent, windows.heard)
+    return windows, ParameterLog(agent, (windows.heard, samples.hear))
 
 
 def _home_assistant(agent: Agent, voice: FleetVoice, streams: "Streams | None") -> list[Part]:

@@ -20,6 +20,7 @@ class Variable:
         measures: the name of the event whose resolution its values have, where that is said.
         keyed: each key has a state of its own; else the only key is "".
         version: of the meaning of its key function.
+        bound: the name of the parameter that says how many samples it keeps, if one does.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Variable:
     measures: str | None = None
     keyed: bool = False
     version: int = 1
+    bound: str | None = None
 
     def __repr__(self) -> str:
         return f"the variable {self.name!r}"

@@ -37,6 +37,7 @@ from cloud_tier.lake.sqltext import (
 )
 from cloud_tier.lake.tables import VARIABLE
 from crdts import Membership
+from lasp_edge.folds.bounds import DEVICES
 from lasp_edge.folds.columns import Column, Op
 from lasp_edge.language.declarations import DynamicFold
 from lasp_edge.protocol.inputs import MODULUS, membership_text, text_hash
@@ -95,7 +96,11 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
     if own:
         of_own, keys = counting.where(is_own), ["stream", "key"]
         totals = own_combine.totals(of_own, keys, columns, own).drop("devices_in")
-        grouped = grouped.unionByName(of_own.groupBy(*keys).agg(*record).join(totals, keys))
+        found = of_own.groupBy(*keys).agg(*record).join(totals, keys)
+        if any(column.name == DEVICES for column in columns):
+            inside = f"CAST(coalesce({identifier(DEVICES)}, devices_in) AS INT)"
+            found = found.withColumn("devices_in", sql.expr(inside))
+        grouped = grouped.unionByName(found)
     named = grouped.selectExpr("*", f"explode({_folds_of(folds, membership)}) AS fold")
     return named.selectExpr(
         "fold.name AS name",

@@ -16,9 +16,11 @@ from device_agent.parts import Part
 from device_agent.settings import SECOND_US
 from device_agent.variables.samples import Samples
 from lasp_edge.aggregates.absence import PresentFold
-from lasp_edge.aggregates.fleet import FleetFold, holders
+from lasp_edge.aggregates.fleet import FleetFold, holders, partial_of
+from lasp_edge.folds.bounds import is_in, of_samples, samples_of
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.exactly import exact_part
+from lasp_edge.folds.fold import Fold
 from lasp_edge.language.acting import FoldValue
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.protocol.inputs import entry_hash, inputs_digest
@@ -116,7 +118,8 @@ class CurrentValues(Part):
 
     def is_nothing(self, name: str, key: str) -> bool:
         """Return whether a value is made from no sample at all."""
-        return self.partial(name, key) == self._fold(name).fold.zero
+        fold = self._fold(name).fold
+        return samples_of(fold, self.partial(name, key)) == of_samples(fold).zero
 
     def partial(self, name: str, key: str) -> Partial:
         """Return the partial of a fold's key; its zero where nobody has the key."""
@@ -143,7 +146,7 @@ class CurrentValues(Part):
         if isinstance(fold, DynamicFold):
             agreement = self._agreements.of(fold)
             settled = agreement.settled and self.is_ready(name)
-            devices = tuple(_holders(self._entries(fold), key))
+            devices = tuple(_holders(self._entries(fold), fold.fold, key))
             missing = agreement.offline
         inputs = self.inputs(name, key)
         return FoldValue(name, key, parts.get(part), parts, inputs, settled, devices, missing)
@@ -152,7 +155,7 @@ class CurrentValues(Part):
         """Return what a handler is told of a fold; None where nobody has the key."""
         fold = self._fold(name)
         if isinstance(fold, DynamicFold):
-            is_known = bool(_holders(self._entries(fold), key))
+            is_known = bool(_holders(self._entries(fold), fold.fold, key))
         else:
             is_known = self._samples.partial(name, key) is not None
         return self.value(name, key) if is_known else None
@@ -165,5 +168,11 @@ class CurrentValues(Part):
         return self._samples.counting(fold)
 
 
-def _holders(entries: FleetFold | PresentFold, key: str) -> list[str]:
-    return entries.holders(key) if isinstance(entries, PresentFold) else holders(entries, key)
+def _holders(entries: FleetFold | PresentFold, fold: Fold, key: str) -> list[str]:
+    """Return the devices that are in the value of a key, sorted."""
+    if isinstance(entries, PresentFold):
+        found = {device: entries.partial(device, key) for device in entries.holders(key)}
+    else:
+        found = {device: partial_of(entries, device, key) for device in holders(entries, key)}
+    total = entries.total(key).partial
+    return [device for device, each in found.items() if each and is_in(fold, each, total)]

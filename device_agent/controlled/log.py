@@ -19,18 +19,18 @@ class ParameterLog(OperatorCommands[ControlLog]):
 
     Args:
         agent: what all parts share.
-        tell: is given the log, now and whenever it changes.
+        tell: are given the log, now and whenever it changes.
     """
 
     name = "control"
     frame_kind = ControlFrame
 
-    def __init__(self, agent: Agent, tell: Callable[[ControlLog], None]) -> None:
+    def __init__(self, agent: Agent, tell: Iterable[Callable[[ControlLog], None]]) -> None:
         # What was said of parameters that a former program had is said of nothing any more: who
         # comes new does not take it, and all have to know the same.
         known = (agent.facts.control or ControlLog()).of_parameters(agent.plan.parameters)
         super().__init__(agent, known, jitter=2)
-        self._tell, self._changed = tell, False
+        self._tell, self._changed = tuple(tell), False
         self._say()
 
     @property
@@ -69,7 +69,8 @@ class ParameterLog(OperatorCommands[ControlLog]):
     def _say(self) -> None:
         known = self.known
         self._agent.control = known.fingerprint() if known.entries else 0
-        self._tell(known)
+        for tell in self._tell:
+            tell(known)
 
     def take_changes(self) -> Changes | None:
         if not self._changed:

@@ -6,7 +6,7 @@ date, and partials that changed are this device's new entries of their variable.
 
 from collections.abc import Iterable, Mapping
 
-from crdts import BoundedLWWSet, Membership
+from crdts import BoundedLWWSet, ControlLog, Membership
 from device_agent.agent import Agent
 from device_agent.changes import VariableId
 from device_agent.parts import Part
@@ -16,6 +16,7 @@ from device_agent.variables.sets import Sets
 from lasp_edge.aggregates.absence import PresentFold
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.aggregates.local import WindowFolds
+from lasp_edge.folds.bounds import NewestBound, of_samples
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import DynamicFold
@@ -40,7 +41,7 @@ class Samples(Part):
 
     def __init__(self, agent: Agent) -> None:
         plan = agent.plan
-        self._guard, self._clock = agent.guard, agent.clock
+        self._guard, self._clock, self._plan = agent.guard, agent.clock, plan
         self.published = {n: PublishedFold(agent, f) for n, f in plan.published_folds.items()}
         self.moves = dict.fromkeys(plan.local_folds, 0)
         bounded = [v for v in plan.own_variables.values() if isinstance(v.bottom, BoundedLWWSet)]
@@ -48,8 +49,9 @@ class Samples(Part):
         self._sets = Sets(agent, bounded)
         folds: dict[str, dict[str, Fold]] = {variable.name: {} for variable in bounded}
         for name, made in sorted(plan.local_folds.items()):
-            folds[made.source.name][name] = made.fold
+            folds[made.source.name][name] = of_samples(made.fold)
         self._local = WindowFolds(folds)
+        self._targets = {name: list(targets) for name, targets in folds.items()}
         self._fallible = {
             name: [fold for fold in targets.values() if not fold.is_built_in]
             for name, targets in folds.items()
@@ -67,7 +69,7 @@ class Samples(Part):
 
     def partials(self, target: str) -> dict[str, Partial]:
         """Return a local fold's partials by key; a variable without keys has the key ""."""
-        return self._local.partials(target)
+        return {key: self._said(target, key, p) for key, p in self._local.partials(target).items()}
 
     def keys(self, name: str) -> list[str]:
         """Return the keys of which a variable holds samples."""
@@ -75,7 +77,20 @@ class Samples(Part):
 
     def partial(self, target: str, key: str) -> Partial | None:
         """Return a local fold's partial of one key; None where the key is unknown."""
-        return self._local.partial(target, key)
+        partial = self._local.partial(target, key)
+        return None if partial is None else self._said(target, key, partial)
+
+    def _said(self, target: str, key: str, partial: Partial) -> Partial:
+        """Return what this device says of its samples of a key."""
+        made = self._plan.local_folds[target]
+        bound = self._sets.bound((made.source.name, key))
+        if bound is None or not isinstance(made.fold, NewestBound):
+            return partial
+        return made.fold.under(bound, partial)
+
+    def hear(self, log: ControlLog) -> None:
+        """Take what operators said of the bounds of sets."""
+        self._sets.hear(log)
 
     def counting(self, fold: DynamicFold) -> FleetFold | PresentFold:
         """Return the entries that a dynamic fold combines."""
@@ -123,10 +138,22 @@ class Samples(Part):
 
     def refold(self) -> None:
         """Bring the local folds up to date."""
-        for name, key, partial in self._local.refold(self._sets.take_moved(), self._sets.held):
-            self.moves[name] += 1
-            published = self.published.get(name)
-            if published is not None:
-                published.put_own(key, partial)
+        put = set()
+        for target, key, partial in self._local.refold(self._sets.take_moved(), self._sets.held):
+            put.add((target, key))
+            self._put(target, key, partial)
+        for name, key in self._sets.take_rebound():
+            for target in self._targets[name]:
+                partial = self._local.partial(target, key)
+                if partial is not None and (target, key) not in put:
+                    self._put(target, key, partial)
         for target, error in self._local.take_failures():
             self._guard.failed(f"fold {target}", error)
+
+    def _put(self, target: str, key: str, partial: Partial | None) -> None:
+        """Take a new partial of a local fold; None where its key is gone."""
+        self.moves[target] += 1
+        published = self.published.get(target)
+        if published is not None:
+            said = None if partial is None else self._said(target, key, partial)
+            published.put_own(key, said)

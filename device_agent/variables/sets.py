@@ -8,13 +8,18 @@ adopted when it is first written to, not before.
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
-from crdts import BoundedLWWSet
+from crdts import BoundedLWWSet, ControlLog
 from crdts.samples import HeldSample
 from device_agent.agent import Agent
 from device_agent.state.stored import UNREADABLE
 from lasp_edge.aggregates.local import SLIDE_FROM, Moved
 from lasp_edge.variables import Variable
+
+if TYPE_CHECKING:
+    from device_agent.variables.bounds import SampleBounds
+    from lasp_edge.folds.bounds import Bound
 
 
 class Sets:
@@ -32,6 +37,8 @@ class Sets:
     def __init__(self, agent: Agent, variables: Sequence[Variable]) -> None:
         self._agent, self._stored = agent, agent.stored
         self._variables = {variable.name: variable for variable in variables}
+        self._bounds = _bounds(agent, variables)
+        self._rebound: set[tuple[str, str]] = set()
         self._heap: list[tuple[int, str, str]] = []
         self._due: dict[tuple[str, str], int] = {}
         self._latest_us = 2**62  # nothing is known of the clock that stamped what the store holds
@@ -44,6 +51,8 @@ class Sets:
         keyed = self._variables[name].keyed
         for key, state in self._stored.take(name, bottom).items():
             if isinstance(state, BoundedLWWSet) and (state or not keyed):
+                if self._bounds is not None and name in self._bounds:
+                    self._bounds.restore((name, key), state)
                 self._adopt_limits((name, key), state)
                 self.held[name][key] = state
                 self._schedule(name, key, state)
@@ -55,13 +64,41 @@ class Sets:
             self.held[name].setdefault("", bottom)
         self.moved[name] = dict.fromkeys(self.held[name])
 
-    def _adopt_limits(self, where: tuple[str, str], state: BoundedLWWSet) -> None:
-        """Let the program's limits hold, whatever the store's are."""
+    def _adopt_limits(self, where: tuple[str, str], state: BoundedLWWSet) -> bool:
+        """Let the program's limits hold, whatever the state's are; return whether they differed."""
         bottom = self._bottom(where[0])
-        if (state.bound, state.max_age_s) != (bottom.bound, bottom.max_age_s):
-            control = state.control_version + 1
-            state |= state.resized(bottom.bound, control, bottom.max_age_s)
-            self._stored.put_whole(where, state)
+        said = self.bound(where)
+        bound = bottom.bound if said is None else said.samples
+        if (state.bound, state.max_age_s) == (bound, bottom.max_age_s):
+            return False
+        control = state.control_version + 1
+        state |= state.resized(bound, control, bottom.max_age_s)
+        self._stored.put_whole(where, state)
+        return True
+
+    def bound(self, where: tuple[str, str]) -> "Bound | None":
+        """Return the bound of a key's set; None where operators cannot change it."""
+        if self._bounds is None or where[0] not in self._bounds:
+            return None
+        return self._bounds.of(where)
+
+    def hear(self, log: ControlLog) -> None:
+        """Take what operators said of bounds."""
+        if self._bounds is None:
+            return
+        known = [(n, k) for n, held in self.held.items() if n in self._bounds for k in held]
+        before = {where: self._bounds.of(where) for where in known}
+        self._bounds.hear(log)
+        for name, key in known:
+            if self._bounds.of((name, key)) != before[name, key]:
+                self._rebound.add((name, key))
+                if self._adopt_limits((name, key), self.held[name][key]):
+                    self.moved[name][key] = None
+
+    def take_rebound(self) -> list[tuple[str, str]]:
+        """Return the keys whose bound became another one since the last time, in order."""
+        taken, self._rebound = sorted(self._rebound), set()
+        return taken
 
     def samples(self, name: str, key: str) -> int:
         """Return how many samples a key has."""
@@ -76,6 +113,28 @@ class Sets:
         accepted_us: int,
     ) -> None:
         """Add samples to one key of a variable, all accepted together."""
+        if self._bounds is None or where[0] not in self._bounds:
+            self._add(where, values, times_us, accepted_us)
+            return
+        name, key = where
+        before = self._bounds.of(where)
+        for first, end, bound in self._bounds.cut(where, times_us):
+            state = self.held[name].setdefault(key, self._bottom(name))
+            if bound != before:
+                self._rebound.add(where)
+            if state.bound != bound.samples:
+                state |= state.resized(bound.samples, state.control_version + 1, state.max_age_s)
+                self._stored.put_whole(where, state)
+                self.moved[name][key] = None
+            self._add(where, values[first:end], times_us[first:end], accepted_us)
+
+    def _add(
+        self,
+        where: tuple[str, str],
+        values: Sequence[int],
+        times_us: Sequence[int],
+        accepted_us: int,
+    ) -> None:
         name, key = where
         state = self.held[name].get(key)
         if state is None:
@@ -112,6 +171,8 @@ class Sets:
                 self._stored.put_delta((name, key), state, delta)
             if not state and self._variables[name].keyed:
                 del self.held[name][key]
+                if self._bounds is not None:
+                    self._bounds.forget((name, key))
                 self.moved[name][key] = None
                 self._stored.remove((name, key))
             else:
@@ -151,3 +212,12 @@ class Sets:
             due_us = oldest[2] + state.limits.max_age_us + 1
             self._due[name, key] = due_us
             heappush(self._heap, (due_us, name, key))
+
+
+def _bounds(agent: Agent, variables: Sequence[Variable]) -> "SampleBounds | None":
+    """Return the bounds that operators change; without any a device does without the module."""
+    if not any(variable.bound for variable in variables):
+        return None
+    from device_agent.variables.bounds import SampleBounds  # noqa: PLC0415 - see above
+
+    return SampleBounds(variables, agent.plan.parameters, agent.facts.control or ControlLog())

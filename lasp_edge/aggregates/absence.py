@@ -27,7 +27,8 @@ message of its own that is greater).
 from functools import reduce
 
 from crdts import Version
-from lasp_edge.aggregates.fleet import EntryRows, FleetFold, Total, counting, holders, row_hash
+from lasp_edge.aggregates.fleet import FleetFold, Total, counting, holders, partial_of, row_hash
+from lasp_edge.folds.bounds import devices_in
 from lasp_edge.folds.columns import Column, Op, Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
@@ -115,10 +116,16 @@ class PresentFold:
         hashes = [rows[key] for rows in self._left_out().values() if key in rows]
         if not hashes:
             return whole
-        partials = [self._partial(device, key) for device in self.holders(key)]
+        found = [self.partial(device, key) for device in self.holders(key)]
+        partials = [partial for partial in found if partial is not None]
         fold = self._entries.fold
         digest = (whole.digest - sum(hashes)) % MODULUS
-        return Total(reduce(fold.combine, partials, fold.zero), digest, len(partials))
+        total = reduce(fold.combine, partials, fold.zero)
+        return Total(total, digest, devices_in(fold, total, len(partials)))
+
+    def partial(self, device: str, key: str) -> Partial | None:
+        """Return a device's partial of a key, absent or not; None where the key is unknown."""
+        return partial_of(self._entries, device, key)
 
     def _left_out(self) -> dict[str, dict[str, int]]:
         """Return absent device -> key -> hash of its row, of those that are not retired."""
@@ -132,12 +139,3 @@ class PresentFold:
                         hashes = {row[0]: row_hash(device, entry, row) for row in entry.payload}
                         found.setdefault(device, {}).update(hashes)
         return found
-
-    def _partial(self, device: str, key: str) -> Partial:
-        for shard in self._entries.shards:
-            entry = self._entries.entry(device, shard)
-            rows: EntryRows = entry.payload if entry is not None else ()
-            for own, _, partial in rows:
-                if own == key:
-                    return partial
-        raise KeyError(key)

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 from crdts import Entry, Membership, OwnedMap, Replica, Version
 from lasp_edge.aggregates.sliding import Keyed, keyed
+from lasp_edge.folds.bounds import devices_in
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, text_hash
@@ -178,7 +179,8 @@ class FleetFold:
         if known is None:
             return Total(self.fold.zero, self._membership.hash, 0)
         digest = (known.hashes + self._membership.hash) % MODULUS
-        return Total(known.partials.total, digest, len(known.partials))
+        total = known.partials.total
+        return Total(total, digest, devices_in(self.fold, total, len(known.partials)))
 
     def set_membership(self, membership: Membership, about: Iterable[str] | None = None) -> None:
         """Count the entries of retired devices no more, and those of all others.
@@ -339,11 +341,16 @@ def counting(fold: FleetFold) -> Iterator[tuple[str, int, Entry]]:
                 yield device, shard, entry
 
 
+def partial_of(fold: FleetFold, device: str, key: str) -> Partial | None:
+    """Return a device's partial of a key; None where it does not have the key."""
+    entry = fold.entry(device, key_shard(key) if len(fold.shards) > 1 else 0)
+    row = None if entry is None else _row(entry.payload, key)
+    return None if row is None else row[2]
+
+
 def holders(fold: FleetFold, key: str) -> list[str]:
     """Return the devices that have a key of a fold and are not retired, sorted."""
-    shard = key_shard(key) if len(fold.shards) > 1 else 0
-    found = {device: fold.entry(device, shard) for device in fold.devices}
-    return [device for device, entry in found.items() if entry and _row(entry.payload, key)]
+    return [device for device in fold.devices if partial_of(fold, device, key) is not None]
 
 
 def _row(rows: EntryRows, key: str) -> VersionedPartial | None:

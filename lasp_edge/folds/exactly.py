@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from lasp_edge.errors import pass_interrupt
+from lasp_edge.folds.bounds import of_samples, samples_of
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.decimals import exact
 from lasp_edge.folds.fold import Fold
@@ -44,6 +45,7 @@ def exact_part(fold: Fold, partial: Partial, resolution: Resolution, part: str) 
     Raises:
         ValueError: the part is no number. What a fold of the user's raises is passed on.
     """
+    fold, partial = of_samples(fold), samples_of(fold, partial)
     if isinstance(fold, Struct):
         return _of_struct(fold, partial, resolution, part)
     if isinstance(fold, Mean):

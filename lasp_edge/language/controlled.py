@@ -132,11 +132,12 @@ def check_used(draft: Draft) -> None:
         if window.controls
         for each in window.controls.parameters
     }
+    used |= {variable.bound for variable in draft.variables.values() if variable.bound}
     for name in draft.parameters:
         if name not in used:
             raise ValueError(
                 f"parameter {name!r}: nothing uses it; name it in uses=(...) of a window, or give "
-                "it as its size or slide"
+                "it as its size or slide, or as the bound of a BoundedLWWSet"
             )
 
 

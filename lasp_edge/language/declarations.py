@@ -5,6 +5,7 @@ All are plain, immutable values without functions. A `Program` makes them and a 
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from enum import StrEnum
 from math import gcd
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -62,6 +63,15 @@ class Parameter:
     resolution: Resolution | None
     unit: str = ""
     choices: tuple[str, ...] = ()
+
+    def __index__(self) -> int:
+        """Return the default as a whole number: a set's bound can be a parameter."""
+        if self.resolution is None or self.resolution.exact.denominator != 1:
+            raise ValueError(
+                f"parameter {self.name!r}: a set keeps a whole number of samples, so its "
+                'resolution has to be a whole number such as "1"'
+            )
+        return int(Decimal(self.default))
 
 
 @dataclass(frozen=True, slots=True)

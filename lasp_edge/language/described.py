@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lasp_edge import folds
+from lasp_edge.folds.bounds import NewestBound
 from lasp_edge.folds.fold import Fold
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.language.declarations import DynamicFold, Window
@@ -80,6 +81,8 @@ def definition_of(kind: str, name: str, plain: Mapping[str, Any]) -> ResultDefin
     """Return what a description says."""
     resolution = Resolution(plain.get("resolution", "1"))
     fold = folds.fold_of(plain["fold"]) if "fold" in plain else None
+    if fold is not None and "bound" in plain:
+        fold = NewestBound(fold, plain["bound"])
     return ResultDefinition(
         kind,
         name,
@@ -110,5 +113,7 @@ def _description(plan: Plan, result: Window | DynamicFold) -> dict[str, object]:
         "fold": result.fold.description(),
         "resolution": result.resolution.text,
     }
+    if isinstance(result.fold, NewestBound):
+        described["bound"] = result.fold.parameter
     binary = [column.name for column in result.fold.columns if column.binary]
     return described | ({"binary": binary} if binary else {})

@@ -117,7 +117,10 @@ class Draft:
         if not isinstance(bottom, Lattice) or bottom != bottom.bottom():
             raise ValueError(f"declare {name!r}: a CRDT's bottom value is needed, not {bottom!r}")
         event = None if measures is None else self.event(measures).name
-        made = replace(made, bottom=bottom.bottom(), measures=event, keyed=key is not None)
+        bound = self._bound(made)
+        made = replace(
+            made, bottom=bottom.bottom(), measures=event, keyed=key is not None, bound=bound
+        )
         known = self.variables.get(name, made)
         if _meaning(known) != _meaning(made) or (known is not made and self.keys.get(name) != key):
             raise ValueError(f"variable {name!r} is declared twice, differently")
@@ -125,6 +128,32 @@ class Draft:
         if key is not None:
             self.keys[name] = key
         return known
+
+    def _bound(self, made: Variable) -> str | None:
+        """Return the parameter that is the bound of a variable's samples, if one is.
+
+        Raises:
+            ValueError: it is not of this program, or the variable is not dynamic.
+        """
+        given = getattr(made.bottom, "given", None)
+        if not isinstance(given, Parameter):
+            return None
+        if self.parameters.get(given.name) != given:
+            raise ValueError(f"declare {made.name!r}: the bound is a parameter of another program")
+        if not made.dynamic:
+            raise ValueError(
+                f"declare {made.name!r}: a bound that operators change is for declare_dynamic: "
+                "each device has samples of its own then"
+            )
+        return given.name
+
+    def fold_over(self, source: Variable, fold: Fold) -> Fold:
+        """Return what makes the partials of a variable's samples."""
+        if source.bound is None:
+            return fold
+        from lasp_edge.folds.bounds import NewestBound  # noqa: PLC0415 - few programs need it
+
+        return NewestBound(fold, source.bound)
 
     def add_target(self, target: Any, fold: Fold) -> Variable:
         """Return the variable that a fold makes; a new name adds it.
@@ -195,6 +224,7 @@ def _meaning(variable: Variable) -> tuple[Any, ...]:
         variable.measures,
         variable.keyed,
         variable.version,
+        variable.bound,
     )
 
 

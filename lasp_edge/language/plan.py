@@ -158,6 +158,7 @@ class Plan:
             ],
             [
                 (v.name, self.meanings[v.name].text, encode(v.bottom).hex())
+                + ((v.bound,) if v.bound else ())
                 for v in self.variables.values()
                 if v.bottom is not None
             ],

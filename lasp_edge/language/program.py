@@ -209,7 +209,7 @@ class Program(Declaring):
             target: a new name, or a declared variable whose shape fits the fold's partial.
         """
         made = as_fold(fold)
-        source = self._draft.variable(source)
+        made = self._draft.fold_over(source := self._draft.variable(source), made)
         if not isinstance(source.bottom, BoundedLWWSet) or not source.dynamic:
             raise ValueError(f"fold: {source.name!r} must be a dynamic BoundedLWWSet variable")
         self._draft.check_columns(made)
@@ -244,8 +244,9 @@ class Program(Declaring):
                 "fold_dynamic: write fold_dynamic(local, target) or fold_dynamic(local, fold, "
                 f"target); the target is a name or a declared variable, not {target!r}"
             )
-        _, made = draft.local[source.name]
-        if fold is not None and as_fold(fold).fingerprint(_ONE) != made.fingerprint(_ONE):
+        folded, made = draft.local[source.name]
+        given = made if fold is None else draft.fold_over(folded, as_fold(fold))
+        if given.fingerprint(_ONE) != made.fingerprint(_ONE):
             raise ValueError(
                 f"fold_dynamic: {source.name!r} holds partials of {made}, not of {fold!r}"
             )

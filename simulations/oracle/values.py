@@ -4,8 +4,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from crdts import BoundedLWWSet
+from crdts import BoundedLWWSet, ControlLog
+from crdts.control_log import ControlEntry
+from lasp_edge.folds.bounds import of_samples
 from lasp_edge.folds.columns import Partial
+from lasp_edge.language.declarations import LocalFold, Parameter
 from lasp_edge.language.plan import Plan
 from lasp_edge.language.updates import Update
 from lasp_edge.variables import Variable
@@ -66,12 +69,17 @@ def added(plan: Plan, variable: Variable, readings: Iterable[Reading]) -> dict[s
 
 
 def local_partials(
-    plan: Plan, name: str, readings: Iterable[Reading], now_us: int | None = None
+    plan: Plan,
+    name: str,
+    readings: Iterable[Reading],
+    now_us: int | None = None,
+    log: ControlLog | None = None,
 ) -> dict[str, Partial]:
     """Return a local fold's partials on one device, by key; without keys the key is "".
 
     `readings` are those of the device, in the order of their acceptance; repeats are left out.
-    `now_us` is needed where the set is bounded by age; readings say when they were accepted.
+    `now_us` is needed where the set is bounded by age; readings say when they were accepted. `log`
+    is what operators said, where a parameter is the bound.
 
     Raises:
         KeyError: the program has no such fold.
@@ -85,6 +93,9 @@ def local_partials(
         keys.setdefault("", [])
     held = {}
     for key, samples in sorted(keys.items()):
+        if fold.source.bound is not None:
+            held[key] = _under_bounds(plan, fold, samples, log or ControlLog())
+            continue
         kept = samples if bottom.bound is None else samples[-bottom.bound :]
         if bottom.max_age_s is not None:
             oldest_us = _oldest_us(fold.source.name, bottom.max_age_s, now_us, kept)
@@ -92,6 +103,40 @@ def local_partials(
         if kept or not fold.keyed:
             held[key] = folded(fold.fold, [(each.quantised, each.time_us) for each in kept])
     return held
+
+
+def _under_bounds(plan: Plan, fold: LocalFold, samples: list[Added], log: ControlLog) -> Partial:
+    """Return what a device says of a key, whose bound is that at the greatest time so far."""
+    parameter = plan.parameters[fold.source.bound or ""]
+    places = sorted(
+        (at.from_us, entry)
+        for at, entry in log.entries.items()
+        if (at.parameter, at.scope) == (parameter.name, "")
+    )
+    kept: list[Added] = []
+    before, reached_us = _bound_then(parameter, places, None), None
+    for sample in samples:
+        reached_us = sample.time_us if reached_us is None else max(reached_us, sample.time_us)
+        before = _bound_then(parameter, places, reached_us)
+        kept = [*kept, sample][-before[2] :]
+    # An entry that is heard later makes the set smaller at once, and larger from then on.
+    inner = folded(of_samples(fold.fold), [(each.quantised, each.time_us) for each in kept])
+    return (*before, 1, *inner)
+
+
+def _bound_then(
+    parameter: Parameter, places: list[tuple[int, ControlEntry]], time_us: int | None
+) -> tuple[int, int, int]:
+    """Return the greatest number and the last place by a time, and how many samples are kept."""
+    past = [place for place in places if time_us is not None and place[0] <= time_us]
+    samples = parameter.default
+    for _, entry in past:
+        if entry.value == "":
+            samples = parameter.default
+        elif entry.value is not None and entry.value.isdigit() and int(entry.value) > 0:
+            samples = entry.value
+    number = max([entry.number for _, entry in past], default=0)
+    return number, past[-1][0] if past else 0, int(samples)
 
 
 def _oldest_us(name: str, max_age_s: float, now_us: int | None, samples: list[Added]) -> int:
@@ -121,11 +166,13 @@ def dynamic_partials(
     retired: Collection[str] = (),
     now_us: int | None = None,
     silent_us: Mapping[str, int] | None = None,
+    log: ControlLog | None = None,
 ) -> dict[str, Partial]:
     """Return a dynamic fold's partials by key: the combination of all devices' local partials.
 
     `readings` are by device, and else as for `local_partials`; `retired` devices do not count, nor
-    do those that are silent for longer than the fold allows (`silent_us`, by device).
+    do those that are silent for longer than the fold allows (`silent_us`, by device). `log` is what
+    operators said, where a parameter is the bound.
 
     Raises:
         KeyError: the program has no such dynamic fold.
@@ -136,7 +183,10 @@ def dynamic_partials(
     said: dict[str, list[Partial]] = {} if source.keyed else {"": []}
     for device in sorted(readings):
         if device not in gone:
-            here = local_partials(plan, source.name, readings[device], now_us)
+            here = local_partials(plan, source.name, readings[device], now_us, log)
             for key, partial in here.items():
                 said.setdefault(key, []).append(partial)
+    if source.source.bound is not None:  # of several bounds the newest one's devices count
+        newest = {key: max((row[:3] for row in rows), default=()) for key, rows in said.items()}
+        said = {key: [row for row in rows if row[:3] == newest[key]] for key, rows in said.items()}
     return {key: combined(source.fold, said[key]) for key in sorted(said)}

@@ -13,6 +13,8 @@ from lasp_edge.checking.identities import identities
 from lasp_edge.checking.laws import combine_follows_the_columns
 from lasp_edge.checking.programs import verdicts
 from lasp_edge.errors import UsageError
+from lasp_edge.folds.bounds import Bound
+from lasp_edge.language.described import definition_of, descriptions
 from tests.cloud_tier.lakes import LakeUnderTest
 from tests.cloud_tier.support_devices import BEGIN_US, SECOND_US, row
 from tests.cloud_tier.support_own_fold import Parity
@@ -57,6 +59,34 @@ def test_a_fold_of_its_own_gives_in_spark_what_it_gives_on_devices(spark, tmp_pa
     assert found["sums", "", BEGIN_US][0] == tuple([29] * len(sums.fold.columns))
     value = lake.globals()["parity_now", ""]
     assert (value.partial, value.devices_in) == (whole, 3)
+
+
+def test_devices_under_an_older_bound_do_not_count(spark, tmp_path):
+    program = Program("bounds")
+    meter = program.event("meter", resolution="0.1")
+    bound = program.parameter("last", "5")
+    last = program.declare_dynamic(BoundedLWWSet(bound=bound), "last")
+    program.collect(meter, into=last)
+    program.fold_dynamic(program.fold(last, folds.mean(), "here"), "everywhere")
+    plan = program.plan()
+    lake, fold = LakeUnderTest(spark, plan, tmp_path), plan.local_folds["here"].fold
+    before, after = Bound(0, 0, 5), Bound(3, 60 * SECOND_US, 2)
+    said = {"pi-0": (after, (2, 90)), "pi-1": (before, (5, 10)), "pi-2": (after, (1, 30))}
+
+    def entry(device):
+        columns = dict(zip(fold.columns_named, fold.under(*said[device]), strict=True))
+        stream = plan.local_folds["here"].stream
+        return row("variable", device, 1, 7, 1, stream=stream, key="", **columns)
+
+    lake.step([entry("pi-1")])
+    value = lake.globals()["everywhere", ""]
+    assert (value.partial, value.devices_in) == ((0, 0, 5, 1, 5, 10), 1)
+    lake.step(list(map(entry, said)))
+    value = lake.globals()["everywhere", ""]
+    assert (value.partial, value.devices_in) == ((*after, 2, 3, 120), 2)
+    (described,) = descriptions(plan)
+    meaning = definition_of(*described)
+    assert meaning.fold.lower(value.partial, meaning.resolution) == {"mean": 4.0}
 
 
 def test_workers_that_cannot_load_the_fold_are_named_at_the_start(spark, monkeypatch):
