@@ -10,6 +10,9 @@ from typing import Any, Final
 
 from cloud_tier.shared.rows import Place, SharedRow, text_of, value_of
 from crdts import (
+    ControlEntry,
+    ControlLog,
+    ControlPlace,
     Entry,
     Frontier,
     GCounter,
@@ -40,6 +43,9 @@ _DIGITS: Final = 31
 _TIME_DIGITS: Final = 20
 _AFTER_DEVICE: Final = "\x1f"
 """Below every character of a device's name, so that names are compared before what follows."""
+_AFTER_AUTHOR: Final = _AFTER_DEVICE
+_SAID: Final = "1"
+"""Before what was said, so that it is above what was taken back."""
 
 
 def counter_rows(state: GCounter, place: Place) -> Iterator[SharedRow]:
@@ -201,6 +207,27 @@ def membership_state(_bottom: Membership, rows: Sequence[SharedRow]) -> Membersh
             for row in rows
         }
     )
+
+
+def control_rows(state: ControlLog, place: Place) -> Iterator[SharedRow]:
+    """Yield what was last said at each place; what was taken back has no value."""
+    for at, (number, author, said) in state.entries.items():
+        yield place.entry(
+            rank=number,
+            tie=author + _AFTER_AUTHOR + ("" if said is None else _SAID + said),
+            value=None if said is None else text_of(said),
+            key=(tuple(at),),
+        )
+
+
+def control_state(_bottom: ControlLog, rows: Sequence[SharedRow]) -> ControlLog:
+    """Return the log of these entries."""
+
+    def entry(row: SharedRow) -> ControlEntry:
+        author, _, _ = row.tie.partition(_AFTER_AUTHOR)
+        return ControlEntry(row.rank, author, None if row.value is None else value_of(row.value))
+
+    return ControlLog({ControlPlace(*row.keys[-1]): entry(row) for row in rows})
 
 
 def _totals(counter: GCounter, place: Place, prefix: str, sign: int) -> Iterator[SharedRow]:

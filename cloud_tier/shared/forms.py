@@ -12,6 +12,7 @@ from cloud_tier.shared.causal import causal_rows, causal_state
 from cloud_tier.shared.rows import WHOLE, Place, SharedRow, alike
 from crdts import (
     BoundedLWWSet,
+    ControlLog,
     DerivedSet,
     DWFlag,
     EWFlag,
@@ -110,6 +111,7 @@ FORMS: Final[Mapping[type[Lattice], Form]] = {
     OwnedMap: Form(chains.owned_rows, chains.owned_state),
     Frontier: Form(chains.frontier_rows, chains.frontier_state),
     Membership: Form(chains.membership_rows, chains.membership_state),
+    ControlLog: Form(chains.control_rows, chains.control_state),
     ORSet: _CAUSAL,
     MVRegister: _CAUSAL,
     EWFlag: _CAUSAL,

@@ -37,7 +37,7 @@ def now_us() -> int:
 
 
 QUIET_S = 0.5
-"""Seconds without a message after which everything that the broker retains has come."""
+"""Seconds without a retained message after which everything that the broker retains has come."""
 CORRECTION_S = 2 * CORRECT_US / SECOND_US + 0.5
 """Seconds until a device that knows a newer command has published it: twice the least wait."""
 MOST_TRIES = 5
@@ -162,7 +162,8 @@ class BrokerSession:
         ends_s = now_s() + self._listen_s
         quiet_s = now_s() + QUIET_S
         while now_s() < quiet_s or (more() and now_s() < ends_s):
-            if any(isinstance(event, Message) for event in self._poll(0.1)):
+            # What devices say at the moment never ends; what the broker retains does.
+            if any(isinstance(event, Message) and event.retain for event in self._poll(0.1)):
                 quiet_s = min(now_s() + QUIET_S, max(ends_s, quiet_s))
 
     def publish(self, command: Callable[[], Command]) -> Command:

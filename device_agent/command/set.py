@@ -4,9 +4,9 @@ Each reading counts with the parameters at its own time, each window has those a
 does not matter when a device hears of it. The time may lie in the future, or in the past: then the
 windows that it touches are made anew. NAME=default takes back what was said for a time.
 
-Devices make windows anew from the readings that they keep, for a week as a rule (--retain of the
-agent). A time before that is refused: older readings would count no more. --force says it all the
-same; so it does for a device that nobody has heard of yet.
+Devices make windows anew from the readings that they keep, for a week as a rule (--retain-days of
+the agent). A time before that is refused: older readings would count no more. --force says it all
+the same; so it does for a device that nobody has heard of yet.
 
   lasp-edge set greenhouse:program alarm_above=30 --from 2026-11-23T06:00Z --broker mqtt://broker
   lasp-edge set greenhouse:program offset=-0.30 --device cellar --from 2026-11-16T00:00Z \
@@ -30,7 +30,7 @@ from device_agent.command.fleet import (
 )
 from device_agent.command.line import named
 from device_agent.command.schedule import ask_all, knowledge, known_on
-from device_agent.controlled.effect import ControlEffect, misfits
+from device_agent.controlled.effect import ControlEffect, is_seen_by_readings, misfits
 from device_agent.controlled.roster import ParameterRoster
 from device_agent.controlled.saying import Saying, schedule_lines
 from device_agent.nearest import hint
@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     roster = parameter_roster_of(arguments)
     plan = load_plan(arguments.program)
+    began_us = now_us()  # what holds from then on is made anew nowhere
     saying = _saying(arguments, plan)
     filters = subscriptions(roster.topics, Subscriber.OPERATOR)
     with BrokerSession(arguments, roster, filters) as session:
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         return Exit.FINE
     for line in schedule_lines(saying.parameter, roster.control):
         print(line)  # noqa: T201
-    for line in _in_words(saying, roster, effect, floors_us):
+    for line in _in_words(saying, roster, effect, floors_us, began_us):
         print(line)  # noqa: T201
     return Exit.FINE
 
@@ -111,6 +112,11 @@ def _saying(arguments: argparse.Namespace, plan: Plan) -> Saying:
     """
     parameter, value = _setting(arguments.setting, plan)
     scope = check_device(arguments.device) if arguments.device else ""
+    if scope and not is_seen_by_readings(plan, parameter):
+        raise UsageError(
+            f"{parameter.name} is one for the whole fleet, as a size, slide, fold or bound is; "
+            "leave out --device"
+        )
     until_us = None if arguments.until is None else _time("--until", arguments.until)
     if arguments.since is not None:
         from_us = _time("--from", arguments.since)
@@ -238,6 +244,7 @@ def _in_words(
     roster: ParameterRoster,
     effect: ControlEffect,
     floors_us: dict[str, int],
+    began_us: int,
 ) -> Iterator[str]:
     """Yield what follows from it, and who knows it."""
     if effect.panes:
@@ -250,7 +257,7 @@ def _in_words(
         since = shown_time(floor_us).partition(".")[0]
         yield f"{device}: what it read before {since} UTC counts no more in the windows touched."
     unheard = _unheard(saying, roster, floors_us)
-    if unheard and saying.from_us < now_us():
+    if unheard and saying.from_us < began_us:
         yield f"Not heard, so how far back they have their readings is not known: {named(unheard)}."
     yield known_on(roster)
 

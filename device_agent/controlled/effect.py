@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Self
 
 from crdts import ControlLog
+from lasp_edge.language.declarations import Parameter
 from lasp_edge.language.fleet_regimes import FleetRegimes
 from lasp_edge.language.forms import FOR_EVER_US, WindowForm, WindowForms
 from lasp_edge.language.plan import Plan
@@ -86,11 +87,24 @@ class ControlEffect(NamedTuple):
 
 
 def misfits(plan: Plan, before: ControlLog, after: ControlLog) -> Iterator[str]:
-    """Yield why values that were said now count for nothing: a window cannot have such a form."""
+    """Yield why values that were said now count for nothing: no window or set can be so."""
     for window in plan.windows.values():
         if window.controls is not None:
             old, new = (WindowForms(window, plan.functions, log) for log in (before, after))
             yield from [why for at_us, why in new.unfit if (at_us, why) not in old.unfit]
+    for variable in plan.variables.values():
+        if variable.bound is not None:
+            from lasp_edge.language.bounds import unfit  # noqa: PLC0415 - few programs need it
+
+            parameter = plan.parameters[variable.bound]
+            for text in unfit(after, parameter) - unfit(before, parameter):
+                yield f"{variable.name!r} keeps 1 sample at least, and {parameter.name}={text}"
+
+
+def is_seen_by_readings(plan: Plan, parameter: Parameter) -> bool:
+    """Return whether a window asks for a parameter at each reading's time, on its device."""
+    controls = [window.controls for window in plan.windows.values() if window.controls is not None]
+    return any(parameter in each.uses and (each.value or each.where) for each in controls)
 
 
 def _panes(pieces: Iterable[PanePiece], floor_us: int, now_us: int) -> Iterator[int]:

@@ -49,3 +49,10 @@ def bound_at(steps: BoundSteps, time_us: int) -> Bound:
 def is_bound(parameter: Parameter, text: str) -> bool:
     """Return whether a text can be the bound of a set."""
     return is_value(parameter, text) and 0 < int(Decimal(text)) < SEQS
+
+
+def unfit(log: ControlLog, parameter: Parameter) -> frozenset[str]:
+    """Return the texts that were said for the fleet and that no bound can be."""
+    said = {entry.value for _, entry in log.places(parameter.name, FLEET)}
+    texts = {each for each in said if each and is_value(parameter, each)}
+    return frozenset(each for each in texts if not is_bound(parameter, each))

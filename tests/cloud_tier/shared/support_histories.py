@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from cloud_tier.lake.shared import SharedMeaning
 from cloud_tier.shared.forms import FORMS
 from crdts import (
+    ControlLog,
     GCounter,
     GSet,
     Lattice,
@@ -108,8 +109,8 @@ def value_rows(state: Lattice, part: str = "", keys: tuple[Any, ...] = ()) -> se
     elif isinstance(state, ORMap):
         of_keys = [value_rows(state[key], part, (*keys, key)) for key in state]
         return set().union(*of_keys)
-    elif isinstance(state, DeviceMap):
-        found = [((*keys, device), _plain(value)) for device, value in state.value.items()]
+    elif isinstance(state, DeviceMap | ControlLog):
+        found = [((*keys, _plain(at)), _plain(value)) for at, value in state.value.items()]
     elif isinstance(state, Causal) and not isinstance(state.value, frozenset | tuple):
         found = [(keys, state.value)] if state.dots else []
     elif isinstance(state, GSet | TwoPSet | MVRegister | Causal):

@@ -203,6 +203,9 @@ MISTAKES = {
         "window 'sums': a slide from size / 10000 to the size (40 s) is needed, not 50 s; "
         "nothing was changed"
     ),
+    ("span_s=60", "--device", "cellar"): (
+        "span_s is one for the whole fleet, as a size, slide, fold or bound is; leave out --device"
+    ),
     ("offset=3", "--from", "tomorrow"): (
         "--from: a time such as 2026-11-23T06:00Z is needed, not 'tomorrow'"
     ),

@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
-from crdts import ControlLog
+from crdts import BoundedLWWSet, ControlLog
 from device_agent.controlled.effect import ControlEffect, misfits
 from device_agent.controlled.saying import said
+from lasp_edge import Program
 from lasp_edge.language.forms import steps_of, value_at
 from lasp_edge.language.regimes import WindowRegimes
 from tests.lasp_edge.language.support_controlled import S, greenhouse, log_of
@@ -99,3 +100,16 @@ def test_a_value_that_gives_no_window_a_form_is_told_with_its_reason():
     (why,) = misfits(PLAN, ControlLog(), bad)
     assert why.startswith("window 'sums': a slide from")
     assert list(misfits(PLAN, bad, bad | bad.say("offset", "", 0, "3", "ann"))) == []
+
+
+def test_a_set_keeps_one_sample_at_least():
+    program = Program("p")
+    event = program.event("temperature", resolution="0.1")
+    last = program.parameter("last", "5")
+    samples = program.declare_dynamic(BoundedLWWSet(bound=last), "samples")
+    program.collect(event, into=samples)
+    plan, before = program.plan(), ControlLog()
+    none = before.say("last", "", 0, "0", "ann")
+    assert list(misfits(plan, before, none)) == ["'samples' keeps 1 sample at least, and last=0"]
+    assert list(misfits(plan, none, none)) == []
+    assert list(misfits(plan, before, before.say("last", "", 0, "7", "ann"))) == []
