@@ -4,6 +4,7 @@ The file says by itself what its windows mean, so whoever reads it needs no prog
 """
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -45,7 +46,10 @@ def definitions(store: FleetStore) -> dict[str, ResultDefinition]:
     Raises:
         NotFound: no gateway has begun to write the file yet.
     """
-    text = store.facts().get(PROGRAM)
+    try:
+        text = store.facts().get(PROGRAM)
+    except sqlite3.OperationalError:  # a gateway that is starting has made no tables yet
+        text = None
     if text is None:
         raise NotFound(f"{store.path.parent}: no gateway has kept anything here yet")
     windows: dict[str, Any] = json.loads(text)["windows"]

@@ -68,6 +68,11 @@ def test_what_is_not_there_is_said(store, tmp_path):
         existing_fleet(tmp_path / "elsewhere")
     with pytest.raises(BlockingIOError):
         FleetStore(tmp_path)
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / FILE_NAME).touch()  # a gateway that is starting has made no tables yet
+    with pytest.raises(NotFound, match="no gateway has kept anything here yet"):
+        found(str(begun), wanted("totals"))
 
 
 def test_a_turn_is_durable_whole_or_not_at_all(store):
