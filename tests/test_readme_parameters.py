@@ -57,7 +57,7 @@ def test_what_is_set_is_printed_and_counts_as_shown(tmp_path):
     }
     with PrivateBroker(tmp_path / "broker", broker_program()) as broker, ExitStack() as ending:
         start(tmp_path, broker, ending)
-        printed = [succeeds([*moved(line, times, tmp_path, broker), "--listen", "2"], tmp_path)
+        printed = [succeeds([*moved(line, times, tmp_path, broker), "--listen", "20"], tmp_path)
                    for line in (early, late)]  # fmt: skip
         expected = block("set")
         for written, time_us in times.items():
@@ -65,7 +65,7 @@ def test_what_is_set_is_printed_and_counts_as_shown(tmp_path):
         panes = r"\d+ panes"  # one more where an hour ends meanwhile
         assert re.sub(panes, "", "".join(printed)) == re.sub(panes, "", expected)
         words = [str(BIN / "lasp-edge"), "schedule", PROGRAM, "--broker", broker.url]
-        told = json.loads(succeeds([*words, "--listen", "2", "--json"], tmp_path))
+        told = json.loads(succeeds([*words, "--listen", "20", "--json"], tmp_path))
         assert told["known"] == list(DEVICES)
         assert [(each["parameter"], each["device"], each["value"]) for each in told["places"]] == [
             ("alarm_above", None, "30"),

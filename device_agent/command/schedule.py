@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     parameters = plan.parameters
     filters = subscriptions(roster.topics, Subscriber.OPERATOR)
     with BrokerSession(arguments, roster, filters) as session:
-        session.listen(lambda: False)
+        session.listen(lambda: not roster.counting)
         ask_all(session, roster)
         session.listen(lambda: any(map(roster.is_online, roster.missing)))
     if arguments.json:

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     saying = _saying(arguments, plan)
     filters = subscriptions(roster.topics, Subscriber.OPERATOR)
     with BrokerSession(arguments, roster, filters) as session:
-        session.listen(lambda: False)
+        session.listen(lambda: not roster.counting)
         ask_all(session, roster)
         session.listen(lambda: bool(roster.awaited))
         before = roster.control.copy()
