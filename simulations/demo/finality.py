@@ -23,7 +23,14 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     ]
     long = {name for name, away_s in evidence.away_s.items() if away_s + USUAL_S >= wait_s}
     away = {name: f"{name} was away for {s:.0f} s" for name, s in evidence.away_s.items()}
-    named = {name for _, row in tentative for name in row["excluded"].split(",")}
+    # Who was missing may have come back while what he brings is not whole yet, but not before.
+    waited = {_place(*each) for each in tentative if long & set(each[1]["excluded"].split(","))}
+    named = {
+        name
+        for each in tentative
+        for name in each[1]["excluded"].split(",")
+        if name or _place(*each) not in waited
+    }
     finals = Counter(_place(name, row) for name, row in _rows(evidence) if row["status"] == FINAL)
     unfinished = [row for rows in evidence.windows.values() for row in rows]
     unfinished = [row for row in unfinished if row["status"] == TENTATIVE]
