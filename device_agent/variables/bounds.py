@@ -1,7 +1,8 @@
 """Bounds that operators change: how many samples each key's set keeps, as its samples come.
 
-The bound of a set is that at the greatest time of its samples. So samples are cut where their
-times pass a change, and are added under the bound of their time, however they were batched.
+The bound of a set is that at the greatest time of the samples that came to it. So samples are cut
+where their times pass a change, and are added under the bound of their time, however they were
+batched.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,9 +46,22 @@ class SampleBounds:
         return bound_at(self._steps[where[0]], self._greatest_us.get(where, BEFORE_ALL_US))
 
     def restore(self, where: VariableId, state: BoundedLWWSet) -> None:
-        """Take the times of what the store holds."""
-        if state:
-            self._greatest_us[where] = max(time_us for time_us, _, _ in state.samples())
+        """Take what the store holds: its times, and the bound that it had reached.
+
+        The sample that reached it may have left since, where later ones had earlier times.
+        """
+        if not state:
+            return
+        greatest_us = max(time_us for time_us, _, _ in state.samples())
+        steps = self._steps[where[0]]
+        if bound_at(steps, greatest_us).samples != state.bound:
+            later = (
+                from_us
+                for from_us, bound in steps
+                if from_us > greatest_us and bound.samples == state.bound
+            )
+            greatest_us = next(later, greatest_us)
+        self._greatest_us[where] = greatest_us
 
     def forget(self, where: VariableId) -> None:
         """A key is gone."""

@@ -53,7 +53,7 @@ class Sets:
             if isinstance(state, BoundedLWWSet) and (state or not keyed):
                 if self._bounds is not None and name in self._bounds:
                     self._bounds.restore((name, key), state)
-                self._adopt_limits((name, key), state)
+                self._resize((name, key), state, self.bound((name, key)))
                 self.held[name][key] = state
                 self._schedule(name, key, state)
             else:
@@ -64,10 +64,9 @@ class Sets:
             self.held[name].setdefault("", bottom)
         self.moved[name] = dict.fromkeys(self.held[name])
 
-    def _adopt_limits(self, where: tuple[str, str], state: BoundedLWWSet) -> bool:
-        """Let the program's limits hold, whatever the state's are; return whether they differed."""
+    def _resize(self, where: tuple[str, str], state: BoundedLWWSet, said: "Bound | None") -> bool:
+        """Let the program's limits hold, or what operators said; return whether others did."""
         bottom = self._bottom(where[0])
-        said = self.bound(where)
         bound = bottom.bound if said is None else said.samples
         if (state.bound, state.max_age_s) == (bound, bottom.max_age_s):
             return False
@@ -92,7 +91,7 @@ class Sets:
         for name, key in known:
             if self._bounds.of((name, key)) != before[name, key]:
                 self._rebound.add((name, key))
-                if self._adopt_limits((name, key), self.held[name][key]):
+                if self._resize((name, key), self.held[name][key], self._bounds.of((name, key))):
                     self.moved[name][key] = None
 
     def take_rebound(self) -> list[tuple[str, str]]:
@@ -122,9 +121,7 @@ class Sets:
             state = self.held[name].setdefault(key, self._bottom(name))
             if bound != before:
                 self._rebound.add(where)
-            if state.bound != bound.samples:
-                state |= state.resized(bound.samples, state.control_version + 1, state.max_age_s)
-                self._stored.put_whole(where, state)
+            if self._resize(where, state, bound):
                 self.moved[name][key] = None
             self._add(where, values[first:end], times_us[first:end], accepted_us)
 

@@ -87,7 +87,11 @@ class NewestBound(Fold):
         return self.inner.lower(self.samples(partial), resolution)
 
     def within_limits(self, partial: Any) -> bool:
-        return super().within_limits(partial) and self.inner.within_limits(self.samples(partial))
+        if not super().within_limits(partial):
+            return False
+        *bound, devices = partial[: len(_COLUMNS)]
+        is_said = None not in bound and bound[2] > 0 and devices == 1
+        return is_said and self.inner.within_limits(self.samples(partial))
 
     def at(self, resolution: Resolution) -> "NewestBound":
         inner = self.inner.at(resolution)

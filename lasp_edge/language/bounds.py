@@ -1,8 +1,9 @@
 """The bound of a set that a parameter gives: how many samples are kept, by their own time.
 
-The bound of a set is that at the greatest time of its samples. Bounds are ordered by the entries
-that hold by then, so every tier knows which of two is the newer, whatever it has heard itself. A
-value that no set can have (0, or less) counts for nothing: the one before it goes on.
+The bound of a set is that at the greatest time of the samples that came to it. Bounds are ordered
+by the entries that hold by then, so every tier knows which of two is the newer, whatever it has
+heard itself. A value that no set can have (0, or less) counts for nothing: the one before it goes
+on.
 
     >>> from crdts import ControlLog
     >>> from lasp_edge import Program

@@ -28,10 +28,7 @@ now_s = time.monotonic  # noqa: TID251 a process's start takes real time
 
 Kind = Literal["mosquitto", "amqtt"]
 
-AMQTT_LACKS = (
-    "it speaks MQTT 3.1.1 only and keeps nothing: not on disk, not for a device that is away, "
-    "not what stays unacknowledged for 5 s"
-)
+AMQTT_LACKS = "it keeps nothing on disk, nor for a device that is away"
 """It leaves a CONNECT of MQTT 5 unanswered and lets two clients have the same id. Retained
 messages, QoS 1 between two live peers and Last Will work."""
 _MOSQUITTO_PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/sbin")

@@ -14,7 +14,7 @@ from tests.support_missing import lacks
 from tests.support_readme import checks_shown, shape
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.broker]
-MOST_LINES = 60
+MOST_LINES = 56
 LINES = slice(25_000, 37_000)
 """Of the recording: the whole of it goes through agents and Spark in tests/end_to_end."""
 

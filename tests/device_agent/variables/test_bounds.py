@@ -189,6 +189,24 @@ def test_a_restart_keeps_a_larger_bound(fleet):
     assert fleet.devices["cellar"].core.samples.partials("here")[""][4] == 8
 
 
+def test_a_restart_keeps_the_bound_of_a_sample_that_has_left(fleet):
+    fleet.say(NOW_US + 60 * S, "7")
+    fleet.take("cellar", [NOW_US + at * S for at in (60, *range(20, 28))])
+    fleet.devices["cellar"].tick()
+    before = fleet.devices["cellar"].core.samples.partials("here")
+    fleet.devices["cellar"].restart()
+    fleet.devices["cellar"].tick()
+    assert fleet.devices["cellar"].core.samples.partials("here") == before
+    assert before[""][2:5] == (7, 1, 7)
+
+
+def test_a_strangers_partial_has_one_whole_bound():
+    fold = NewestBound(folds.mean(), "last")
+    assert fold.within_limits(fold.under(Bound(1, 5, 3), (1, 5)))
+    for wrong in ((1, None, 3, 1), (None, None, None, 1), (1, 5, 0, 1), (1, 5, 3, 9)):
+        assert not fold.within_limits((*wrong, 1, 5))
+
+
 def test_of_two_bounds_the_newer_stands_alone():
     fold = NewestBound(folds.mean(), "last")
     assert fold.combine(fold.zero, fold.zero) == fold.zero
