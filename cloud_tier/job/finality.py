@@ -25,12 +25,12 @@ class StepFinality(NamedTuple):
     Attributes:
         coverage: how far results are final, and over whom.
         due_us: window -> the end up to which it is due; None if no window is.
-        awaited: for whom windows wait.
+        awaited: window -> for whom it waits.
     """
 
     coverage: Coverage
     due_us: Mapping[str, int | None]
-    awaited: AwaitedDevices
+    awaited: Mapping[str, AwaitedDevices]
 
 
 def finality_of(
@@ -47,7 +47,9 @@ def finality_of(
     terms = (liveness, job.roster, job.dead_after_us)
     due_us = {name: waiting.due_us(wait_us) for name, wait_us in job.waits.items()}
     coverage = advance(frontier, *terms, job.listen_us)
-    return StepFinality(coverage, due_us, awaited(*terms))
+    missing = awaited(*terms).led_by(coverage.frontier)
+    led = {n: missing.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
+    return StepFinality(coverage, due_us, led)
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:

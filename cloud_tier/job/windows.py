@@ -141,7 +141,8 @@ def shapes_of(windows: Iterable[Window], finality: StepFinality) -> pa.Table:
 
 def record_of(window: str, finality: StepFinality) -> tuple[Any, ...]:
     """Return what all rows of a window in one step have to know."""
-    coverage, due_us, (lows_us, lead_us) = finality
+    coverage, due_us, awaited = finality
+    lows_us, lead_us = awaited[window]
     record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
     missing = ([device for device, _ in lows_us], [low_us for _, low_us in lows_us])
     return (*record, due_us[window], lead_us, *missing)

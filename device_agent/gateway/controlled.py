@@ -274,7 +274,7 @@ class ControlledFleet:
             self.unfinished.without_row[at] = end_us
             return None
         if status == TENTATIVE or held:
-            made = made._replace(excluded=finality.awaited.before(end_us))
+            made = made._replace(excluded=finality.missing(self._waits[at.window], end_us))
         return made._replace(status=status)
 
     def _computed(self, at: WindowStart, coverage: Coverage) -> FleetRow:

@@ -59,6 +59,11 @@ class TurnFinality(NamedTuple):
     waiting: WindowWaiting
     awaited: AwaitedDevices
 
+    def missing(self, wait_us: int, end_us: int) -> tuple[str, ...]:
+        """Return who is missing in a window of this X that ends then."""
+        led = self.awaited.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
+        return led.before(end_us)
+
 
 class FleetWindows:
     """The windows of a fleet.
@@ -223,7 +228,7 @@ class FleetWindows:
             if current is None and not finality.waiting.is_due(self._waits[window.name], end_us):
                 self._hold(at, end_us)
                 return None
-            made = made._replace(excluded=finality.awaited.before(end_us))
+            made = made._replace(excluded=finality.missing(self._waits[window.name], end_us))
         revision = 0 if current is None else current.revision + 1
         return made._replace(status=status, revision=revision)
 

@@ -114,6 +114,14 @@ class AwaitedDevices(NamedTuple):
     lows_us: tuple[tuple[str, int], ...]
     lead_us: int
 
+    def led_by(self, *times_us: int | None) -> "AwaitedDevices":
+        """Return the same where somebody is known to have promised up to these times.
+
+        What operators say makes all promises void: until they come anew, they lead nowhere.
+        """
+        known_us = [each for each in times_us if each is not None]
+        return self._replace(lead_us=max([self.lead_us, *known_us]))
+
     def before(self, end_us: int) -> tuple[str, ...]:
         """Return who is missing in a window that ends then; nobody while all of them are."""
         if end_us > self.lead_us:

@@ -157,10 +157,14 @@ class Processes(ABC):
         """Wait until something is the case."""
         until_true(condition, seconds)
 
-    def close(self) -> None:
-        """End everything that was started."""
+    def end_links(self) -> None:
+        """End all links that were started."""
         for link in self._links:
             link.stop(0.0)
+
+    def close(self) -> None:
+        """End everything that was started."""
+        self.end_links()
         for process in self._processes:
             process.kill()
             process.wait()

@@ -17,11 +17,18 @@ QUICK = Limits(first_wait_s=0.05, longest_wait_s=0.2)
 
 
 @pytest.fixture(scope="module", params=["passwords", "certificates"])
-def fleet(request, tmp_path_factory):
+def secured(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp(request.param)
     made = SecuredFleet(directory, certificates=request.param == "certificates")
     yield made
     made.close()
+
+
+@pytest.fixture
+def fleet(secured):
+    """The fleet; a test's links end with it, since a user has one connection."""
+    yield secured
+    secured.end_links()
 
 
 def test_real_agents_agree_and_a_real_lander_and_gateway_take_everything(fleet):

@@ -103,6 +103,20 @@ def test_panes_in_the_batch_that_brings_their_entry_are_refused_and_come_again(s
     assert len(revised) == len(set(revised)) > 3, "each once, and never to nothing in between"
 
 
+def test_a_row_that_is_due_while_all_promises_are_void_names_who_is_missing(tmp_path):
+    waiting = WaitingTerms(["attic", "cellar"], 86_400 * S, tentative_after_us=20 * S)
+    site = Site(tmp_path, waiting)
+    site.live(24, reads=True)
+    before = len(site.gateway.rows)
+    tomorrow = ControlLog().say("offset", "", NOW_US + 86_400 * S, "10", "ann")
+    site.live(1, told=[ControlFrame.of(Replica(1, 5, "operator"), 1, "offset", "", tomorrow)])
+    site.live(4)
+    due = site.gateway.rows[before:]
+    assert due, "windows become due while the device has not heard the entry"
+    assert {row.excluded for row in due} == {("attic", "cellar")}
+    site.device.kill()
+
+
 RETAIN_US = 60 * S
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crdts import Frontier, Membership, Version
-from crdts.frontier import Promise
+from crdts.frontier import BOTTOM_US, Promise
 from lasp_edge.protocol.frontier import (
     NOTHING_HEARD,
     Listening,
@@ -201,6 +201,14 @@ def test_windows_wait_for_live_devices_that_have_not_promised_past_their_end():
     assert missing.before(151) == (), "nobody is done with it"
     assert awaited(known, None, DEAD).before(150) == ("b",), "who is gone is not waited for"
     assert awaited(NOTHING_HEARD, ["a"], DEAD).before(0) == ()
+
+
+def test_what_was_promised_before_still_leads_when_all_promises_are_void():
+    known = heard(200, 0, a=said(BOTTOM_US, 190), b=said(BOTTOM_US, 195))
+    missing = awaited(known, None, DEAD)
+    assert missing.before(150) == ()
+    assert missing.led_by(None, 150).before(150) == ("a", "b")
+    assert missing.led_by(150, None).before(151) == ()
 
 
 def test_nobody_leads_by_a_clock_that_is_fast():
