@@ -25,7 +25,7 @@ from device_agent.gateway.kept import (
     WriterOfPanes,
 )
 from device_agent.gateway.unfinished import UnfinishedWindows
-from device_agent.gateway.windows import TurnFinality, count_failure
+from device_agent.gateway.windows import FinalWindows, TurnFinality, count_failure
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
 from lasp_edge.language.forms import WindowForm
@@ -49,7 +49,7 @@ class ControlledFleet:
         regimes: what panes mean.
         keeper: keeps entries and rows.
         held: the starts that wait.
-        frontier_us: how far results are final; None for nothing yet.
+        final: how far windows are final.
         retain_us: for how long after its end a window still takes late readings.
         waits: window -> X, for how long it waits for devices before it has a row.
 
@@ -64,7 +64,7 @@ class ControlledFleet:
         regimes: FleetRegimes,
         keeper: FleetKeeper,
         held: Iterable[StartSpan],
-        frontier_us: int | None,
+        final: FinalWindows,
         retain_us: int,
         waits: Mapping[str, int],
     ) -> None:
@@ -78,21 +78,21 @@ class ControlledFleet:
             for row in keeper.tentative(name, None):
                 self.unfinished.note(row)
             if waits[name]:
-                self._wait_again(name, frontier_us)
+                self._wait_again(name, final)
 
-    def _wait_again(self, window: str, frontier_us: int | None) -> None:
+    def _wait_again(self, window: str, final: FinalWindows) -> None:
         """Find the windows that have panes and no row, and that are not final."""
         for scope in self._regimes.scopes(window):
             regimes = self._regimes.of(window, scope)
-            longest_us = regimes.longest_us
-            since_us = EARLIEST_PANE_US if frontier_us is None else frontier_us - longest_us
+            since_us = final.since_us(window, regimes.longest_us, self._retain_us)
+            since_us = EARLIEST_PANE_US if since_us is None else since_us
             for piece in regimes.pieces:
                 for pane_us, key in self._keeper.places(piece.stream, since_us):
                     for start_us, form in regimes.starts_over(piece, pane_us):
                         at, end_us = WindowStart(window, key, start_us), start_us + form.size_us
-                        if at not in self.unfinished.rows and (
-                            frontier_us is None or end_us > frontier_us
-                        ):
+                        if at in self.unfinished.rows:
+                            continue
+                        if final.is_open(at, end_us, self._keeper):
                             self.unfinished.without_row[at] = end_us
 
     def promised_anew(self, steps: Iterable[Step], now_us: int | None) -> None:

@@ -19,7 +19,7 @@ from crdts.frontier import BOTTOM_US, Promise
 from device_agent.gateway.controlled import ControlledFleet
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
 from device_agent.gateway.panes import FleetPanes
-from device_agent.gateway.windows import FleetWindows, TurnFinality
+from device_agent.gateway.windows import FinalWindows, FleetWindows, TurnFinality, served_by
 from device_agent.settings import SECOND_US
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.declarations import Window
@@ -126,7 +126,8 @@ class GatewayCore:
         steps = [*kept.steps, *steps_of(kept.promises.entries.values())]
         self.waiting = WindowWaiting.of(waits.values()).joined(steps, None)
         self._kept_steps = frozenset(kept.steps)
-        until = (kept.frontier_us, terms.retain_us, waits)
+        self._served, self._kept_served = served_by(plan.windows.values()), kept.served
+        until = (FinalWindows.of(kept, plan.windows.values()), terms.retain_us, waits)
         self.windows = FleetWindows(plain, self._panes, keeper, *until)
         self._regimes, self.controlled = None, None
         if plan.parameters:
@@ -188,6 +189,8 @@ class GatewayCore:
                 changes.held = self.controlled.held.spans
         if frontier_us != before_us:
             changes.frontier_us = frontier_us
+            changes.served = None if self._served == self._kept_served else self._served
+            self._kept_served = self._served
             self._prune(changes, before_us)
         self._panes.forget()
         return GatewayTurn(changes, accepted, self.coverage, too_late)

@@ -90,6 +90,7 @@ class FleetChanges:
         members: the commands that were not known.
         heard: device -> what was heard of it, as a line (`lasp_edge.protocol.witness`).
         frontier_us: if it has moved.
+        served: the streams of the windows over which it was moved, if they are others than before.
         control: what operators said of parameters, if something is new.
         held: starts of windows that wait until all devices have promised anew, if they changed.
         panes_below: stream -> entries of panes that start below are of no use any more.
@@ -106,6 +107,7 @@ class FleetChanges:
     members: dict[str, Member] = field(default_factory=dict)
     heard: dict[str, str] = field(default_factory=dict)
     frontier_us: int | None = None
+    served: frozenset[int] | None = None
     control: ControlLog | None = None
     held: tuple[StartSpan, ...] | None = None
     panes_below: Mapping[int, int] = field(default_factory=dict)
@@ -132,6 +134,7 @@ class RestoredFleet(NamedTuple):
         steps: by which it is told since when windows wait.
         control: what operators said of parameters.
         held: starts of windows that wait until all devices have promised anew.
+        served: the streams of the windows over which the frontier was moved last; None for all.
     """
 
     frontier_us: int | None
@@ -141,6 +144,7 @@ class RestoredFleet(NamedTuple):
     steps: tuple[Step, ...] = ()
     control: ControlLog = ControlLog()
     held: tuple[StartSpan, ...] = ()
+    served: frozenset[int] | None = None
 
 
 class FleetKeeper(Protocol):

@@ -42,8 +42,8 @@ from lasp_edge.protocol.waiting import Step
 
 FILE_NAME: Final = "gateway.sqlite"
 LOCK_NAME: Final = "gateway.lock"
-STORE_ID, PROGRAM, FRONTIER = "store", "program", "frontier"
-"""Facts: the id of the file, what its windows mean, and how far results are final."""
+STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
+"""Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD = "control", "held"
 """Facts: what operators said of parameters, and which windows wait for devices to promise anew."""
 
@@ -139,6 +139,7 @@ class FleetStore(SealedFile):
             tuple([Step(*each) for each in self._rows("SELECT * FROM step")]),
             ControlLog() if control is None else _log(control),
             tuple([StartSpan(*each) for each in json.loads(held or "[]")]),
+            frozenset(json.loads(facts[SERVED])) if SERVED in facts else None,
         )
 
     @finding_damage
@@ -282,6 +283,8 @@ class FleetStore(SealedFile):
             put(db, "step", changes.steps)
             if changes.frontier_us is not None:
                 put(db, "fact", [(FRONTIER, str(changes.frontier_us))])
+            if changes.served is not None:
+                put(db, "fact", [(SERVED, json.dumps(sorted(changes.served)))])
             if changes.control is not None:
                 put(db, "fact", [(CONTROL, encode(changes.control).hex())])
             if changes.held is not None:

@@ -12,9 +12,15 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
-from device_agent.gateway.kept import FleetKeeper, FleetRow, KeptEntry, WindowStart
+from device_agent.gateway.kept import (
+    FleetKeeper,
+    FleetRow,
+    KeptEntry,
+    RestoredFleet,
+    WindowStart,
+)
 from device_agent.gateway.panes import FleetPanes, PaneTotal
 from lasp_edge.aggregates.sliding import TwoStacks
 from lasp_edge.errors import pass_interrupt
@@ -65,6 +71,49 @@ class TurnFinality(NamedTuple):
         return led.before(end_us)
 
 
+def served_by(windows: Iterable[Window]) -> frozenset[int]:
+    """Return the streams by which it is kept over which windows a frontier was moved."""
+    return frozenset(window.stream for window in windows)
+
+
+class FinalWindows(NamedTuple):
+    """How far windows are final at a start.
+
+    Attributes:
+        frontier_us: how far results are final; None for nothing yet.
+        unserved: windows of which they may not be: another program moved the frontier last.
+    """
+
+    frontier_us: int | None
+    unserved: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, kept: RestoredFleet, windows: Iterable[Window]) -> Self:
+        """Return what is known of the windows of a program."""
+        served = kept.served
+        others = [each for each in windows if served is not None and each.stream not in served]
+        return cls(kept.frontier_us, frozenset(each.name for each in others))
+
+    def since_us(self, window: str, longest_us: int, retain_us: int) -> int | None:
+        """Return from which start on windows may not be final; None for any.
+
+        Args:
+            window: the name.
+            longest_us: how long its windows are, at most.
+            retain_us: for how long after its end a window still takes late readings.
+        """
+        if self.frontier_us is None:
+            return None
+        late_us = retain_us if window in self.unserved else -1
+        return self.frontier_us - longest_us - late_us
+
+    def is_open(self, at: WindowStart, end_us: int, keeper: FleetKeeper) -> bool:
+        """Return whether a window that may have no row is not final."""
+        if self.frontier_us is None or end_us > self.frontier_us:
+            return True
+        return at.window in self.unserved and keeper.row(at) is None
+
+
 class FleetWindows:
     """The windows of a fleet.
 
@@ -72,7 +121,7 @@ class FleetWindows:
         windows: of the program.
         panes: the fleet's.
         keeper: keeps the rows.
-        frontier_us: how far results are final; None for nothing yet.
+        final: how far windows are final.
         retain_us: for how long after its end a window still takes late readings.
         waits: window -> X, for how long it waits for devices before it has a row.
 
@@ -85,7 +134,7 @@ class FleetWindows:
         windows: Iterable[Window],
         panes: FleetPanes,
         keeper: FleetKeeper,
-        frontier_us: int | None,
+        final: FinalWindows,
         retain_us: int,
         waits: Mapping[str, int],
     ) -> None:
@@ -99,20 +148,23 @@ class FleetWindows:
         self._held_ends: dict[int, list[tuple[int, WindowStart]]] = defaultdict(list)
         self.failed: Counter[str] = Counter()
         for window in self._windows.values():
-            # What ends at the frontier or before is final, or its fold has raised something.
-            since_us = None if frontier_us is None else frontier_us - window.size_us + 1
+            # What is final and tentative all the same has a fold that raised something.
+            since_us = final.since_us(window.name, window.size_us, retain_us)
             for row in keeper.tentative(window.name, since_us):
                 self._note(row)
-            self._hold_again(window, since_us)
+            self._hold_again(window, since_us, final)
 
-    def _hold_again(self, window: Window, since_us: int | None) -> None:
+    def _hold_again(self, window: Window, since_us: int | None, final: FinalWindows) -> None:
         """Find the windows that have panes and no row, among those that start then or later."""
         least_us = EARLIEST_PANE_US if since_us is None else since_us
         for pane_us, key in self._keeper.places(window.stream, least_us):
             for start_us in range(window.start_of_first(pane_us), pane_us + 1, window.slide_us):
                 at = WindowStart(window.name, key, start_us)
-                if start_us >= least_us and at not in self._open:
-                    self._hold(at, start_us + window.size_us)
+                if start_us < least_us or at in self._open:
+                    continue
+                end_us = start_us + window.size_us
+                if final.is_open(at, end_us, self._keeper):
+                    self._hold(at, end_us)
 
     def touched(self, entries: Iterable[KeptEntry], before_us: int | None) -> Touched:
         """Return the starts of the windows that hold an entry's pane, above the floor.

@@ -98,7 +98,8 @@ def _from_panes(spark: SparkSession, made: Plan, lake: LakeTables) -> dict[Any, 
     starts = {"by_room": [EVERYTHING]}
     frames, columns = Frames(spark, few=False), tuple(made.columns.values())
     spans = frames.rows(windows.spans_of(made.windows.values(), starts))
-    finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, AwaitedDevices((), 0))
+    nobody = {"by_room": AwaitedDevices((), 0)}
+    finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, nobody)
     shapes = frames.rows(windows.shapes_of(made.windows.values(), finality))
     rows = spark.read.format("delta").load(lake.lattice)
     found = windows.computed(rows, columns, spans, shapes)

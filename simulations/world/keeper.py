@@ -40,6 +40,7 @@ class SimulatedKeeper:
         self._membership = Membership()
         self._heard: dict[str, str] = {}
         self._frontier_us: int | None = None
+        self._served: frozenset[int] | None = None
         self._control = ControlLog()
         self._held: tuple[StartSpan, ...] = ()
         self._steps: frozenset[Step] = frozenset()
@@ -59,7 +60,8 @@ class SimulatedKeeper:
         """Return what a core starts with."""
         heard = tuple(self._heard.values())
         known = (self._frontier_us, self.promises, self._membership, heard)
-        return RestoredFleet(*known, tuple(self._steps), self._control.copy(), self._held)
+        more = (tuple(self._steps), self._control.copy(), self._held, self._served)
+        return RestoredFleet(*known, *more)
 
     def entries(self, stream: int, first_us: int, last_us: int) -> Iterator[KeptEntry]:
         """Yield the entries of the panes of a stream from one start to another."""
@@ -112,3 +114,4 @@ class SimulatedKeeper:
         self._steps = (self._steps | changes.steps) - changes.steps_gone
         if changes.frontier_us is not None:
             self._frontier_us = changes.frontier_us
+        self._served = self._served if changes.served is None else changes.served

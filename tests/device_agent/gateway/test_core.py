@@ -218,6 +218,35 @@ def test_long_windows_that_overlap_are_made_together():
     assert {row.at.start_us: row.partial[0] for row in gateway.rows} == truth
 
 
+@pytest.mark.parametrize("wait_s", [0, 3_600])
+@pytest.mark.parametrize("kept_in", ["tables", "file"])
+def test_what_a_former_program_passed_over_becomes_final_when_the_newer_one_is_back(
+    tmp_path, kept_in, wait_s
+):
+    former = Program("rooms")
+    temperature = former.event("temperature", resolution="0.01", unit="°C")
+    former.window("totals", source=temperature, fold=folds.sum(), size_s=30)
+    terms = WaitingTerms(["pi-0"], DAY_US, tentative_after_us=wait_s * SECOND_US)
+    device, end_us = Device(PLAN, "pi-0"), START_US + 5 * MINUTE_US
+    came = [*read(device, 20.0, 1), *read(device, 21.0, 31)]
+    promise = device.promise(end_us, end_us)
+    straight = GatewayUnderTest(PLAN, terms=terms)
+    straight.step([*came, promise, tick(1, end_us)])
+    gateway = GatewayUnderTest(PLAN, keepers(tmp_path)[kept_in](), terms)
+    gateway.step([*came, tick(1, START_US)])
+    gateway.plan = former.plan()
+    gateway.restart()
+    gateway.step([promise, tick(2, end_us)])
+    assert {row.at.window for row in gateway.rows if row.status == "final"} == {"totals"}
+    gateway.plan = PLAN
+    for number in range(3, 6):
+        gateway.restart()
+        gateway.step([tick(number, end_us + number)])
+    assert gateway.current() == straight.current()
+    ends = ["tentative"] * (not wait_s) + ["final"]
+    assert gateway.statuses() == dict.fromkeys(straight.statuses(), ends)
+
+
 WAIT_US = 15 * SECOND_US
 TOTALS_US = START_US + 10 * SECOND_US  # a window of 30 s begins
 WAITS = WaitingTerms(["pi-0", "pi-1"], DAY_US, tentative_after_us=WAIT_US)
