@@ -206,7 +206,7 @@ def looks(
     state: ControlState,
     sent: SentPanes,
     plain: spans.Starts,
-    before_us: int | None,
+    before: spans.PassedFrontier,
     coverage: Coverage,
     promised_us: int | None,
     due: Mapping[str, tuple[int | None, int | None]],
@@ -218,7 +218,7 @@ def looks(
         state: with what the batch made to be held.
         sent: the panes that came.
         plain: the starts of the windows without parameters.
-        before_us: the frontier before the batch; None for nothing yet.
+        before: the frontier before the batch.
         coverage: the frontier now.
         promised_us: G.
         due: window -> up to which end it was due before, and is now, where it waits at all.
@@ -229,12 +229,12 @@ def looks(
         for span in several
     ]
     wanted = [*_touched(state.regimes, sent)]
-    wanted += _passed(job, state.regimes, before_us, coverage.frontier)
+    wanted += _passed(job, state.regimes, before, coverage.frontier)
     wanted += [LookedStarts(*_all_keys(span), IF_OPEN) for span in state.held]
     wanted += _due(state.regimes, due)
     wanted += _released(job, state, promised_us)
     for look in wanted:
-        least_us = floor_us(job, state.regimes, look.window, before_us)
+        least_us = floor_us(job, state.regimes, look.window, before.frontier_us)
         if look.last_us >= least_us:
             found.append(look._replace(first_us=max(look.first_us, least_us)))
     return found
@@ -291,15 +291,16 @@ def _touched(regimes: FleetRegimes, sent: SentPanes) -> Iterator[LookedStarts]:
 
 
 def _passed(
-    job: Job, regimes: FleetRegimes, before_us: int | None, after_us: int | None
+    job: Job, regimes: FleetRegimes, before: spans.PassedFrontier, after_us: int | None
 ) -> Iterator[LookedStarts]:
     """Yield the starts of the windows that the frontier has passed.
 
     Those that were not due yet have no row so far, where windows wait at all.
     """
-    if after_us is None or after_us == before_us:
-        return
     for name in regimes.windows:
+        before_us = before.of(name)
+        if after_us is None or after_us == before_us:
+            continue
         first_us = EARLIEST_PANE_US
         if before_us is not None:
             first_us = before_us - longest_us(regimes, name)

@@ -32,7 +32,12 @@ from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality
 from cloud_tier.job.frames import MOST_ROWS, frames
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
-from cloud_tier.lake.coverage import liveness_of, promised_steps, recorded_frontier
+from cloud_tier.lake.coverage import (
+    liveness_of,
+    passed_frontiers,
+    promised_steps,
+    recorded_frontier,
+)
 from cloud_tier.lake.sqltext import identifier, one_of, standard_identifier
 from cloud_tier.lake.tables import CONTROL, MEMBER, PANE, VARIABLE
 from crdts import Membership
@@ -61,6 +66,8 @@ class MergedState(NamedTuple):
         control: what operators said of parameters, and what waits for it; None without any.
         waiting: since when windows wait, and which were due in the last step of this process; at
             its start none was, so the first step looks at all that are not final.
+        passed: at a start, which windows the frontier has passed, as a job of a former program may
+            have moved it; None later.
     """
 
     frontier: int | None
@@ -70,6 +77,12 @@ class MergedState(NamedTuple):
     rows_frontier: int | None = None
     control: ControlState | None = None
     waiting: WindowWaiting | None = None
+    passed: spans.PassedFrontier | None = None
+
+    @property
+    def before(self) -> spans.PassedFrontier:
+        """Which windows the frontier has passed so far."""
+        return self.passed or spans.PassedFrontier(self.frontier)
 
 
 class Outcome(NamedTuple):
@@ -120,7 +133,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     starts = spans.affected(
         job.plain_windows,
         summary.panes_us,
-        known.frontier,
+        known.before,
         coverage.frontier,
         job.retain_us,
         due,
@@ -131,7 +144,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
     if state is not None:
         state = control.promised_anew(state, steps, now_us)
         promised_us = control.promised(job, liveness)
-        at = (summary.sent, starts, known.frontier, coverage, promised_us, due)
+        at = (summary.sent, starts, known.before, coverage, promised_us, due)
         looks = control.looks(job, state, *at)
         controlled = ControlledStep(job, state, looks, promised_us)
     appended = append_windows(spark, job, starts, finality, controlled)
@@ -142,6 +155,7 @@ def step(batch: DataFrame, batch_id: int, job: Job, known: MergedState) -> Outco
         _state(coverage.frontier, liveness, known, news)._replace(
             rows_frontier=coverage.frontier if job.results else None,
             waiting=waiting,
+            passed=None,
             control=state and control.let_go(state, promised_us),
         ),
         coverage,
@@ -274,7 +288,10 @@ def recalled(job: Job) -> MergedState:
     liveness = liveness_of(told, said and said.regimes.control)
     waiting = WindowWaiting.of(job.waits.values()).joined(promised_steps(told), None)
     frontier = recorded_frontier(job.lake)
-    state = MergedState(frontier, liveness, waiting=waiting, control=said)
+    known = passed_frontiers(job.lake)
+    less = {name: known.get(name) for name in job.plan.windows if known.get(name) != frontier}
+    passed = spans.PassedFrontier(frontier, less) if less else None
+    state = MergedState(frontier, liveness, waiting=waiting, control=said, passed=passed)
     return _state(state.frontier, liveness, state, rows)
 
 

@@ -130,6 +130,13 @@ def recorded_frontier(tables: LakeTables) -> int | None:
     return None
 
 
+def passed_frontiers(tables: LakeTables) -> dict[str, int]:
+    """Return how far the frontier is known to have passed each window: as its rows record it."""
+    query = "SELECT window, max(frontier) AS frontier FROM source GROUP BY window"
+    rows = selected(tables.table(tables.windows), query).to_pylist()
+    return {row["window"]: row["frontier"] for row in rows if row["frontier"] is not None}
+
+
 def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -> Liveness:
     """Return what rows of `landing` or `lattice` tell of the devices; other kinds tell nothing.
 

@@ -60,6 +60,23 @@ class Span(NamedTuple):
     last: int
 
 
+class PassedFrontier(NamedTuple):
+    """How far the frontier has come, and which windows it has passed so far.
+
+    Attributes:
+        frontier_us: F; None is bottom.
+        by_window: of windows by name, how far it has passed them for sure, where this may be less:
+            while another program served them it moved on, and they stayed as they were.
+    """
+
+    frontier_us: int | None
+    by_window: Mapping[str, int | None] = MappingProxyType({})
+
+    def of(self, window: str) -> int | None:
+        """Return how far it has passed a window."""
+        return self.by_window.get(window, self.frontier_us)
+
+
 Starts = Mapping[str, Sequence[Span]]
 """Which starts of each window to look at, by the window's name."""
 
@@ -104,7 +121,7 @@ def above(spans: Iterable[Span], floor_us: int | None) -> list[Span]:
 def affected(
     windows: Iterable[SlidingShape],
     panes_us: Mapping[int, Iterable[int]],
-    before: int | None,
+    before: PassedFrontier,
     after: int | None,
     retain_us: int,
     due: Mapping[str, tuple[int | None, int | None]] = MappingProxyType({}),
@@ -117,7 +134,7 @@ def affected(
     Args:
         windows: the program's windows.
         panes_us: the touched panes by stream.
-        before: the frontier so far; None is bottom.
+        before: the frontier so far.
         after: the frontier now.
         retain_us: for how long after its end a window still takes late readings.
         due: of each window by name, the end up to which it was due before, and is now.
@@ -125,9 +142,10 @@ def affected(
     starts = {}
     for window in windows:
         wanted = touched(window, panes_us.get(window.stream, ()))
-        wanted += passed(window, before, after)
-        wanted += become_due(window, before, *due.get(window.name, (None, None)))
-        starts[window.name] = joined(above(wanted, floor_us(window, before, retain_us)))
+        wanted += passed(window, before.of(window.name), after)
+        wanted += become_due(window, before.frontier_us, *due.get(window.name, (None, None)))
+        least_us = floor_us(window, before.frontier_us, retain_us)
+        starts[window.name] = joined(above(wanted, least_us))
     return {name: wanted for name, wanted in starts.items() if wanted}
 
 

@@ -6,6 +6,7 @@ import pytest
 from deltalake import DeltaTable
 
 from cloud_tier.job import step as steps
+from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import compact, pack
 from cloud_tier.job.repair import repair
 from cloud_tier.lake.coverage import recorded_frontier
@@ -87,6 +88,26 @@ def test_window_goes_from_tentative_to_final_to_revised(lake):
     assert [row["revision"] for row in rows] == [0, 1, 2]
     assert [int(row["total_q"]) for row in rows] == [2000, 2000, 5000]
     assert [row["frontier"] for row in rows] == [None, *[START_US + MINUTE_US] * 2]
+
+
+def test_what_a_former_program_passed_over_becomes_final_when_the_newer_one_is_back(lake):
+    former = Program("rooms")
+    temperature = former.event("temperature", resolution="0.01", unit="°C")
+    former.window("totals", source=temperature, fold=folds.sum(), size_s=30)
+    device, end_us = Device(PROGRAM, "pi-0"), START_US + 5 * MINUTE_US
+    lake.step([*read(device, 20.0, 1), *read(device, 21.0, 31), tick(1, START_US)])
+    newer, lake.job = lake.job, Job(former.plan(), lake.lake)
+    lake.restart()
+    lake.step([device.promise(end_us, end_us), tick(2, end_us)])
+    ended = {at[0] for at, statuses in lake.statuses().items() if "final" in statuses}
+    assert ended == {"totals"}
+    lake.job = newer
+    for number in (3, 4):
+        lake.restart()
+        lake.step([tick(number, end_us + number)])
+    assert {tuple(each) for each in lake.statuses().values()} == {("tentative", "final")}
+    outcome = lake.step([tick(5, end_us + 5)])
+    assert (outcome.windows, lake.known.passed) == (0, None)
 
 
 def test_first_reading_behind_the_frontier_makes_a_final_window(lake):
