@@ -43,6 +43,7 @@ from crdts.mvregister import MVRegister
 from crdts.ormap import ORMap
 from crdts.orset import ORSet
 from crdts.owned_map import OwnedMap
+from crdts.packing import pack
 from crdts.pncounter import PNCounter
 from crdts.product import Pair, Product
 from crdts.twopset import TwoPSet
@@ -79,8 +80,7 @@ MALFORMED = (msgpack.ExtraData, msgpack.FormatError, msgpack.StackError, TypeErr
 
 def encode(state: Lattice) -> bytes:
     """Return the canonical bytes of `state`."""
-    packed: bytes = msgpack.packb(_extension(state))
-    return packed
+    return pack(_extension(state))
 
 
 def decode(data: bytes, *, max_bytes: int = MAX_BYTES) -> Lattice:

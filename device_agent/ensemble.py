@@ -153,8 +153,9 @@ _METHODS = (
     "committed",
 )
 """Methods of the contract that are called in a part only where it overrides them."""
+_DEFAULTS = {name: getattr(Part, name) for name in (*_METHODS, "publications", "closed")}
 
 
 def _overrides(kind: type[Part], method: str) -> bool:
     """Return whether a class of parts defines a method of the contract itself."""
-    return getattr(kind, method) is not getattr(Part, method)
+    return getattr(kind, method) is not _DEFAULTS[method]

@@ -106,25 +106,23 @@ class Facts:
 
     def add(self, later: "Facts") -> None:
         """Take over what `later` says."""
-        for name in _NAMES:
-            value = getattr(later, name)
-            if name == "membership" and value is not None and self.membership is not None:
+        for name, value in _here(later):
+            if name == "membership" and self.membership is not None:
                 self.membership |= value
-            elif name == "acted" and value is not None and self.acted is not None:
+            elif name == "acted" and self.acted is not None:
                 self.acted |= value
-            elif value is not None:
+            else:
                 setattr(self, name, value)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield (name, JSON text) of each fact that is here."""
-        for name in _NAMES:
-            value = getattr(self, name)
+        for name, value in _here(self):
             if name == "acted":
-                for group, records in (value or {}).items():
+                for group, records in value.items():
                     yield f"{_ACTED}{group}", json.dumps(records)
-            elif isinstance(value, ControlLog):
+            elif name == "control":
                 yield name, json.dumps(value.to_plain())
-            elif value is not None and not isinstance(value, Membership):
+            elif name != "membership":
                 yield name, json.dumps(value)
 
     def member_rows(self) -> Iterator[tuple[str, int, int, int, int, int]]:
@@ -148,6 +146,11 @@ class Facts:
             for device, control, retired, *version in members
         }
         return cls(**found, membership=Membership(entries) if entries else None)
+
+
+def _here(facts: Facts) -> list[tuple[str, Any]]:
+    """Return the name and value of each fact that is here: most are not."""
+    return [named for named in zip(_NAMES, _values(facts), strict=True) if named[1] is not None]
 
 
 def _typed(name: str, plain: Any) -> Any:

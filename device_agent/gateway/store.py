@@ -16,6 +16,7 @@ import msgpack
 
 from crdts import ControlLog, Frontier, Member, Membership, Version, decode, encode
 from crdts.frontier import Promise
+from crdts.packing import pack
 from device_agent.gateway.kept import (
     FleetChanges,
     FleetRow,
@@ -321,7 +322,7 @@ def _forget(db: sqlite3.Connection, changes: FleetChanges) -> None:
 
 
 def _of_entry(entry: KeptEntry) -> tuple[Any, ...]:
-    packed = msgpack.packb(entry.partial)
+    packed = pack(entry.partial)
     return (entry.stream, entry.pane_us, entry.key, *entry.writer, entry.seq, packed)
 
 
@@ -364,10 +365,10 @@ def _log(text: str) -> ControlLog:
 def _packed(partial: tuple[Any, ...]) -> bytes:
     """Return a total as bytes: over many devices it may need more than 64 bits."""
     try:
-        return bytes(msgpack.packb(partial))
+        return pack(partial)
     except OverflowError:
         texts = [["", str(part)] if type(part) is int else part for part in partial]
-        return bytes(msgpack.packb(texts))
+        return pack(texts)
 
 
 def _partial(packed: bytes) -> tuple[Any, ...]:

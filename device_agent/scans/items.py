@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
+from crdts.packing import pack
 from lasp_edge.event import Event
 from lasp_edge.folds.numbers import Resolution
 from lasp_edge.ordered.places import Place, Tie, reading_place
@@ -75,8 +76,7 @@ def packed(cell: Cell) -> bytes:
         [tags.index(item.tags) for item in items] if len(tags) > 1 else [],
         [at for at, item in enumerate(items) if cell[item] == RETRACTED],
     ]
-    found: bytes = msgpack.packb(columns)
-    return found
+    return pack(columns)
 
 
 def unpacked(data: bytes) -> Cell:

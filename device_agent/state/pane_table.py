@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 
 from crdts import Replica
+from crdts.packing import pack
 from device_agent.changes import (
     EVERY_SINK,
     Changes,
@@ -52,18 +53,21 @@ class PaneTable:
             self._set(f"{masks} WHERE incarnation != 0")
         for answer in changes.answers:
             self._answer(answer)
-        self._db.executemany(
-            "DELETE FROM pane WHERE stream = ? AND pane_us >= ? AND pane_us < ?", changes.abandoned
-        )
-        self._db.executemany(
-            "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                sealed_pane(
-                    (*pane, row.seq, row.end_us, msgpack.packb(row.partial), row.dirty, row.refused)
-                )
-                for pane, row in changes.panes.items()
-            ],
-        )
+        if changes.abandoned:
+            self._db.executemany(
+                "DELETE FROM pane WHERE stream = ? AND pane_us >= ? AND pane_us < ?",
+                changes.abandoned,
+            )
+        if changes.panes:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO pane VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    sealed_pane(
+                        (*pane, row.seq, row.end_us, pack(row.partial), row.dirty, row.refused)
+                    )
+                    for pane, row in changes.panes.items()
+                ],
+            )
 
     def _set(self, masks: str) -> None:
         self._db.execute(f"UPDATE pane SET {masks}")  # noqa: S608 - masks of ours

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
-import msgpack
-
+from crdts.packing import pack
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.protocol.sinks import MAX_SINKS
 
@@ -36,12 +35,12 @@ _WRONG = "a row does not match its checksum"
 
 def sealed(row: Row) -> Row:
     """Return a row with its seal."""
-    return (*row, crc32(msgpack.packb(row)))
+    return (*row, crc32(pack(row)))
 
 
 def all_sealed(rows: Iterable[Row]) -> list[Row]:
     """Return rows with their seals."""
-    return [(*row, crc32(msgpack.packb(row))) for row in rows]
+    return [(*row, crc32(pack(row))) for row in rows]
 
 
 def unsealed(row: Row) -> Row:
@@ -64,7 +63,7 @@ def all_unsealed(rows: Iterable[Row]) -> Iterator[Row]:
 def sealed_pane(row: Row) -> Row:
     """Return a row of the table of panes, whose last columns are the masks, with its seal."""
     *content, dirty, refused = row
-    return (*row, crc32(msgpack.packb(content)) + _DIRTY * dirty + _REFUSED * refused)
+    return (*row, crc32(pack(content)) + _DIRTY * dirty + _REFUSED * refused)
 
 
 def unsealed_pane(row: Row) -> Row:
@@ -94,6 +93,6 @@ def masks_become(dirty: str = "dirty", refused: str = "refused") -> str:
 
 def _checksum(content: Sequence[Any]) -> int:
     try:
-        return crc32(msgpack.packb(content))
+        return crc32(pack(content))
     except (ValueError, TypeError, OverflowError):  # SQLite gave what was never written
         return -1

@@ -11,7 +11,7 @@
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -131,10 +131,30 @@ def shown_parts(result: StreamResult, parts: dict[str, int | str]) -> dict[str, 
 def _steps(result: StreamResult, name: str, step: str, part: Any) -> int:
     if isinstance(part, bool) or not isinstance(part, int | float):
         raise ValueError(f"result {result.name}: part {name} is not a number: {part!r}")
-    steps = round(Fraction(part) / Fraction(Decimal(step)))
+    above, below = part.as_integer_ratio()
+    numerator, denominator = _exact(step)
+    steps = _nearest(above * denominator, below * numerator)
     if not -PART_LIMIT < steps < PART_LIMIT:
         raise ValueError(f"result {result.name}: part {name} needs a coarser step")
     return steps
+
+
+@lru_cache(maxsize=256)
+def _exact(step: str) -> tuple[int, int]:
+    """Return a step as an exact quotient; a program has few."""
+    return Decimal(step).as_integer_ratio()
+
+
+def _nearest(above: int, below: int) -> int:
+    """Return the whole number nearest to `above / below`, the even one of two; `below` > 0.
+
+    It is `round(Fraction(above, below))`, without the greatest common divisor.
+
+    >>> [_nearest(above, 2) for above in (1, 2, 3, 4, 5, -1, -3)]
+    [0, 1, 2, 2, 2, 0, -2]
+    """
+    whole, rest = divmod(above, below)
+    return whole + (2 * rest > below or (2 * rest == below and whole % 2 == 1))
 
 
 def in_unit(step: str, steps: int) -> int | float:
@@ -143,10 +163,13 @@ def in_unit(step: str, steps: int) -> int | float:
     >>> in_unit("0.01", 150), in_unit("5", 3)
     (1.5, 15)
     """
-    resolution = Resolution(step)
+    resolution = _resolution(step)
     if resolution.denominator == 1:
         return steps * resolution.numerator
     return resolution.real(steps)
+
+
+_resolution = lru_cache(maxsize=256)(Resolution)
 
 
 class StreamRow(NamedTuple):

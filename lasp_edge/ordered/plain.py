@@ -19,6 +19,8 @@ from typing import Any
 
 import msgpack
 
+from crdts.packing import pack
+
 PLAIN_BYTES = 65_536
 """Bytes of the encoding of a scan's state, and of what it says at one place, at most: a store and a
 frame hold it."""
@@ -32,8 +34,7 @@ _HEAD_BYTES = 9
 
 def encoded(value: Any) -> bytes:
     """Return the bytes of a plain value; the same bytes, the same value."""
-    packed: bytes = msgpack.packb(value)
-    return packed
+    return pack(value)
 
 
 def decoded(data: bytes) -> Any:

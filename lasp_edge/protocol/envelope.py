@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import msgpack
 
 from crdts import Replica
+from crdts.packing import pack
 from crdts.replica import SEQS
 from lasp_edge.protocol import checks
 from lasp_edge.protocol.checks import FrameError
@@ -95,8 +96,7 @@ class Frame(ABC):
         extra = self.extra()
         if extra:
             envelope.append(extra)
-        packed: bytes = msgpack.packb(envelope)
-        return packed
+        return pack(envelope)
 
 
 def unpack(payload: bytes) -> Envelope:

@@ -82,6 +82,8 @@ class Liveness(NamedTuple):
         if not self.ticks:
             return None
         clocks = [tick.clock for tick in self.ticks.values()]
+        if len(clocks) == 1:
+            return clocks[0]
         return Listening(max(c.now_us for c in clocks), max(c.since_us for c in clocks))
 
 

@@ -5,7 +5,7 @@ All that the simulation reads out of a core, it reads here.
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from crdts import ControlLog, Membership
 from device_agent.core import Core
@@ -13,33 +13,15 @@ from device_agent.durable import Durable
 from device_agent.fleet.values import Result
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
-from device_agent.scans.history import FOR_EVER_US, StreamHistory
-from device_agent.scans.items import Cell
-from device_agent.scans.rows import rows_in
 from device_agent.settings import Settings
 from device_agent.state.damage import DamagedStoreError
 from lasp_edge.language.plan import Plan
-from lasp_edge.ordered.places import Place
-from lasp_edge.ordered.results import ResultRow
 from simulations.world.decoding import decoded
 from simulations.world.disk import Disk
+from simulations.world.streams_held import StreamsHeld, streams_held
 
 STORE_ERRORS = (sqlite3.Error, DamagedStoreError)
 """What ends a process in order: its store says that it cannot go on."""
-
-
-class StreamsHeld(NamedTuple):
-    """What a store holds of a program's streams.
-
-    Attributes:
-        items: event -> its items.
-        rows: result -> its rows.
-        frontier_us: how far they have come.
-    """
-
-    items: dict[str, Cell]
-    rows: dict[str, dict[Place, ResultRow]]
-    frontier_us: int | None
 
 
 class _Core(Core):
@@ -146,20 +128,7 @@ class AgentProcess:
         """Return what its store holds of its program's streams; None before there is anything."""
         if self.durable is None:
             return None
-        plan, history = self.core.agent.plan, StreamHistory(self.core.agent.plan)
-        history.read = self.durable.store.own_panes
-        standing = history.standing()
-        if standing is None:
-            return None
-        items: dict[str, Cell] = {event: {} for event in sorted(plan.streamed_events)}
-        for event, found in items.items():
-            for _, cell in history.cells(event, 0, FOR_EVER_US):
-                found.update(cell)
-        rows: dict[str, dict[Place, ResultRow]] = {name: {} for name in plan.stream_results}
-        for name, known in rows.items():
-            for _, stored in history.rows(name, 0, FOR_EVER_US):
-                known.update(rows_in(plan.stream_results[name], stored))
-        return StreamsHeld(items, rows, standing.frontier_us)
+        return streams_held(self.durable.store, self.core.agent.plan)
 
     def report(self) -> dict[str, Any]:
         """Return how things stand with it."""

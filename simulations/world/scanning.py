@@ -28,8 +28,8 @@ from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.results import ResultRow
 from lasp_edge.protocol.status import TENTATIVE
 from simulations.world.device import VirtualDevice
-from simulations.world.process import StreamsHeld
 from simulations.world.streamed import ALARMED, BOTH, BOTH_WITHIN_S, METERED, OF_STAMPED
+from simulations.world.streams_held import StreamsHeld
 from simulations.world.truth import landed_partials
 from simulations.world.world import World
 
@@ -69,10 +69,9 @@ class ScanChecks:
         known, held = self._seen(device)
         if held is None:
             return
-        rows = _rows(device.core.agent.plan, held)
         came_us = device.arrivals.take_oldest_us()
         floor_us = device.core.intake.progress.pruned_us
-        said = {at: encoded(_value(row)) for at, row in rows.items() if row.event is not None}
+        said = held.said
         if known.plan is device.core.agent.plan and known.frontier_us is not None:
             for at in sorted(known.final.keys() | said.keys()):
                 time_us = at[1][0]

@@ -4,12 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from device_agent.scans.history import FOR_EVER_US, StreamHistory
+from device_agent.scans.rows import rows_in
+from lasp_edge.ordered.plain import encoded
 from simulations.planted import of_scans
 from simulations.planted.bug import BUGS
+from simulations.world.checks import Checks
 from simulations.world.faults import Fault
 from simulations.world.meters import MeterFile, MeterLine
-from simulations.world.run import run
+from simulations.world.run import disturbed, run
 from simulations.world.scenario import Scenario, scenario_of
+from simulations.world.world import World
 
 assert of_scans, "it fills the table"
 
@@ -59,3 +64,57 @@ def test_what_a_meter_wrote_is_a_set_and_taken_back_is_for_good():
         ('{"tap":"b"}', 1),
     ]
     assert meter.items(first=3) == {line._replace(tap="b").item: 1}
+
+
+class LooksTwice(Checks):
+    """After each step, reads what a device holds of streams by the agent's own history, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.looks = 0
+
+    def stepped(self, world):
+        super().stepped(world)
+        for device in world.running():
+            if device.disk_until:
+                continue  # its disk fails after some operations, and a look is one
+            held, plan = device.streams_held(), device.core.agent.plan
+            history = StreamHistory(plan)
+            history.read = device.durable.store.own_panes
+            standing = history.standing()
+            assert (held is None) == (standing is None)
+            if held is None:
+                continue
+            self.looks += 1
+            items = {
+                event: {
+                    item: cell[item]
+                    for _, cell in history.cells(event, 0, FOR_EVER_US)
+                    for item in cell
+                }
+                for event in sorted(plan.streamed_events)
+            }
+            rows = {
+                name: {
+                    place: row
+                    for _, stored in history.rows(name, 0, FOR_EVER_US)
+                    for place, row in rows_in(result, stored).items()
+                }
+                for name, result in plan.stream_results.items()
+            }
+            said = {
+                (name, place): encoded((row.event.value, row.event.key))
+                for name, found in rows.items()
+                for place, row in found.items()
+                if row.event is not None
+            }
+            assert held == (items, rows, said, standing.frontier_us)
+
+
+def test_a_look_at_streams_gives_what_the_agents_own_history_reads():
+    looks = LooksTwice()
+    world = World(replace(scenario_of(9), scans=True), looks)
+    list(disturbed(world))
+    world.close()
+    assert world.trouble == []
+    assert looks.looks > 30

@@ -1,11 +1,16 @@
 """What a program says of streams: how they follow from each other, and what cannot work."""
 
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crdts import BoundedLWWSet, ORSet
 from lasp_edge import Event, Program, folds, scans
+from lasp_edge.language.declarations import StreamResult
 from lasp_edge.language.ordering import RESERVED
 from lasp_edge.language.streaming import graph_of, meanings_of, parts_of, shown_parts
 from lasp_edge.ordered.places import reading_place
@@ -239,3 +244,21 @@ def test_a_value_of_other_parts_is_refused(value):
 
 def test_reserved_names_are_those_of_a_row():
     assert {"key", "place", "status", "revision"} <= RESERVED
+
+
+@given(
+    st.integers(-(2**40), 2**40)
+    | st.floats(-1e12, 1e12)
+    | st.integers(-99, 99).map(lambda n: n / 8),
+    st.sampled_from(["0.01", "5", "1e-3", "0.25", "3", "1"]),
+)
+def test_a_part_is_the_exact_quotient_rounded_half_to_even(part, step):
+    result = StreamResult("rows", (("part", step),), 0)
+    steps = round(Fraction(part) / Fraction(Decimal(step)))
+    assert parts_of(result, part) == {"part_q": steps}
+
+
+@pytest.mark.parametrize("part", [float("inf"), float("nan")])
+def test_a_part_that_is_no_finite_number_is_refused_by_the_exact_quotient(part):
+    with pytest.raises((ValueError, OverflowError)):
+        parts_of(StreamResult("rows", (("part", "1"),), 0), part)

@@ -1,0 +1,120 @@
+"""What a device's store holds of its streams, read row by row; only what changed is decoded anew.
+
+Every row is read from the store at each look. What its bytes mean, and whether they match their
+seal, depends on them alone, so it is remembered.
+"""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from device_agent.changes import PaneRow
+from device_agent.scans.history import FOR_EVER_US, NOBODY, Standing
+from device_agent.scans.items import Cell, unpacked
+from device_agent.scans.rows import rows_in
+from device_agent.state.pane_table import pane_of
+from device_agent.state.sealed_file import finding_damage
+from device_agent.state.store import Store
+from lasp_edge.language.declarations import StreamResult
+from lasp_edge.language.plan import Plan
+from lasp_edge.language.streaming import items_stream, standing_stream
+from lasp_edge.ordered.places import Place
+from lasp_edge.ordered.plain import decoded, encoded
+from lasp_edge.ordered.results import ResultRow
+
+Columns = tuple[Any, ...]
+"""A row of the table of panes."""
+
+
+class StreamsHeld(NamedTuple):
+    """What a store holds of a program's streams.
+
+    Attributes:
+        items: event -> its items.
+        rows: result -> its rows.
+        said: (result, place) -> what is said there, encoded.
+        frontier_us: how far they have come.
+    """
+
+    items: dict[str, Cell]
+    rows: dict[str, dict[Place, ResultRow]]
+    said: dict[tuple[str, Place], bytes]
+    frontier_us: int | None
+
+
+def streams_held(store: Store, plan: Plan) -> StreamsHeld | None:
+    """Return what a store holds of a program's streams; None before there is anything.
+
+    Raises:
+        sqlite3.Error, DamagedStoreError: it cannot be read.
+    """
+    stored = _stored(store)
+    of_items, of_standing = _streams(plan)
+    standing = [columns for columns in stored[of_standing] if columns[0] == 0]
+    if not standing:
+        return None
+    items: dict[str, Cell] = {event: {} for event in of_items}
+    for event, stream in of_items.items():
+        for columns in _in_time(stored[stream]):
+            items[event].update(_cell(_partial(columns)))
+    rows: dict[str, dict[Place, ResultRow]] = {}
+    said: dict[tuple[str, Place], bytes] = {}
+    for name, result in plan.stream_results.items():
+        rows[name] = {}
+        for columns in _in_time(stored[result.stream]):
+            found, says = _rows(result, _partial(columns))
+            rows[name].update(found)
+            said.update(says)
+    return StreamsHeld(items, rows, said, Standing(*decoded(_partial(standing[0]))).frontier_us)
+
+
+@finding_damage
+def _stored(store: Store) -> Mapping[int, list[Columns]]:
+    """Return the rows of streams as they are stored, by stream, in order."""
+    found: dict[int, list[Columns]] = defaultdict(list)
+    db: sqlite3.Connection = store._db  # noqa: SLF001 - nothing of it is changed
+    for columns in db.execute(
+        "SELECT * FROM pane WHERE incarnation = ? AND nonce = ? ORDER BY pane_us, stream, key",
+        (NOBODY.incarnation, NOBODY.nonce),
+    ):
+        found[columns[1]].append(columns)
+    return found
+
+
+def _in_time(stored: list[Columns]) -> list[Columns]:
+    return [columns for columns in stored if 0 <= columns[0] < FOR_EVER_US]
+
+
+def _partial(columns: Columns) -> bytes:
+    content: bytes = _verified(columns).partial[0]
+    return content
+
+
+@lru_cache(maxsize=8_192)
+def _verified(columns: Columns) -> PaneRow:
+    return pane_of(columns)[1]
+
+
+_cell = lru_cache(maxsize=8_192)(unpacked)
+
+
+@lru_cache(maxsize=8_192)
+def _rows(
+    result: StreamResult, stored: bytes
+) -> tuple[dict[Place, ResultRow], dict[tuple[str, Place], bytes]]:
+    """Return the rows of a cell, and what they say."""
+    rows = rows_in(result, stored)
+    said = {
+        (result.name, place): encoded((row.event.value, row.event.key))
+        for place, row in rows.items()
+        if row.event is not None
+    }
+    return rows, said
+
+
+def _streams(plan: Plan) -> tuple[dict[str, int], int]:
+    """Return event -> the stream of its items, and the stream that says how far they have come."""
+    items = {event: items_stream(plan, event) for event in sorted(plan.streamed_events)}
+    return items, standing_stream(plan)
