@@ -21,7 +21,7 @@ or one that is late where windows wait for X. Circumstances change from seed to 
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import Final, NamedTuple
@@ -117,8 +117,15 @@ def circumstances_of(seed: int) -> Circumstances:
     return CIRCUMSTANCES[seed % len(CIRCUMSTANCES)]
 
 
-def run(seed: int, devices: int = DEVICES, steps: int = STEPS) -> ControlRun:
-    """Run a fleet through what a seed draws, and on until all windows are final."""
+def run(seed: int, devices: int = DEVICES, steps: int = STEPS, disks_lost: int = 0) -> ControlRun:
+    """Run a fleet through what a seed draws, and on until all windows are final.
+
+    Args:
+        seed: draws all.
+        devices: how many.
+        steps: seconds until faults end.
+        disks_lost: how often the gateway loses its disk; the law is that of its newest one.
+    """
     about, random = circumstances_of(seed), Random(seed)
     rates = {name: random.choice(several) for name, several in RATES.items()}
     faults = CALM if about.stalls else FaultRates(**rates, delay_steps=3)
@@ -129,7 +136,8 @@ def run(seed: int, devices: int = DEVICES, steps: int = STEPS) -> ControlRun:
         for device in fleet.devices.values() if about.stalls else ():
             assert device.core.controlled is not None, "its program has parameters"
             _stall(device.core.controlled, random)
-        _disturb(fleet, about, random, steps)
+        lost = set(Random(-seed - 1).sample(range(steps // 4, steps), disks_lost))
+        _disturb(fleet, about, random, steps, lost)
         counts["final while running"] = len(fleet.rows(FINAL))
         fleet.settle()
         trouble = tuple(_wrong(fleet, about, counts))
@@ -145,10 +153,14 @@ def troubles(seed: int, devices: int = DEVICES, steps: int = STEPS) -> tuple[str
     return run(seed, devices, steps).trouble
 
 
-def _disturb(fleet: ToldFleet, about: Circumstances, random: Random, steps: int) -> None:
+def _disturb(
+    fleet: ToldFleet, about: Circumstances, random: Random, steps: int, lost: Collection[int]
+) -> None:
     """Let devices measure, operators speak and faults befall."""
     speaks = set(random.sample(range(min(30, steps // 3), steps - 10), about.entries))
     for step in range(steps):
+        if step in lost:
+            fleet.lose_disk()
         if step in speaks:
             _speak(fleet, about, random)
         for name in fleet.devices if not about.stalls else ():
@@ -237,6 +249,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=20, help="how many (default: 20)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: 0)")
     parser.add_argument("--devices", type=int, default=DEVICES, help=f"default: {DEVICES}")
+    lost = "how often the gateway loses its disk (0 to 9; default: 0)"
+    parser.add_argument("--disks-lost", type=int, choices=range(10), default=0, help=lost)
     arguments = parser.parse_args(argv)
     if min(arguments.seeds, arguments.devices) < 1:
         parser.error("--seeds and --devices need a number from 1")
@@ -245,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if number and number % 10 == 0:
             _say(f"{number} seeds are done.")
         seed = arguments.first + number
-        found = run(seed, arguments.devices)
+        found = run(seed, arguments.devices, disks_lost=arguments.disks_lost)
         total = totals[circumstances_of(seed)]
         total.update(found.counts, seeds=1, wrong=bool(found.trouble))
         for trouble in found.trouble[:3]:

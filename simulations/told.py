@@ -91,6 +91,11 @@ class ToldFleet(Fleet):
         """Let a device hear nothing of parameters for some steps, and all else."""
         self.devices[device].misses_entries_until = self.world.step_number + steps
 
+    def lose_disk(self) -> None:
+        """Let the gateway begin anew, with nothing: its rows are gone, and devices send again."""
+        self.befall("new_lake")
+        self.written = {}
+
     def live(self, steps: int = 1) -> None:
         """Let devices measure, and time pass."""
         for _ in range(steps):

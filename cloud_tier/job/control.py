@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from cloud_tier.job.job import Job
 from cloud_tier.lake.controls import log_of, stored_log
-from cloud_tier.lake.coverage import promised_steps, void
+from cloud_tier.lake.coverage import promised_steps
 from cloud_tier.lake.tables import ABSENT, HELD, arrow_schema
-from crdts import ControlLog, Frontier
+from crdts import ControlLog
 from crdts.frontier import BOTTOM_US
 from lasp_edge.errors import UsageError
 from lasp_edge.language.fleet_regimes import FleetRegimes, StartSpan
@@ -159,8 +159,7 @@ def liveness_under(
     digest = before.regimes.control if before else 0
     if after is None or after.regimes.control == digest:
         return liveness
-    entries = liveness.promises.entries.items()
-    return liveness._replace(promises=Frontier({device: void(each) for device, each in entries}))
+    return liveness.voided()
 
 
 def promised_anew(state: ControlState, steps: Iterable[Step], now_us: int | None) -> ControlState:

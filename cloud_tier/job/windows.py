@@ -52,11 +52,13 @@ RECORD: Final = {
     "_lead": pa.int64(),
     "_awaited": pa.list_(pa.string()),
     "_lows": pa.list_(pa.int64()),
+    "_formers": pa.list_(pa.int64()),
 }
 """What all rows of a window in one step have to know."""
 WAITS_FOR: Final = (
     "if({end_us} <= {record}_lead, array_join(filter({record}_awaited, (device, at) -> "
-    "element_at({record}_lows, at + 1) < {end_us}), ','), '')"
+    "element_at(if(exists({record}_formers, former -> former < {end_us}), "
+    "{record}_formers, {record}_lows), at + 1) < {end_us}), ','), '')"
 )
 """Which devices a window waits for, as SQL text over its end and its record."""
 _SHAPES = pa.schema(
@@ -142,9 +144,9 @@ def shapes_of(windows: Iterable[Window], finality: StepFinality) -> pa.Table:
 def record_of(window: str, finality: StepFinality) -> tuple[Any, ...]:
     """Return what all rows of a window in one step have to know."""
     coverage, due_us, awaited = finality
-    lows_us, lead_us = awaited[window]
+    devices, lead_us = awaited[window]
     record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
-    missing = ([device for device, _ in lows_us], [low_us for _, low_us in lows_us])
+    missing = tuple(map(list, zip(*devices, strict=True))) or ([], [], [])
     return (*record, due_us[window], lead_us, *missing)
 
 

@@ -15,8 +15,8 @@ from cloud_tier.lake.query import selected
 from cloud_tier.lake.sqltext import standard_literal
 from cloud_tier.lake.tables import MEMBER, PROMISE, TICK, LakeTables
 from crdts import Frontier, Member, Membership, Version
-from crdts.frontier import BOTTOM_US, Promise
-from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance
+from crdts.frontier import Promise
+from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, Tick, advance, void
 from lasp_edge.protocol.lake_columns import LANDED, PANE_DATE
 from lasp_edge.protocol.waiting import DEAD_AFTER_US, Step, steps_of
 
@@ -161,11 +161,6 @@ def liveness_of(rows: Iterable[Mapping[str, Any]], control: int | None = None) -
                 promise = void(promise)
             promises |= Frontier({row["device"]: promise})
     return Liveness(promises, ticks, membership)
-
-
-def void(promise: Promise) -> Promise:
-    """Return a promise that says nothing: it speaks of another log."""
-    return promise._replace(low_us=BOTTOM_US, done=False)
 
 
 def promised_steps(

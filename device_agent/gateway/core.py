@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-from crdts import Frontier, Membership, Replica
+from crdts import Membership, Replica
 from crdts.frontier import BOTTOM_US, Promise
 from device_agent.gateway.controlled import ControlledFleet
 from device_agent.gateway.kept import FleetChanges, FleetKeeper
@@ -201,12 +201,8 @@ class GatewayCore:
             return
         changes.control = self._regimes.log.copy()
         self.controlled.hear(self._regimes.take_touched(), before_us)
-        void = {
-            device: promise._replace(low_us=BOTTOM_US, done=False)
-            for device, promise in self._liveness.promises.entries.items()
-        }
-        self._liveness = self._liveness._replace(promises=Frontier(void))
-        changes.promises |= void
+        self._liveness = self._liveness.voided()
+        changes.promises |= self._liveness.promises.entries
 
     def _promised(self) -> int | None:
         """Return how far all that are waited for have promised under the present log."""
@@ -258,7 +254,8 @@ class GatewayCore:
         if listening is not None:
             self._ticks += 1
             ticks = {"": Tick(self._ticks, listening)}
-        self._liveness = Liveness(promises, ticks, self._acceptance.membership)
+        members = self._acceptance.membership
+        self._liveness = Liveness(promises, ticks, members, self._liveness.former_us)
         heard = {*accepted.heard, *accepted.answers, *accepted.known}
         heard.update(about for _, about in accepted.hellos)
         for device in sorted(heard):

@@ -9,8 +9,9 @@ told may count twice: it is counted, too.
 
 What this process accepts says nothing of what another one has accepted. So what another one told is
 held against the number at the **end** of that process, as this store knows it: a store that is an
-older image knows less than the process told. Which of the readings that were accepted before that
-was told may count twice, `device_agent.intake.lineage` finds out.
+older image knows less than the process told, and of a source that it did not know by then, nothing.
+Which of the readings that were accepted before that was told may count twice,
+`device_agent.intake.lineage` finds out.
 
     >>> highs = Highs(Facts())
     >>> other = Teller(7, False, OtherLife(9))
@@ -77,12 +78,13 @@ class Highs:
         "_ids",
         "_is_line_stored",
         "_lineage",
+        "_lives",
         "maybe_twice",
     )
 
     def __init__(self, facts: Facts, lives: Iterable[tuple[int, int]] = (), me: int = 0) -> None:
         ordered = sorted(lives)
-        last = ordered[-1][0] if ordered else 0
+        self._lives = [incarnation for incarnation, _ in ordered][-_MOST_ENDS:]
         self._highs: dict[int, SourceHigh] = {}
         self._ends: dict[int, dict[int, int]] = {}  # incarnation -> accepted
         stored: dict[int, StoredLine] = {}
@@ -90,7 +92,7 @@ class Highs:
             at = int(source)
             self._highs[at] = SourceHigh(at, high_us, accepted)
             self._ends[at] = dict(zip(rest[::2], rest[1::2], strict=True))
-            self._note_end(at, last, accepted)
+            self._note_ends(at, accepted)
             ends, said = (facts.lines or {}).get(source, ([], []))
             stored[at] = StoredLine(held, least_us, ends, said)
         self._lineage = Lineage(stored, [nonce for _, nonce in ordered], me)
@@ -124,7 +126,9 @@ class Highs:
         furthest = high_us if known is None else max(high_us, known.high_us)
         before = 0 if known is None else known.accepted
         self._highs[at] = SourceHigh(at, furthest, before + accepted)
-        self._is_line_stored &= known is not None
+        if known is None:
+            self._is_line_stored = False
+            self._note_ends(at, 0)
         self._lineage.advance(at, accepted, low_us)
         self._changed = True
 
@@ -172,6 +176,8 @@ class Highs:
                 and high.accepted <= self._sure(at, teller.incarnation)
             ):
                 continue
+            if known is None:
+                self._note_ends(at, 0)
             before = 0 if known is None else known.accepted
             furthest = high_us if known is None else max(high_us, known.high_us)
             self._highs[at] = SourceHigh(at, furthest, max(before, high.accepted))
@@ -180,6 +186,17 @@ class Highs:
             if high_us > self._doubts.get(at, high_us - 1):
                 self._doubts[at] = high_us
             self._count_maybe_twice(at, teller.life, high.accepted, high_us)
+
+    def _note_ends(self, source: int, accepted: int) -> None:
+        """Note how many readings of a source were known at the ends that are not noted yet.
+
+        The processes after the last one that is noted ended with what the store holds now.
+        """
+        ends = self._ends.setdefault(source, {})
+        newest = max((each for each in self._lives if each in ends), default=-1)
+        for incarnation in self._lives:
+            if incarnation > newest:
+                self._note_end(source, incarnation, accepted)
 
     def _note_end(self, source: int, incarnation: int, accepted: int) -> None:
         """Note how many readings of a source a process knew of in the end."""

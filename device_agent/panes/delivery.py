@@ -149,6 +149,10 @@ class PaneDelivery(Part):
 
     def succeed(self) -> None:
         self.memory.seq = 0  # all entries of the replica before it are frozen
+        # A lander that knows a later life takes, and answers, nothing that left as the earlier one.
+        for sink in self.sinks:
+            sink.flights.abandon_all()
+        self._send_all_again()
 
     def take_changes(self) -> Changes | None:
         """Return the entries that changed, and the sinks if they did."""

@@ -25,6 +25,7 @@ from typing import Final, NamedTuple
 
 from crdts import Frontier, Membership
 from crdts.frontier import BOTTOM_US, Promise
+from lasp_edge.protocol.limits import LATEST_PANE_US
 
 
 class Listening(NamedTuple):
@@ -63,18 +64,31 @@ class Liveness(NamedTuple):
         promises: the newest of each device.
         ticks: the newest of each lander.
         membership: all member commands.
+        former_us: how far a device had promised before its promise became void.
     """
 
     promises: Frontier = Frontier()
     ticks: Mapping[str, Tick] = MappingProxyType({})
     membership: Membership = Membership()
+    former_us: Mapping[str, int] = MappingProxyType({})
 
     def joined(self, other: "Liveness") -> "Liveness":
         """Return what both say."""
-        ticks = dict(self.ticks)
+        ticks, former_us = dict(self.ticks), dict(self.former_us)
         for lander, tick in other.ticks.items():
             ticks[lander] = max(tick, ticks.get(lander, tick))
-        return Liveness(self.promises | other.promises, ticks, self.membership | other.membership)
+        for device, low_us in other.former_us.items():
+            former_us[device] = max(low_us, former_us.get(device, low_us))
+        members = self.membership | other.membership
+        return Liveness(self.promises | other.promises, ticks, members, former_us)
+
+    def voided(self) -> "Liveness":
+        """Return the same once operators said something: promises speak of another log."""
+        former = {device: _reach_us(each) for device, each in self.promises.entries.items()}
+        promises = {device: void(each) for device, each in self.promises.entries.items()}
+        return Liveness(Frontier(promises), former_us=former).joined(
+            self._replace(promises=Frontier())
+        )
 
     @property
     def listening(self) -> Listening | None:
@@ -88,6 +102,16 @@ class Liveness(NamedTuple):
 
 
 NOTHING_HEARD: Final = Liveness()
+
+
+def void(promise: Promise) -> Promise:
+    """Return a promise that only says that its device was heard: it speaks of another log."""
+    return promise._replace(low_us=BOTTOM_US, done=False)
+
+
+def _reach_us(promise: Promise) -> int:
+    """Return up to which time a device has promised; who is done has promised everything."""
+    return LATEST_PANE_US if promise.done else _time(promise.low_us)
 
 
 class Coverage(NamedTuple):
@@ -104,16 +128,30 @@ class Coverage(NamedTuple):
     excluded: tuple[str, ...]
 
 
+class AwaitedDevice(NamedTuple):
+    """A device that holds F.
+
+    Attributes:
+        device: its name.
+        low_us: up to which time it has promised.
+        former_us: the same, or what it had promised before its promise became void.
+    """
+
+    device: str
+    low_us: int
+    former_us: int
+
+
 class AwaitedDevices(NamedTuple):
     """For whom windows wait.
 
     Attributes:
-        lows_us: every device that holds F, by name, and the time up to which it has promised.
+        devices: all that hold F, by name.
         lead_us: the furthest that any device has promised; none for more than the time at which
             its promise came.
     """
 
-    lows_us: tuple[tuple[str, int], ...]
+    devices: tuple[AwaitedDevice, ...]
     lead_us: int
 
     def led_by(self, *times_us: int | None) -> "AwaitedDevices":
@@ -125,10 +163,14 @@ class AwaitedDevices(NamedTuple):
         return self._replace(lead_us=max([self.lead_us, *known_us]))
 
     def before(self, end_us: int) -> tuple[str, ...]:
-        """Return who is missing in a window that ends then; nobody while all of them are."""
+        """Return who is missing in a window that ends then; nobody while all of them are.
+
+        Who has only to promise anew is missing if nobody else is.
+        """
         if end_us > self.lead_us:
             return ()
-        return tuple(device for device, low_us in self.lows_us if low_us < end_us)
+        behind = [each.device for each in self.devices if each.former_us < end_us]
+        return tuple(behind or [each.device for each in self.devices if each.low_us < end_us])
 
 
 class _Standing(NamedTuple):
@@ -182,8 +224,13 @@ def awaited(
     standing = _standing(liveness, roster, dead_after_us)
     lows_us = standing.open_us | dict.fromkeys(standing.unheard, BOTTOM_US)
     promises = liveness.promises.entries.values()
+    former_us = liveness.former_us
     leads_us = (min(each.low_us, each.heard_us) for each in promises if each.low_us is not None)
-    return AwaitedDevices(tuple(sorted(lows_us.items())), max(leads_us, default=BOTTOM_US))
+    devices = (
+        AwaitedDevice(name, low_us, former_us.get(name, low_us) if low_us == BOTTOM_US else low_us)
+        for name, low_us in sorted(lows_us.items())
+    )
+    return AwaitedDevices(tuple(devices), max(leads_us, default=BOTTOM_US))
 
 
 def _standing(liveness: Liveness, roster: Collection[str] | None, dead_after_us: int) -> _Standing:

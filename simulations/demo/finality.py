@@ -23,16 +23,13 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     ]
     long = {name for name, away_s in evidence.away_s.items() if away_s + USUAL_S >= wait_s}
     away = {name: f"{name} was away for {s:.0f} s" for name, s in evidence.away_s.items()}
-    missing = [set(row["excluded"].split(",")) for _, row in tentative]
-    # Others are missing besides for the moment after an operator said something.
-    early = {name for names in missing if not long & names for name in names}
-    named = long & set().union(*missing)
+    named = {name for _, row in tentative for name in row["excluded"].split(",")}
     finals = Counter(_place(name, row) for name, row in _rows(evidence) if row["status"] == FINAL)
     unfinished = [row for rows in evidence.windows.values() for row in rows]
     unfinished = [row for row in unfinished if row["status"] == TENTATIVE]
     wrong = []
-    if early:
-        told = ", ".join(away.get(name, name or "nobody") for name in sorted(early))
+    if named - long:
+        told = ", ".join(away.get(name, "nobody") for name in sorted(named - long))
         wrong.append(f"windows that wait for {wait_s:g} s were shown too early: {told}")
     if twice := [place for place, times in finals.items() if times > 1]:
         wrong.append(f"{_count(len(twice))} became final twice (such as {twice[0]})")

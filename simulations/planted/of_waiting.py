@@ -71,7 +71,7 @@ def whoever_is_expected_is_waited_for() -> Iterator[None]:
     """A tentative row names devices that have sent all that belongs to it."""
 
     def before(self: AwaitedDevices, _end_us: int) -> tuple[str, ...]:
-        return tuple(device for device, _ in self.lows_us)
+        return tuple(each.device for each in self.devices)
 
     with replaced(AwaitedDevices, "before", before):
         yield

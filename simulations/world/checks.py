@@ -8,10 +8,11 @@
 - what was in flight is sent again over a new connection
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
 - each sink's windows are what its panes give, final at most once (`window_checks`)
-- nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..)
+- nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..), and what
+  no store can know of any more (`untold`)
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from hashlib import sha256
 from typing import Any
 
@@ -261,14 +262,16 @@ class Checks:
             newest_us = max([line.time_us for line in device.recording], default=0)
             oldest_us = newest_us - (world.scenario.retain_s - 20) * SECOND_US
             sure = {line for line in sure if line.time_us >= oldest_us}
-        missing, twice = 0, []
-        for line in set(device.recording):
-            times = landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4
-            twice += [line] * (times - 1)
-            missing += times == 0 and line in sure
-        if len(twice) > device.maybe_twice():
+        times = {
+            line: landed.get((line.time_us // 10_000_000, line.room), 0) // line.value % 4
+            for line in device.recording
+        }
+        missing = sum(times[line] == 0 for line in sure)
+        twice = Counter({line: each - 1 for line, each in times.items() if each})
+        twice -= device.twice_untold()
+        if twice.total() > device.maybe_twice():
             world.trouble.append(
-                f"{device.name}: {min(twice)} counts twice, as {len(twice)} readings do, "
+                f"{device.name}: {min(twice)} counts twice, as {twice.total()} readings do, "
                 f"and it says that of {device.maybe_twice()}"
             )
         retired = device.name in world.operator.membership.entries

@@ -1,9 +1,11 @@
 """A device of a simulated world: disk, clock, sources and connection around an agent's core."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from device_agent.clock import ClockReading
+from device_agent.fleet.fence import FenceState
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
@@ -15,6 +17,7 @@ from simulations.world.process import AgentProcess
 from simulations.world.programs import LIVE, RECORDED
 from simulations.world.sensors import Sensors
 from simulations.world.streamed import METERS
+from simulations.world.untold import UntoldLines
 
 TWICE = "fence: readings that may count twice"
 """What a device accepted before it was told that an earlier life may have, as its counter says."""
@@ -66,6 +69,7 @@ class VirtualDevice(AgentProcess):
         meter: what its meter wrote; None where its program has no streams.
         goes_back: how often its store was lost, or went back.
         arrivals: when what it was given is of.
+        untold: lines that may count twice without anybody knowing it.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class VirtualDevice(AgentProcess):
         self.meter = MeterFile() if METERS in sources else None
         self.goes_back = 0
         self.arrivals = Arrivals()
+        self.untold = UntoldLines()
 
     def forget(self) -> None:
         """Note that its store went back: what it read before may be counted, or be lost."""
@@ -114,6 +119,7 @@ class VirtualDevice(AgentProcess):
         cursor = self.core.intake.sources.cursor
         if RECORDED in self._sources:
             self.position = self.acknowledged = int(cursor(RECORDED) or 0)
+            self.untold.begin(self.position)
         if self.meter is not None:
             self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
 
@@ -151,6 +157,7 @@ class VirtualDevice(AgentProcess):
     def _is_durable(self, lines: list[RecordedLine], after: int, times_us: list[int]) -> None:
         self.order += lines
         self.acknowledged = after
+        self.untold.take(after - len(lines), after)
         self.arrivals.came(times_us)
 
     def _read_meter(self, meter: MeterFile, true_us: int) -> None:
@@ -204,9 +211,18 @@ class VirtualDevice(AgentProcess):
         """Return how many readings it said that they may count twice, in all its processes."""
         return self.said_twice + (self.counted(TWICE) - self._counted_twice if self.durable else 0)
 
+    def twice_untold(self) -> Counter[RecordedLine]:
+        """Return of which lines nobody can say that they count twice, and how often they do."""
+        found: Counter[RecordedLine] = Counter()
+        for at, times in self.untold.lost.items():
+            found[self.recording[at]] = max(times, found[self.recording[at]])
+        return found
+
     def kill(self) -> None:
         """End the process without warning, if there is one."""
         self.said_twice, self._counted_twice = self.maybe_twice(), 0
+        if self.durable is not None and self.core.fence.state is FenceState.VOUCHED:
+            self.untold.told()
         super().kill()
 
     def counted(self, *names: str) -> int:

@@ -41,6 +41,13 @@ def test_a_seed_holds_the_law(seed):
     assert troubles(seed, **SMALL) == ()
 
 
+@pytest.mark.parametrize("seed", sorted(FOUND_BY.values()))
+def test_a_seed_holds_the_law_though_the_gateways_disk_is_lost(seed):
+    found = run(seed, **SMALL, disks_lost=2)
+    assert found.trouble == ()
+    assert found.counts["final"] == found.counts["windows"] > 0
+
+
 def test_each_planted_bug_is_in_the_table():
     assert {name for name, bug in BUGS.items() if bug.needs == of_control.LAW} > FOUND_BY.keys()
 
@@ -172,7 +179,7 @@ def test_the_command_counts_the_seeds_that_hold(capsys, monkeypatch):
     assert main(["--seeds", "1", "--first", "2", "--devices", "2"]) == 0
     assert "1 of 1 seeds hold, of 2 devices each" in capsys.readouterr().out
     broken = run(2, devices=1, steps=40)._replace(trouble=("a window is wrong",))
-    monkeypatch.setattr("simulations.control.run", lambda *_: broken)
+    monkeypatch.setattr("simulations.control.run", lambda *_, **_options: broken)
     assert main(["--seeds", "1"]) == 1
     assert "seed 0: a window is wrong" in capsys.readouterr().out
     with pytest.raises(SystemExit):

@@ -175,6 +175,29 @@ def test_what_was_read_without_a_connection_is_counted_when_a_former_life_is_tol
     fleet.close()
 
 
+@pytest.mark.parametrize("lives", [1, 3])
+def test_what_a_card_lost_that_did_not_know_its_source_yet_is_said_by_the_life_after_next(lives):
+    """A life reads alone what was lost, and ends before it is told; the one after it is told.
+
+    Its store follows the lost lives and knows their source, which it did not when they ended.
+    """
+    site = Site(9)
+    fleet, victim = site.fleet, site.fleet.devices[VICTIM]
+    for _ in range(lives):
+        image = victim.disk.image()  # of a life that has read nothing
+        site.steps(10)
+        fleet.stop(VICTIM)
+        victim.disk.restore(image)
+        fleet.start(VICTIM)
+    fleet.cut(VICTIM, 20)
+    site.steps(12)
+    assert victim.core.counters.totals["accepted"] > 10, "it reads, though it can ask nobody"
+    fleet.kill(VICTIM)
+    site.steps(20)
+    assert victim.core.counters.totals[TWICE] >= 10 - 3, "the last rows had not been spoken of"
+    site.check()
+
+
 def unheard(fleet):
     """Let no device hear anything, until `route` is deleted from the broker."""
     route = fleet.world.broker.route

@@ -68,6 +68,19 @@ HISTORIES = {
             Fault(31, "older_image", "pi-0", 2),
         ),
     ),
+    # A life reads again what a lost one had read, alone, and its store is lost before it is told.
+    "two lives that never heard of each other, and both their stores are gone": Scenario(
+        2,
+        3,
+        30,
+        schedule=(
+            Fault(6, "deaf", "pi-0", 20),
+            Fault(6, "other_release", "pi-0", 2),
+            Fault(15, "unsynced_lost", "pi-0", 3),
+            Fault(25, "partition", "", 33),
+            Fault(30, "store_lost", "pi-0", 7),
+        ),
+    ),
 }
 
 

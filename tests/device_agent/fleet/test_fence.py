@@ -214,6 +214,18 @@ def test_pane_entries_of_before_stay_frozen_and_are_counted_beside_those_of_afte
     assert entries[8] == (1, 2100, 2100)
 
 
+def test_what_no_lander_took_of_an_earlier_life_is_sent_again_at_once_by_the_later_one(sure):
+    """A lander takes nothing of a life that a later one has ended, and does not answer it."""
+    sure.read([20.0], [NOW_US])
+    flying = [p for _ in range(60) for p in sure.tick()]
+    assert len(sure.frames(PaneFrame, flying)) > 1, "it waits longer each time"
+    sure.hear(PresenceFrame(Replica(7, 77, "pi-1"), 1, online=False))
+    told(sure, Replica(7, 77, "pi-1"), hello=hello_of(sure, ASK_ANEW_US / SECOND_US))
+    (again,) = sure.frames(PaneFrame, sure.tick(0))
+    assert again.sender.incarnation == 8
+    assert again.blocks == sure.frames(PaneFrame, flying)[0].blocks
+
+
 # What is doubtful.
 
 

@@ -91,3 +91,41 @@ def test_many_processes_without_trouble_raise_no_doubt():
         facts, accepted = highs.take_facts(), accepted + 1
     assert len(facts.highs[str(CSV)]) <= 4 + 2 * 8, "what is stored of it is bounded"
     assert len(facts.lines[str(CSV)][0]) <= 3 * 8
+
+
+def test_a_source_that_came_later_was_not_known_at_the_end_of_the_processes_before():
+    """The first two lost what they had accepted; the third one accepted some of it again."""
+    highs = started(Facts(), FIRST, SECOND)
+    highs.advance("csv:a", 60, 5, 10)
+    highs = started(highs.take_facts(), FIRST, SECOND, THIRD)
+    tell(highs, 3, 80, SECOND)
+    assert (highs.doubt_us("csv:a"), highs.maybe_twice) == (80, 3)
+    tell(highs, 5, 90, FIRST)
+    assert (highs.doubt_us("csv:a"), highs.maybe_twice) == (90, 3 + 5), "thrice where both read it"
+
+
+def test_nor_was_one_of_which_others_told_first():
+    highs = started(Facts(), FIRST, SECOND)
+    tell(highs, 9, 60, SECOND)
+    tell(highs, 9, 90, FIRST)
+    assert highs.doubt_us("csv:a") == 90, "the second one had accepted nine others"
+
+
+def test_what_one_process_told_hides_nothing_that_one_before_it_told():
+    """Both had gone on from what is stored here, and none of them knew of the other one."""
+    highs = started(stored(), FIRST, SECOND)
+    tell(highs, 9, 60, SECOND)
+    tell(highs, 9, 90)
+    assert highs.doubt_us("csv:a") == 90
+
+
+def test_a_process_that_became_later_than_a_strange_one_is_known_by_each_incarnation():
+    """It was the second one, met the seventh, and went on as the eighth."""
+    highs = started(stored(), FIRST)
+    highs.advance("csv:a", 70, 15, 60)
+    strange = Teller(17, is_known=False, life=OtherLife(99))
+    highs.learn([SourceHigh(CSV, 40, 3)], strange, most_us=10**9)
+    lives = [(FIRST, FIRST), (SECOND, SECOND), (18, SECOND)]
+    after = Highs(highs.take_facts(), lives, 19)
+    tell(after, 20, 70, SECOND)
+    assert after.doubt_us("csv:a") == 40

@@ -203,12 +203,24 @@ def test_windows_wait_for_live_devices_that_have_not_promised_past_their_end():
     assert awaited(NOTHING_HEARD, ["a"], DEAD).before(0) == ()
 
 
-def test_what_was_promised_before_still_leads_when_all_promises_are_void():
-    known = heard(200, 0, a=said(BOTTOM_US, 190), b=said(BOTTOM_US, 195))
-    missing = awaited(known, None, DEAD)
-    assert missing.before(150) == ()
-    assert missing.led_by(None, 150).before(150) == ("a", "b")
-    assert missing.led_by(150, None).before(151) == ()
+def test_who_was_behind_before_all_promises_were_void_is_missing():
+    told = heard(200, 0, a=said(160, 190), b=said(90, 195), ready=said(60, 70, done=True))
+    known = told.voided()
+    assert {each.low_us for each in known.promises.entries.values()} == {BOTTOM_US}
+    missing = awaited(known, None, 2 * DEAD)
+    assert missing.before(150) == (), "nobody leads"
+    led = missing.led_by(None, 150)
+    assert led.before(150) == ("b",)
+    assert led.before(90) == ("a", "b"), "all were done with it, and are to promise anew"
+    assert led.before(151) == ()
+    again = known.voided().joined(heard(201, 0, b=said(155, 200, seq=2)))
+    assert awaited(again, None, 2 * DEAD).led_by(160).before(160) == ("b",)
+    assert awaited(again, None, 2 * DEAD).led_by(155).before(155) == ("a",)
+
+
+def test_a_device_that_promises_less_than_before_its_promise_was_void_is_missing():
+    known = heard(200, 0, a=said(160, 190)).voided().joined(heard(201, 0, a=said(90, 200, seq=2)))
+    assert awaited(known, None, DEAD).led_by(150).before(150) == ("a",)
 
 
 def test_nobody_leads_by_a_clock_that_is_fast():
