@@ -138,7 +138,7 @@ class Beats(Part):
             return True
         if self._keep_alive.is_over(now_us) or (self._is_asked and self._least.is_over(now_us)):
             return True
-        if self._says(beat) == self._says(last):
+        if self._says_alike(beat, last):
             return False
         moved_us = max(self._moved_us, self._intake.read_us)
         self._at_rest = is_time(now_us, moved_us + REST_US, REST_US)
@@ -146,14 +146,18 @@ class Beats(Part):
         is_end = self._intake.sources.finished and self._least.is_over(now_us)
         return is_end or self._allowance.is_due(now_us, at_rest=self._at_rest)
 
-    def _says(self, beat: BeatFrame) -> tuple[object, ...]:
-        """Return what is new in a beat where it differs from another one's."""
-        panes = [
+    def _says_alike(self, beat: BeatFrame, last: BeatFrame) -> bool:
+        """Return whether nothing is new in a beat: the same, and lows in the same panes."""
+        return _said(beat) == _said(last) and (
+            beat.lows == last.lows or self._panes_of(beat) == self._panes_of(last)
+        )
+
+    def _panes_of(self, beat: BeatFrame) -> list[tuple[object, ...]]:
+        """Return in which panes the low watermarks are."""
+        return [
             (low.sink, low.store, low.low_us and [low.low_us // span for span in self._spans_us])
             for low in beat.lows
         ]
-        said = (beat.sender, beat.done, beat.reports, beat.seq, beat.highs, beat.control)
-        return (panes, *said)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -211,3 +215,8 @@ class Beats(Part):
         runs = self._agent.plan.digest, RELEASE
         frame = PresenceFrame(self._agent.replica, self._presences, online, *runs)
         return Publication.of(frame, self._agent.topics)
+
+
+def _said(beat: BeatFrame) -> tuple[object, ...]:
+    """Return what a beat says beside the low watermarks."""
+    return (beat.sender, beat.done, beat.reports, beat.seq, beat.highs, beat.control)

@@ -12,6 +12,7 @@ every device holds the fleet's values itself.
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from crdts import Membership, Replica
@@ -180,7 +181,7 @@ class GatewayCore:
         for more in (self.windows.passed(frontier_us), self.windows.due(self.waiting)):
             for at, starts in more.items():
                 touched.setdefault(at, set()).update(starts)
-        finality = TurnFinality(self.coverage, self.waiting, awaited(*terms))
+        finality = TurnFinality(self.coverage, self.waiting, cache(partial(awaited, *terms)))
         changes.rows += self.windows.revisions(touched, finality)
         if self.controlled is not None:
             held, told = self.controlled.held.spans, (finality, self._promised())

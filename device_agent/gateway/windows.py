@@ -10,7 +10,7 @@ for devices (`lasp_edge.protocol.waiting`). All others are asked for when a late
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple, Self
 
@@ -58,16 +58,16 @@ class TurnFinality(NamedTuple):
     Attributes:
         coverage: how far results are final, and over whom.
         waiting: which windows are due.
-        awaited: for whom they wait.
+        awaited: returns for whom they wait, made when it is asked for.
     """
 
     coverage: Coverage
     waiting: WindowWaiting
-    awaited: AwaitedDevices
+    awaited: Callable[[], AwaitedDevices]
 
     def missing(self, wait_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is missing in a window of this X that ends then."""
-        led = self.awaited.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
+        led = self.awaited().led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
         return led.before(end_us)
 
 

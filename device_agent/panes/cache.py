@@ -124,8 +124,8 @@ class PaneCache:
             ]
         entries, since = self._panes.entries, self._panes.unlanded.since(bit)
         for pane in self._panes.dirty:
-            refused = 0 if pane.stream in pieces else entries[pane].refused
-            if entries[pane].dirty & ~refused & bit:
+            entry = entries[pane]
+            if entry.dirty & bit and (not entry.refused & bit or pane.stream in pieces):
                 found.append(since.get(pane, pane.pane_us))
         return min(found, default=None)
 

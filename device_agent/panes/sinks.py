@@ -159,7 +159,7 @@ class Sinks:
         ]
         self._forget_us = forget_us
         self._counters = counters
-        self._changes = Changes()
+        self._changes: Changes | None = None
         self._dirtied = 0
         self._tick_us: int | None = None
         self._kept_us = self._silences()
@@ -225,11 +225,11 @@ class Sinks:
             self._counters.note(MOVES)
             self._make_dirty(sink)
         sink.adopt(store)
-        self._changes.facts = self._facts()
+        self._changed().facts = self._facts()
         return True
 
     def _make_dirty(self, sink: Sink) -> None:
-        self._changes.make_dirty(sink.bit)
+        self._changed().make_dirty(sink.bit)
         self._dirtied |= sink.bit
 
     def take_dirtied(self) -> int:
@@ -239,7 +239,7 @@ class Sinks:
 
     def answer(self, answer: StoreWide) -> None:
         """Note what a sink said of entries that may be in the store alone."""
-        self._changes.answers.append(answer)
+        self._changed().answers.append(answer)
 
     def tick(self, now_us: int) -> bool:
         """Count silence, and forget who was silent for long while another one was heard.
@@ -262,15 +262,19 @@ class Sinks:
 
     def _forget(self, sink: Sink) -> None:
         self._places[self._places.index(sink)] = None
-        self._changes.forget_sinks(sink.bit)
-        self._changes.facts = self._facts()
+        self._changed().forget_sinks(sink.bit)
+        self._changed().facts = self._facts()
         self._counters.note(f"sink: {sink.name!r} was silent for long and is forgotten")
+
+    def _changed(self) -> Changes:
+        """Return what is to be committed, to add to it; mostly there is nothing."""
+        if self._changes is None:
+            self._changes = Changes()
+        return self._changes
 
     def take_changes(self) -> Changes | None:
         """Return what has changed; None without anything."""
-        if not self._changes:
-            return None
-        taken, self._changes = self._changes, Changes()
+        taken, self._changes = self._changes, None
         return taken
 
     def take_notes(self) -> Changes | None:

@@ -55,7 +55,7 @@ class Stored(Part):
         *,
         drop_set_aside: bool = False,
     ) -> None:
-        self._changes = Changes()
+        self._changes: Changes | None = None
         self._parts = dict(restored.variables)
         self._counts: dict[VariableId, int] = {}
         self._bytes: dict[VariableId, tuple[int, int]] = {}  # of the whole state; of its deltas
@@ -67,12 +67,12 @@ class Stored(Part):
             number = numbers.get((name, meaning.text))
             if number is None:
                 number = max(self._meanings, default=0) + 1
-                self._meanings[number] = self._changes.meanings[number] = (name, meaning.text)
+                self._meanings[number] = self._changed().meanings[number] = (name, meaning.text)
             self._numbers[name] = number
         for name in sorted(self._numbers.keys() & before):
             self._convert(before[name], self._numbers[name])
         if self._numbers != before:
-            self._changes.facts.add(Facts(meanings=self._numbers))
+            self._changed().facts.add(Facts(meanings=self._numbers))
         if drop_set_aside:
             self._drop_set_aside()
         self._set_aside = list(set_aside(self._meanings, self._parts, self._numbers))
@@ -93,8 +93,8 @@ class Stored(Part):
                 return
             converted[key] = [encode(state)]
         for key, (state_bytes,) in converted.items():
-            self._changes.states[former, key] = None
-            self._changes.states[present, key] = state_bytes
+            self._changed().states[former, key] = None
+            self._changed().states[present, key] = state_bytes
         del self._parts[former]
         self._parts[present] = converted
 
@@ -102,7 +102,7 @@ class Stored(Part):
         """Delete what is stored under a meaning that the program does not give to a variable."""
         for number in self._parts.keys() - set(self._numbers.values()):
             for key in self._parts.pop(number):
-                self._changes.states[number, key] = None
+                self._changed().states[number, key] = None
 
     def take(self, name: str, bottom: Lattice) -> dict[str, Lattice | None]:
         """Return key -> state of a variable, once; None where another type was stored."""
@@ -124,31 +124,34 @@ class Stored(Part):
             self.put_whole(where, state)
             return
         self._counts[where], self._bytes[where] = count, (whole, deltas + len(part))
-        self._changes.deltas.setdefault(self._at(where), []).append((count, part))
+        self._changed().deltas.setdefault(self._at(where), []).append((count, part))
 
     def put_whole(self, where: VariableId, state: Lattice) -> None:
         """Store a state whole, in place of all that was stored."""
         encoded = encode(state)
         self._counts[where], self._bytes[where] = 0, (len(encoded), 0)
-        self._changes.deltas.pop(self._at(where), None)
-        self._changes.states[self._at(where)] = encoded
+        self._changed().deltas.pop(self._at(where), None)
+        self._changed().states[self._at(where)] = encoded
 
     def remove(self, where: VariableId) -> None:
         """Remove a key from the store."""
         self._counts.pop(where, None)
         self._bytes.pop(where, None)
-        self._changes.deltas.pop(self._at(where), None)
-        self._changes.states[self._at(where)] = None
+        self._changed().deltas.pop(self._at(where), None)
+        self._changed().states[self._at(where)] = None
 
     def _at(self, where: VariableId) -> StoredId:
         return self._numbers[where[0]], where[1]
 
+    def _changed(self) -> Changes:
+        """Return what is to be committed, to add to it; mostly there is nothing."""
+        if self._changes is None:
+            self._changes = Changes()
+        return self._changes
+
     def take_changes(self) -> Changes | None:
-        changes = self._changes
-        if not changes:
-            return None
-        self._changes = Changes()
-        return changes
+        taken, self._changes = self._changes, None
+        return taken
 
     def report(self) -> dict[str, Any]:
         return {"set_aside": self._set_aside}
