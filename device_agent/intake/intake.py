@@ -91,8 +91,7 @@ class Intake(Part):
         self._by_column = ByColumn(*found)
         self._one_by_one = OneByOne(*found, variables, self._recall)
         self.column_least = COLUMN_LEAST
-        self._pending = PendingBatch()
-        self._changes: Changes | None = None
+        self._pending, self._changes = PendingBatch(), Changes()
         self._items: list[StreamItem] = []
         self.controlled: list[ControlledReading] = []
         self.also_end_us: Callable[[int], int] | None = None
@@ -242,10 +241,10 @@ class Intake(Part):
 
     def join(self) -> None:
         """Bring the pending batch into panes, variables and counters."""
-        pending = self._pending
+        pending, changes = self._pending, self._changes
         if not pending:
             return
-        self._pending, changes = PendingBatch(), self._changed()
+        self._pending = PendingBatch()
         for where, builder in sorted(pending.builders.items(), key=itemgetter(0)):
             if not builder.values:
                 continue
@@ -281,28 +280,24 @@ class Intake(Part):
         """Come back where the clock was ahead, and has gone back."""
         if self.progress.heal(clock_us, self._max_skew_us):
             self._panes.set_back(clock_us + self._max_skew_us)
-            self._changed().facts.add(self.progress.facts())
+            self._changes.facts.add(self.progress.facts())
 
     def prunable_us(self) -> int | None:
         """Return below which time the store may forget; None while no clock is trusted."""
         return self.progress.floor_us if self._clock.trusted else None
-
-    def _changed(self) -> Changes:
-        """Return what is to be committed, to add to it; mostly there is nothing."""
-        if self._changes is None:
-            self._changes = Changes()
-        return self._changes
 
     def take_changes(self) -> Changes | None:
         """Join, and return identities, readings, progress and sources; panes give their own."""
         self.join()
         sources, highs = self.sources.take_changed(), self.highs.take_facts()
         if sources:
-            self._changed().sources = sources
+            self._changes.sources = sources
         if highs:
-            self._changed().facts.add(highs)
-        taken, self._changes = self._changes, None
-        return taken or None
+            self._changes.facts.add(highs)
+        if not (sources or self._changes):
+            return None
+        taken, self._changes = self._changes, Changes()
+        return taken
 
     def take_notes(self) -> Changes | None:
         """Return the greatest low watermark that was published."""
