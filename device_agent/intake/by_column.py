@@ -187,7 +187,7 @@ class ByColumn:
         if not by_time or (floor_us <= by_time[0] and by_time[-1] <= last_us):
             return column
         late = {at for at, time_us in enumerate(column.times_us) if time_us < floor_us}
-        ahead = {at for at, time_us in enumerate(column.times_us) if time_us > last_us}
+        ahead = {at for at, time_us in enumerate(column.times_us) if time_us > last_us} - late
         counted["too_late"] += len(late)
         counted["in_the_future"] += len(ahead)
         return column.without(late | ahead)

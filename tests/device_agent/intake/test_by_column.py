@@ -149,6 +149,7 @@ def of_times(*seconds, names=("temperature",)):
 
 @settings(max_examples=100)
 @example(steps=[of_times(0), "set back", of_times(None, None)], keep_readings=False, shared=False)
+@example(steps=[of_times(0), "set back", of_times(-101)], keep_readings=False, shared=False)
 @example(steps=[of_times(40, -90, -60, -59)], keep_readings=True, shared=False)  # the floor rises
 @example(
     steps=[of_times(50, 0), of_times(-50, 51, -51, 0)], keep_readings=False, shared=False
