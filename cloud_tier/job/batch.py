@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job import control, merge
 from cloud_tier.job.control import ControlState, SentPanes
-from cloud_tier.job.frames import MOST_ROWS, at_most, frames
+from cloud_tier.job.frames import at_most, frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.lake.coverage import liveness_of
 from cloud_tier.lake.sqltext import one_of
@@ -67,7 +67,7 @@ def append_joined(
         telling_kinds, counted = (*TELLING, CONTROL), _SENT
     landed = batch.select(*LANDED, *job.landed_names)
     with frames(batch.sparkSession):
-        rows = at_most(_dated(landed, job), MOST_ROWS)
+        rows = at_most(_dated(landed, job), most_rows())
     if rows is not None:
         told = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(telling_kinds)))
         state = control.heard(job, known, frontier_us, told)

@@ -16,13 +16,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 MOST_ROWS: Final = 50_000
-"""Rows up to which a step reads them into the driver: some 10 MB, and 0.5 s in one task."""
+"""Rows up to which a step reads them into the driver: some 10 MB, and 0.5 s in one task. All
+ask for it by `most_rows`, so that there is one limit, also where a test lowers it."""
 
 _FEW: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
+
+
+def most_rows() -> int:
+    """Return up to how many rows a step reads them into the driver."""
+    return MOST_ROWS
 
 
 class Frames(NamedTuple):

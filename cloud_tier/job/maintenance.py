@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge, shared
-from cloud_tier.job.frames import MOST_ROWS, frames
+from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.step import read, told_of_devices
 from cloud_tier.lake.coverage import liveness_of, promised_steps
@@ -88,7 +88,7 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
     partitions = _partitions(job)
     rows = sum(sum(partitions[date]) for date in dates)
     where = f"{PANE_DATE} IN ({', '.join(map(_date, dates))})"
-    with frames(spark, few=rows <= MOST_ROWS) as made:
+    with frames(spark, few=rows <= most_rows()) as made:
         stored = read(spark, job.lake.lattice).where(where)
         # A pane keeps its partition, also where a job of another version had put it.
         panes = merge.joined(stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE])

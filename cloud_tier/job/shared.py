@@ -9,7 +9,7 @@ from typing import Final
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
-from cloud_tier.job.frames import MOST_ROWS, frames
+from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.lake.shared import SCHEMA
 from cloud_tier.lake.sqltext import identifier
@@ -33,7 +33,7 @@ def compact(spark: SparkSession, job: Job) -> None:
     if len(sizes) <= _FEW_FILES:
         return
     table = job.lake.table(job.lake.shared)
-    with frames(spark, few=sum(sizes) <= MOST_ROWS):
+    with frames(spark, few=sum(sizes) <= most_rows()):
         rows = counting(spark, job.lake.shared, table.version()).toArrow()
     write_deltalake(table, rows.cast(SCHEMA), mode="overwrite")
 

@@ -29,7 +29,7 @@ from cloud_tier.job.batch import TELLING, append, append_joined
 from cloud_tier.job.control import ControlState
 from cloud_tier.job.controlled import ControlledStep
 from cloud_tier.job.finality import StepFinality, become_due, clock_us, finality_of
-from cloud_tier.job.frames import MOST_ROWS, frames
+from cloud_tier.job.frames import frames, most_rows
 from cloud_tier.job.job import Job
 from cloud_tier.job.results import Frontiers, append_results
 from cloud_tier.lake.coverage import (
@@ -317,20 +317,20 @@ def _read_windows(
         return None, None
     columns = windows.read_columns(job.columns)
     written = windows.written(starts, standard=True)
-    rows = _select(job, job.lake.windows, columns, f"{written} LIMIT {MOST_ROWS + 1}")
-    return panes, None if rows.num_rows > MOST_ROWS else rows
+    rows = _select(job, job.lake.windows, columns, f"{written} LIMIT {most_rows() + 1}")
+    return panes, None if rows.num_rows > most_rows() else rows
 
 
 def _newest(
     job: Job, columns: Iterable[str], where: str, entry: Sequence[str], order: Sequence[str]
 ) -> pa.Table | None:
     """Return rows of `lattice` without those that a newer one replaces, None if there are many."""
-    most = _MOST_REPEATED * MOST_ROWS
+    most = _MOST_REPEATED * most_rows()
     found = _select(job, job.lake.lattice, columns, f"{where} LIMIT {most + 1}")
     if found.num_rows > most:
         return None
     kept = sifting.newest(found, entry, order)
-    return None if kept.num_rows > MOST_ROWS else kept
+    return None if kept.num_rows > most_rows() else kept
 
 
 def _select(job: Job, path: str, columns: Iterable[str], where: str) -> pa.Table:

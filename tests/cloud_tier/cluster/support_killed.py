@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from cloud_tier.job import maintenance, step, streaming
+from cloud_tier.job import batch, frames, maintenance, step, streaming
 from cloud_tier.job.job import Job
 from cloud_tier.job.opened import OpenTables
 from cloud_tier.job.step import Outcome
@@ -70,7 +70,7 @@ class Point(NamedTuple):
     table: str = ""
     upkeep: Upkeep = NEVER
     before: bool = False
-    most_rows: int = step.MOST_ROWS
+    most_rows: int = frames.MOST_ROWS
 
 
 _PACKED: Final = NEVER._replace(pack_every=1)
@@ -84,8 +84,8 @@ POINTS: Final[Mapping[str, Point]] = MappingProxyType(
         "rows are in lattice": Point(OpenTables, "append", "lattice"),
         "windows are written": Point(OpenTables, "append", "windows"),
         "globals are written": Point(OpenTables, "append", "globals"),
-        "many rows are in lattice": Point(step, "_append", "lattice", most_rows=0),
-        "many windows are written": Point(step, "_append", "windows", most_rows=0),
+        "many rows are in lattice": Point(batch, "append", "lattice", most_rows=0),
+        "many windows are written": Point(step, "append", "windows", most_rows=0),
         "lattice is packed": Point(OpenTables, "pack", "lattice", _PACKED),
         "windows are packed": Point(OpenTables, "pack", "windows", _PACKED),
         "a partition is rewritten": Point(maintenance, "compact", "", _KEPT),
@@ -191,7 +191,7 @@ def stand_at(name: str, spark: SparkSession, folder: Path) -> None:
     identity.with_name(".metadata.crc").unlink()
     identity.write_text(json.dumps({"id": str(uuid.uuid5(uuid.NAMESPACE_OID, name))}))
     torn.land(1)
-    step.MOST_ROWS = point.most_rows
+    frames.MOST_ROWS = point.most_rows
     stand = Stand(point, torn.tables.root)
     with stand.held():
         query = torn.query(spark, point.upkeep)

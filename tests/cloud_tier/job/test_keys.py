@@ -5,7 +5,7 @@ from functools import reduce
 
 import pytest
 
-from cloud_tier.job import dynamic
+from cloud_tier.job import dynamic, frames
 from cloud_tier.job import step as steps
 from cloud_tier.job.maintenance import compact
 from cloud_tier.job.repair import repair
@@ -116,9 +116,9 @@ def lake(spark, tmp_path):
     return LakeUnderTest(spark, PROGRAM, tmp_path)
 
 
-@pytest.mark.parametrize("most", [steps.MOST_ROWS, 0])
+@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
 def test_each_key_is_folded_over_its_devices_with_their_inputs(lake, monkeypatch, most):
-    monkeypatch.setattr(steps, "MOST_ROWS", most)
+    monkeypatch.setattr(frames, "MOST_ROWS", most)
     draw = random.Random(3)
     owners, rows = [Owner(f"pi-{n}") for n in range(3)], []
     for _ in range(60):

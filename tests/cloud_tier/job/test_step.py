@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from cloud_tier.job import frames
 from cloud_tier.job import step as steps
 from cloud_tier.job.job import Job
 from cloud_tier.job.maintenance import compact, pack
@@ -48,12 +49,12 @@ def read(device, value, at_s, room="attic"):
     )
 
 
-@pytest.mark.parametrize("most", [steps.MOST_ROWS, 0])
+@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
 def test_shuffled_repeated_and_rebatched_rows_give_the_true_windows(
     spark, tmp_path, monkeypatch, most
 ):
     """However few rows a step reads into the driver: the others go through Spark as they lie."""
-    monkeypatch.setattr(steps, "MOST_ROWS", most)
+    monkeypatch.setattr(frames, "MOST_ROWS", most)
     seed = 0
     readings = readings_of(seed)
     rows = history(PROGRAM, readings, seed) + [tick(n, BEGIN_US + seconds(100 + n)) for n in (1, 2)]
