@@ -4,11 +4,24 @@
 True
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import msgpack
 
-pack: Final[Callable[[Any], bytes]] = msgpack.Packer().pack
-"""Returns the bytes of plain data. It calls nothing back, so no other call comes in between; after
-what cannot be encoded its buffer is empty again."""
+_free: list[msgpack.Packer] = []
+"""Encoders that nobody uses now: as many as threads ever encoded at once."""
+
+
+def pack(value: Any) -> bytes:
+    """Return the bytes of plain data; threads may do so at the same time.
+
+    Raises:
+        TypeError, ValueError, OverflowError: msgpack cannot hold it.
+    """
+    try:
+        encoder = _free.pop()
+    except IndexError:
+        encoder = msgpack.Packer()
+    packed: bytes = encoder.pack(value)
+    _free.append(encoder)  # not after what cannot be encoded: its buffer holds a part of that
+    return packed

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crdts import packing
 from crdts.packing import pack
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary()
@@ -24,3 +25,21 @@ def test_what_cannot_be_packed_leaves_nothing_for_the_next_value(wrong):
     with pytest.raises((TypeError, OverflowError, ValueError)):
         pack(wrong)
     assert pack(("cellar", 1)) == msgpack.packb(("cellar", 1))
+
+
+def test_an_encoder_is_used_by_one_at_a_time(monkeypatch):
+    used, inner = [], []
+
+    class Interrupted(msgpack.Packer):
+        def pack(self, value):
+            used.append(self)
+            if value == "outer":
+                inner.append(pack("inner"))  # as another thread would
+            return super().pack(value)
+
+    monkeypatch.setattr(packing, "_free", [])
+    monkeypatch.setattr(packing.msgpack, "Packer", Interrupted)
+    assert [pack("outer"), *inner] == [b"\xa5outer", b"\xa5inner"]
+    assert used[0] is not used[1]
+    pack("again")
+    assert used[2] in used[:2]
