@@ -23,7 +23,12 @@ def waiting_finding(evidence: Evidence, wait_s: float) -> Finding:
     ]
     long = {name for name, away_s in evidence.away_s.items() if away_s + USUAL_S >= wait_s}
     away = {name: f"{name} was away for {s:.0f} s" for name, s in evidence.away_s.items()}
-    named = {name for _, row in tentative for name in row["excluded"].split(",")}
+    named = {
+        name
+        for _, row in tentative
+        for name in row["excluded"].split(",")
+        if not any(_makes_anew(told, name, row) for told in evidence.told)
+    }
     finals = Counter(_place(name, row) for name, row in _rows(evidence) if row["status"] == FINAL)
     unfinished = [row for rows in evidence.windows.values() for row in rows]
     unfinished = [row for row in unfinished if row["status"] == TENTATIVE]
@@ -70,6 +75,11 @@ def told_finding(evidence: Evidence) -> Finding:
 
 def _count(windows: int) -> str:
     return "1 window" if windows == 1 else f"{windows:,} windows"
+
+
+def _makes_anew(told: Told, device: str, row: Row) -> bool:
+    """Return whether a device makes panes anew: until then it promises no window after them."""
+    return told.is_late and device == told.device and row["end_us"] > told.from_us
 
 
 def _touches(told: Told, window: Window, row: Row) -> bool:

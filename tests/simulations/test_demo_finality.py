@@ -45,6 +45,13 @@ def test_who_was_away_for_longer_than_x_is_waited_for_and_the_windows_are_final_
     assert waiting_finding(seen(FINAL), 15.0).ok
 
 
+def test_windows_may_wait_for_a_device_that_makes_its_panes_anew():
+    late = row(20, ("tentative", "cellar"), ("final", ""))
+    assert waiting_finding(seen(FINAL, late), 15.0).ok
+    nothing_late = seen(FINAL, late)._replace(told=(EARLY,))
+    assert waiting_finding(nothing_late, 15.0).ok is False
+
+
 def test_windows_may_wait_for_devices_that_are_still_starting():
     before, after = (row(at_s, ("tentative", "attic"), ("final", "")) for at_s in (5, 6))
     assert waiting_finding(seen(before), 15.0).ok
