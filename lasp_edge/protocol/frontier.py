@@ -84,11 +84,12 @@ class Liveness(NamedTuple):
 
     def voided(self) -> "Liveness":
         """Return the same once operators said something: promises speak of another log."""
-        former = {device: _reach_us(each) for device, each in self.promises.entries.items()}
-        promises = {device: void(each) for device, each in self.promises.entries.items()}
-        return Liveness(Frontier(promises), former_us=former).joined(
-            self._replace(promises=Frontier())
-        )
+        promises, former_us = {}, dict(self.former_us)
+        for device, promise in self.promises.entries.items():
+            promises[device] = void(promise)
+            if promise != promises[device]:  # what was void before says nothing of how far it came
+                former_us[device] = _reach_us(promise)
+        return self._replace(promises=Frontier(promises), former_us=former_us)
 
     @property
     def listening(self) -> Listening | None:

@@ -221,6 +221,9 @@ def test_who_was_behind_before_all_promises_were_void_is_missing():
 def test_a_device_that_promises_less_than_before_its_promise_was_void_is_missing():
     known = heard(200, 0, a=said(160, 190)).voided().joined(heard(201, 0, a=said(90, 200, seq=2)))
     assert awaited(known, None, DEAD).led_by(150).before(150) == ("a",)
+    again = known.voided()
+    assert awaited(again, None, DEAD).led_by(150).before(150) == ("a",)
+    assert again.voided().former_us == again.former_us == {"a": 90}, "a void one says nothing"
 
 
 def test_nobody_leads_by_a_clock_that_is_fast():
