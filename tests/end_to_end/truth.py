@@ -7,6 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,8 +66,13 @@ def recorded(path: Path) -> list[str]:
         return file.readlines()
 
 
-def told(lines: Iterable[str], field: str, resolution: Fraction) -> list[Told]:
+def told(lines: Iterable[str], field: str, resolution: Fraction) -> tuple[Told, ...]:
     """Return the different readings of one field, in the order in which they come first."""
+    return _told(tuple(lines), field, resolution)
+
+
+@lru_cache(maxsize=4)
+def _told(lines: tuple[str, ...], field: str, resolution: Fraction) -> tuple[Told, ...]:
     found = {}
     for line in lines:
         message = json.loads(line)
@@ -74,7 +80,7 @@ def told(lines: Iterable[str], field: str, resolution: Fraction) -> list[Told]:
         time_us = round(Fraction(message["ts"]) * MICROSECOND)
         light = json.dumps(message["data"]["light"])
         found[Told(message["device"], time_us, steps, light)] = None
-    return list(found)
+    return tuple(found)
 
 
 def windows(lines: Iterable[str], name: str) -> Truth:
