@@ -19,7 +19,7 @@ from simulations.benchmarks.measure import Line
 from simulations.benchmarks.measure_spark import Cpu, beside, least, written
 
 ROUNDS = 3
-WARM_S = 30
+WARM_S = 60
 """CPU seconds that the rounds of each way take at least."""
 DEVICES = 200
 HZ = 10
