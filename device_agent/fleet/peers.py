@@ -29,9 +29,13 @@ class Peers:
 
     Args:
         variables: names of the variables of which reports are kept.
+
+    Attributes:
+        moves: how often what is reported, or who is connected, has changed.
     """
 
     def __init__(self, variables: Iterable[str]) -> None:
+        self.moves = 0
         self._variables = frozenset(variables)
         self._peers: dict[str, _Peer] = {}
 
@@ -43,17 +47,27 @@ class Peers:
         if peer.number and (beat.sender, beat.number) <= (peer.replica, peer.number):
             return []
         peer.replica, peer.number = beat.sender, beat.number
-        peer.online, peer.heard_us = True, now_us
+        self._connect(peer, online=True)
+        peer.heard_us = now_us
         found = [report for report in beat.reports if report.variable in self._variables]
-        peer.reports = {report.variable: report for report in found}
+        reports = {report.variable: report for report in found}
+        if reports != peer.reports:
+            peer.reports = reports
+            self.moves += 1
         return found
+
+    def _connect(self, peer: _Peer, *, online: bool) -> None:
+        if peer.online != online:
+            peer.online = online
+            self.moves += 1
 
     def take_presence(self, frame: PresenceFrame, now_us: int) -> None:
         """Note whether a device is connected, unless an earlier incarnation of it says so."""
         peer = self._peer(frame.sender)
         # A process that took a later incarnation keeps its nonce; its will has the earlier one.
         if frame.sender >= peer.replica or frame.sender.nonce == peer.replica.nonce:
-            peer.online, peer.heard_us = frame.online, now_us
+            self._connect(peer, online=frame.online)
+            peer.heard_us = now_us
 
     def behind(self, device: str, variable: str, *, lacking: bool) -> bool:
         """Note whether a reported entry is lacking; return whether it is so for the second time."""
@@ -64,13 +78,13 @@ class Peers:
     def expire(self, now_us: int, silent_us: int) -> None:
         """Count devices as not connected that were not heard for `silent_us`."""
         for peer in self._peers.values():
-            if not now_us - silent_us <= peer.heard_us <= now_us + silent_us:
-                peer.online = False
+            if peer.online and not now_us - silent_us <= peer.heard_us <= now_us + silent_us:
+                self._connect(peer, online=False)
 
     def disconnect_all(self) -> None:
         """Count all devices as not connected until they are heard again."""
         for peer in self._peers.values():
-            peer.online = False
+            self._connect(peer, online=False)
 
     def connected(self) -> list[str]:
         """Return the devices that are connected, sorted."""

@@ -25,3 +25,31 @@ def test_a_late_beat_of_a_former_life_changes_nothing():
     later = Replica(2, 5, "pi-1")
     assert peers.take_beat(beat(later), 0) == [REPORT]
     assert peers.take_beat(beat(PRESENT, 9), 1) == []
+
+
+def test_a_beat_that_says_the_same_moves_nothing():
+    peers = Peers(["average"])
+    peers.take_beat(beat(PRESENT), 0)
+    before = peers.moves
+    peers.take_beat(beat(PRESENT, 2), 1)
+    peers.expire(1, 10)
+    assert peers.moves == before
+
+
+def test_reports_and_connections_move_what_agreements_are_made_from():
+    peers, seen = Peers(["average"]), [0]
+
+    def moved():
+        seen.append(peers.moves)
+        return seen[-1] > seen[-2]
+
+    peers.take_presence(PresenceFrame(PRESENT, 1, online=True), 0)
+    assert moved()
+    peers.take_beat(beat(PRESENT), 0)
+    assert moved()
+    peers.expire(100, 10)
+    assert moved()
+    peers.take_beat(beat(PRESENT, 2), 100)
+    assert moved()
+    peers.disconnect_all()
+    assert moved()

@@ -78,3 +78,14 @@ def test_many_invented_witnesses_do_not_push_out_the_known_ones():
     assert witnesses.verdict(1, NEAR_US) == (TRUE_US, WITNESSES * PEER_WEIGHT)
     witnesses.hear("late", (1,), 7, monotonic_us=KEPT_US, weight=LANDER_WEIGHT)
     assert witnesses.verdict(KEPT_US, NEAR_US) == (7 - KEPT_US, LANDER_WEIGHT)
+
+
+def test_a_verdict_stands_until_a_witness_counts_no_more():
+    witnesses = told(0, 5)
+    witnesses.hear("pi-0", (2,), TRUE_US + SLOW_US, monotonic_us=SLOW_US, weight=PEER_WEIGHT)
+    asked_us = (SLOW_US, KEPT_US - 1, KEPT_US, KEPT_US + SLOW_US - 1, KEPT_US + SLOW_US)
+    weights = [
+        claim and claim.weight for at in asked_us for claim in [witnesses.verdict(at, NEAR_US)]
+    ]
+    alone = LONE_PEER_WEIGHT
+    assert weights == [2 * PEER_WEIGHT, 2 * PEER_WEIGHT, alone, alone, None]
