@@ -46,8 +46,8 @@ def least(
     Args:
         cpu: seconds so far.
         work: is done once in each round.
-        rounds: at least so many.
-        warm_s: and until all took this many CPU seconds: the JVM compiles what ran long, so what
+        rounds: the least number of them.
+        warm_s: CPU seconds that all of them take at least: the JVM compiles what ran long, so what
             takes a second needs more rounds than what takes ten.
     """
     found: list[float] = []
