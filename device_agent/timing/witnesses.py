@@ -74,6 +74,7 @@ class Witnesses:
     def __init__(self) -> None:
         self._witnesses: dict[str, _Witness] = {}
         self._judged: _Judged | None = None
+        self._full_until_us = 0
 
     def hear(
         self, name: str, version: tuple[int, ...], clock_us: int, *, monotonic_us: int, weight: int
@@ -102,9 +103,12 @@ class Witnesses:
 
     def _forget(self, monotonic_us: int) -> bool:
         """Forget witnesses that count no more; return whether there were any."""
+        if monotonic_us < self._full_until_us:
+            return False  # each of very many that come finds the same
         kept = {name: w for name, w in self._witnesses.items() if _counts(w, monotonic_us)}
         found = len(kept) < len(self._witnesses)
         self._witnesses = kept
+        self._full_until_us = min([each.heard_us for each in kept.values()], default=0) + KEPT_US
         return found
 
     def verdict(self, monotonic_us: int, near_us: int) -> Claim | None:

@@ -24,24 +24,20 @@ Aggregations for Computations at the Edge", EdgeCom 2016 (dynamic variables).
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from operator import itemgetter
 from sys import intern
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from crdts import Entry, Membership, OwnedMap, Replica, Version
 from lasp_edge.aggregates.sliding import Keyed, keyed
 from lasp_edge.folds.bounds import devices_in
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.entries import EntryRows, VersionedPartial
 from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, text_hash
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-
-VersionedPartial = tuple[str, int, Partial]
-"""A row of an entry: a key, the seq at which its device last changed it, and its partial."""
-EntryRows = tuple[VersionedPartial, ...]
-"""The payload of an entry, in the order of the keys."""
 
 _key = itemgetter(0)
 
@@ -82,24 +78,6 @@ class _Key:
     def __init__(self, partials: Keyed) -> None:
         self.partials = partials
         self.hashes = 0
-
-
-def rows_of(
-    keys: Sequence[str], seqs: Iterable[int], columns: Iterable[Sequence[Any]]
-) -> EntryRows:
-    """Return rows from columns: the keys, their seqs, and a column for each part of the partial."""
-    partials = zip(*columns, strict=True) if keys else ()
-    return tuple(zip(map(intern, keys), seqs, partials, strict=True))
-
-
-def columns_of(
-    rows: EntryRows,
-) -> tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[Any, ...], ...]]:
-    """Return what `rows_of` was given; no rows have no columns."""
-    if not rows:
-        return (), (), ()
-    keys, seqs, partials = zip(*rows, strict=True)
-    return keys, seqs, tuple(zip(*partials, strict=True))
 
 
 class FleetFold:

@@ -139,8 +139,12 @@ class Witness:
 
     def take(self, frame: Frame, now_us: int) -> None:
         """Take a frame in which a device speaks of itself, and that is admitted."""
-        highs = frame.highs if isinstance(frame, BeatFrame | PaneFrame) else ()
-        heard_us = now_us if isinstance(frame, BeatFrame) else 0
+        highs: tuple[SourceHigh, ...] = ()
+        heard_us = 0
+        if type(frame) is BeatFrame:  # frames have no subclasses, and a fleet sends many
+            highs, heard_us = frame.highs, now_us
+        elif type(frame) is PaneFrame:
+            highs = frame.highs
         self.learn(frame.sender, (Telling(frame.sender, highs),) if highs else (), heard_us)
 
     def learn_lines(self, device: str, lines: Iterable[tuple[int, Line]]) -> None:
