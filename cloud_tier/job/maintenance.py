@@ -4,9 +4,9 @@ Runs in the thread of the steps, between two of them. `OPTIMIZE` conflicts with 
 reads the table, and a step's appends do; the lander's appends read nothing and pass beside it.
 
     pack        often     the small files that steps make are put together, as they are
-    maintain    seldom    each partition of `lattice` that has several files, or had, is rewritten as
-                          its own join, and so is `shared`; the small files of the other tables are
-                          put together
+    maintain    seldom    each partition of `lattice` that has several files, or had, is rewritten
+                          as its own join, and so is `shared`; the small files of the other tables
+                          are put together
     vacuum      rarely    files that no version within the retention needs are deleted
 
 A partition is rewritten with `dataChange=false`: readers see the same merged view before and after.
