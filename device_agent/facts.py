@@ -122,6 +122,8 @@ class Facts:
                     yield f"{_ACTED}{group}", json.dumps(records)
             elif name == "control":
                 yield name, json.dumps(value.to_plain())
+            elif type(value) is int:
+                yield name, str(value)  # three of them in each commit of readings
             elif name != "membership":
                 yield name, json.dumps(value)
 

@@ -4,9 +4,9 @@ Runs in the thread of the steps, between two of them. `OPTIMIZE` conflicts with 
 reads the table, and a step's appends do; the lander's appends read nothing and pass beside it.
 
     pack        often     the small files that steps make are put together, as they are
-    maintain    seldom    each partition of `lattice` that has several files is rewritten as its own
-                          join, and so is `shared`; the small files of the other tables are put
-                          together
+    maintain    seldom    each partition of `lattice` that has several files, or had, is rewritten
+                          as its own join, and so is `shared`; the small files of the other tables
+                          are put together
     vacuum      rarely    files that no version within the retention needs are deleted
 
 A partition is rewritten with `dataChange=false`: readers see the same merged view before and after.
@@ -52,15 +52,17 @@ def pack(job: Job) -> None:
     Steps open the files that they read. And of a table that is held open, `deltalake` keeps 0.2 MB
     in memory for each file, also of `globals`, which no step reads.
     """
+    job.tables.packed |= _of_several_files(job)
     for path in (job.lake.lattice, job.lake.windows, job.lake.results, job.lake.globals):
         job.tables.pack(path)
 
 
 def maintain(spark: SparkSession, job: Job) -> None:
-    """Rewrite the partitions that have several files as their join; join small files."""
-    dates = sorted(date for date, rows in _partitions(job).items() if len(rows) > 1)
+    """Rewrite the partitions that have several files, or had, as their join; join small files."""
+    dates = sorted(_of_several_files(job) | job.tables.packed)
     for start in range(0, len(dates), _AT_ONCE):
         compact(spark, job, dates[start : start + _AT_ONCE])
+    job.tables.packed.clear()
     shared.compact(spark, job)
     for path in job.lake.grown:
         if path in job.lake.landed:
@@ -91,7 +93,9 @@ def compact(spark: SparkSession, job: Job, dates: Sequence[str]) -> None:
     with frames(spark, few=rows <= most_rows()) as made:
         stored = read(spark, job.lake.lattice).where(where)
         # A pane keeps its partition, also where a job of another version had put it.
-        panes = merge.joined(stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE])
+        panes = merge.joined_panes(
+            stored.where(one_of("kind", [PANE])), job.landed_names, [PANE_DATE]
+        )
         others = merge.joined(stored.where(f"NOT ({one_of('kind', [PANE])})"), job.landed_names)
         promises = others.where(one_of("kind", [PROMISE]))
         at_step = sql.expr(_AT_STEP)
@@ -130,6 +134,10 @@ def _partitions(job: Job) -> dict[str, list[int]]:
     for date, rows in zip(dates, files["num_records"].to_pylist(), strict=True):
         found[str(date)].append(rows)
     return found
+
+
+def _of_several_files(job: Job) -> set[str]:
+    return {date for date, rows in _partitions(job).items() if len(rows) > 1}
 
 
 def _date(date: str) -> str:

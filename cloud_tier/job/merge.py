@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates
-from cloud_tier.lake.sqltext import day, identifier, one_of
+from cloud_tier.lake.sqltext import day, identifier, literal, one_of
 from cloud_tier.lake.tables import PANE, VARIABLE
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
@@ -41,6 +41,9 @@ ENTRY_IDENTITY: Final = ("stream", "shard", "key", "device", "incarnation", "non
 PARTITION_PANES: Final = 1_024
 """Panes that a partition of `lattice` holds at least; it always holds whole days. So twenty
 years of hours are 171 partitions, and each is soon written anew where a pane of it has changed."""
+
+_OF_A_PANE: Final = {"kind": literal(PANE), "shard": "0", "lander": "''"}
+"""What the other columns of `IDENTITY` hold in a pane; what follows them is NULL."""
 
 _OWNER = ("kind", "stream", "key", "device", "lander")
 SHARD: Final = ("stream", "device", "shard")
@@ -79,6 +82,33 @@ def joined(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) ->
     )
     grouped = ordered.groupBy(*KEPT_APART, *beside, "_at_seq").agg(*newest)
     return grouped.select(*LANDED, *beside, *map(identifier, names))
+
+
+def joined_panes(rows: DataFrame, names: Sequence[str], beside: Sequence[str] = ()) -> DataFrame:
+    """Return what `joined` gives for panes alone, grouped by the few columns that tell them apart.
+
+    Args:
+        rows: rows of `landing` or `lattice`, of panes only; they may repeat.
+        names: the fold columns.
+        beside: further columns, in which rows are kept apart too.
+    """
+    fields = [identifier(name) for name in names]
+    ordered = rows.selectExpr(
+        *PANE_IDENTITY, *beside, "received_us", *fields, f"{_order((*REPLACED, *names))} AS _order"
+    )
+    newest = aggregates(
+        f"shiftright(max(_order), {_HASH_BITS}) AS seq",
+        "min(received_us) AS received_us",
+        *(f"max_by({field}, _order) AS {field}" for field in fields),
+    )
+    told = {*PANE_IDENTITY, "seq", "received_us"}
+    columns = [
+        name if name in told else f"CAST({_OF_A_PANE.get(name, 'NULL')} AS {kind}) AS {name}"
+        for name, kind in LANDED.items()
+    ]
+    return (
+        ordered.groupBy(*PANE_IDENTITY, *beside).agg(*newest).selectExpr(*columns, *beside, *fields)
+    )
 
 
 def newest(

@@ -28,6 +28,9 @@ class OpenTables:
     def __init__(self, lake: LakeTables) -> None:
         self._lake = lake
         self._open: dict[str, DeltaTable] = {}
+        self.packed: set[str] = set()
+        """The partitions of `lattice` that were put together as they were since they were joined,
+        as ISO text: one file may hold repeats."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OpenTables, (self._lake,)

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from cloud_tier.job import merge, own_combine
-from cloud_tier.job.combination import aggregates, combined, pooled
+from cloud_tier.job.combination import aggregates, of_pooled, pooled
 from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.sqltext import (
@@ -230,7 +230,7 @@ def computed(
     by_spark = placed.where(f"NOT {is_own}") if own else placed
     devices = by_spark.groupBy(*keys, "device").agg(*pooled(columns))
     devices_in = aggregates("CAST(count(1) AS INT) AS devices_in")
-    fleet = devices.groupBy(*keys).agg(*combined(columns), *devices_in)
+    fleet = devices.groupBy(*keys).agg(*of_pooled(columns), *devices_in)
     if own:
         by_python = own_combine.totals(placed.where(is_own), keys, columns, own)
         fleet = fleet.unionByName(by_python)

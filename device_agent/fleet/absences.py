@@ -69,6 +69,8 @@ class Absences(Part):
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
+        if not self._watched:
+            return {}  # whoever comes, and however seldom: nobody is asked for here
         return {BeatFrame: self._hear_beat, VariableFrame: self._hear_entries}
 
     def _hear_beat(self, frame: BeatFrame, now_us: int) -> None:

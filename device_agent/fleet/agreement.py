@@ -68,6 +68,7 @@ class Agreements(Part):
         self._asks = 0
         self._now_us = 0
         self._agreed_us: dict[str, int] = {}
+        self._known: dict[str, tuple[tuple[int, ...], Agreement]] = {}
 
     @property
     def handlers(self) -> Mapping[type[Frame], Handler]:
@@ -105,6 +106,14 @@ class Agreements(Part):
 
     def of(self, fold: DynamicFold) -> Agreement:
         """Return how far the fleet agrees on one dynamic fold."""
+        sources = (fold.source,) if fold.absence is None else (fold.source, fold.absence)
+        moves = (self._peers.moves, *[self._entries(each).moves for each in sources])
+        known = self._known.get(fold.name)
+        if known is None or known[0] != moves:
+            known = self._known[fold.name] = (moves, self._agreement(fold))
+        return known[1]
+
+    def _agreement(self, fold: DynamicFold) -> Agreement:
         entries = self._entries(fold.source)
         if fold.absence is None:
             settled, offline = self._compared(fold.source, entries.devices, ())

@@ -8,6 +8,7 @@ device is connected; the broker says as its Last Will that it is not any more.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from crdts import Replica
 from device_agent.agent import Agent
@@ -21,6 +22,7 @@ from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
+from lasp_edge.protocol.fencing import SourceHigh
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PresenceFrame, VariableReport
 from lasp_edge.protocol.sinks import SinkLow
 from lasp_edge.release import RELEASE
@@ -35,6 +37,17 @@ ROWS_US = 10 * SECOND_US
 """Microseconds by which a promise passes rows of results before it is new: each is a pane alone."""
 REST_US = 5 * SECOND_US
 """Microseconds without a change of what is held, after which the fleet counts as at rest."""
+
+
+class _Content(NamedTuple):
+    """What makes a beat new whenever it changes: all that it says but its lows and its clock."""
+
+    sender: Replica
+    done: bool
+    reports: tuple[VariableReport, ...]
+    seq: int
+    highs: tuple[SourceHigh, ...]
+    control: int
 
 
 class Beats(Part):
@@ -63,7 +76,7 @@ class Beats(Part):
         self._intake = intake
         self._panes = panes
         self._fence = fence
-        self._last: BeatFrame | None = None
+        self._last: tuple[_Content, tuple[SinkLow, ...]] | None = None
         self._announced = False
         self._beats = self._presences = 0
         settings = agent.settings
@@ -127,18 +140,20 @@ class Beats(Part):
 
     def tick(self, now_us: int) -> None:
         """Decide whether a beat is to be sent in this round."""
-        beat = self._beat(now_us)
-        if beat.reports != self._held:
-            self._held, self._moved_us = beat.reports, now_us
-        self._exchange.beat_due = self._is_due(beat, now_us)
+        content = self._content()
+        if content.reports != self._held:
+            self._held, self._moved_us = content.reports, now_us
+        self._exchange.beat_due = self._is_due(content, now_us)
 
-    def _is_due(self, beat: BeatFrame, now_us: int) -> bool:
-        last = self._last
-        if last is None or not self._announced or beat.done != last.done:
+    def _is_due(self, content: _Content, now_us: int) -> bool:
+        if self._last is None or not self._announced:
             return True
-        if self._keep_alive.is_over(now_us) or (self._is_asked and self._least.is_over(now_us)):
+        last, lows = self._last
+        if content.done != last.done or self._keep_alive.is_over(now_us):
             return True
-        if self._says_alike(beat, last):
+        if self._is_asked and self._least.is_over(now_us):
+            return True
+        if content == last and self._are_in_panes_of(lows, now_us):
             return False
         moved_us = max(self._moved_us, self._intake.read_us)
         self._at_rest = is_time(now_us, moved_us + REST_US, REST_US)
@@ -146,18 +161,10 @@ class Beats(Part):
         is_end = self._intake.sources.finished and self._least.is_over(now_us)
         return is_end or self._allowance.is_due(now_us, at_rest=self._at_rest)
 
-    def _says_alike(self, beat: BeatFrame, last: BeatFrame) -> bool:
-        """Return whether nothing is new in a beat: the same, and lows in the same panes."""
-        return _said(beat) == _said(last) and (
-            beat.lows == last.lows or self._panes_of(beat) == self._panes_of(last)
-        )
-
-    def _panes_of(self, beat: BeatFrame) -> list[tuple[object, ...]]:
-        """Return in which panes the low watermarks are."""
-        return [
-            (low.sink, low.store, low.low_us and [low.low_us // span for span in self._spans_us])
-            for low in beat.lows
-        ]
+    def _are_in_panes_of(self, before: tuple[SinkLow, ...], now_us: int) -> bool:
+        """Return whether the low watermarks are still in the panes in which others were."""
+        lows, spans_us = self.lows(now_us), self._spans_us
+        return lows == before or _panes_of(lows, spans_us) == _panes_of(before, spans_us)
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         if not self._exchange.beat_due:
@@ -165,10 +172,11 @@ class Beats(Part):
         if not self._announced:
             yield self.presence(online=True)
             self._announced = True  # the link took it, or else it asked for no more
-        beat = self._beat(now_us)
-        self._promise(beat)
+        content, lows = self._content(), self.lows(now_us)
+        beat = self._beat(content, lows, now_us)
+        self._promise(lows)
         yield Publication.of(beat, self._agent.topics)
-        self._last, self._beats, self._is_asked = beat, beat.number, False
+        self._last, self._beats, self._is_asked = (content, lows), beat.number, False
         self._allowance.spend(now_us, at_rest=self._at_rest)
         self._keep_alive.begin(now_us)
         self._least.begin(now_us)
@@ -183,14 +191,17 @@ class Beats(Part):
         """Return the time before which nothing more will come, for each sink."""
         return self._panes.lows(now_us)
 
-    def _beat(self, now_us: int) -> BeatFrame:
+    def _content(self) -> _Content:
+        agent, seq, highs = self._agent, self._panes.memory.seq, self._fence.told_highs()
+        reports = self._exchange.reports()
+        return _Content(agent.replica, self.done, reports, seq, highs, agent.control)
+
+    def _beat(self, content: _Content, lows: tuple[SinkLow, ...], now_us: int) -> BeatFrame:
         """Return the next beat."""
-        lows = self.lows(now_us)
-        reports, seq = self._exchange.reports(), self._panes.memory.seq
-        clock, highs = self._agent.clock, self._fence.told_highs()
+        clock, (sender, done, reports, seq, highs, control) = self._agent.clock, content
         clock_s = clock.time_us(now_us) // SECOND_US if clock.tells else None
-        said = (lows, self.done, reports, seq, clock_s, highs, self._agent.control)
-        return BeatFrame(self._agent.replica, self._beats + 1, *said, self._floor_us())
+        said = (lows, done, reports, seq, clock_s, highs, control, self._floor_us())
+        return BeatFrame(sender, self._beats + 1, *said)
 
     def _floor_us(self) -> int | None:
         """Return from when on all readings are here, for panes that are made anew.
@@ -202,10 +213,10 @@ class Beats(Part):
         floor_us, doubt_us = self._intake.progress.floor_us, self._intake.highs.furthest_doubt_us()
         return floor_us if doubt_us is None else max(floor_us, doubt_us + 1)
 
-    def _promise(self, beat: BeatFrame) -> None:
+    def _promise(self, lows: tuple[SinkLow, ...]) -> None:
         """Let readings behind the low watermarks of a beat be late from now on."""
         progress = self._intake.progress
-        known_us = [low.low_us for low in beat.lows if low.low_us is not None]
+        known_us = [low.low_us for low in lows if low.low_us is not None]
         progress.promised_us = max([progress.promised_us, *known_us])
         self._panes.memory.unlanded.watch(progress.promised_us)
 
@@ -217,6 +228,9 @@ class Beats(Part):
         return Publication.of(frame, self._agent.topics)
 
 
-def _said(beat: BeatFrame) -> tuple[object, ...]:
-    """Return what a beat says beside the low watermarks."""
-    return (beat.sender, beat.done, beat.reports, beat.seq, beat.highs, beat.control)
+def _panes_of(lows: tuple[SinkLow, ...], spans_us: list[int]) -> list[tuple[object, ...]]:
+    """Return in which panes, of each of these spans, low watermarks are."""
+    return [
+        (low.sink, low.store, low.low_us and [low.low_us // span_us for span_us in spans_us])
+        for low in lows
+    ]

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from crdts import Entry, OwnedMap
+from crdts import OwnedMap
 from device_agent.fleet.heard_alerts import HeardAlerts
 from device_agent.fleet.heard_windows import HeardWindows
 from device_agent.fleet.roster import Roster
 from device_agent.fleet.told import Plain, result_told
 from device_agent.fleet.told_results import ToldResults
-from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, rows_of
+from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
@@ -147,9 +147,9 @@ class Onlooker:
         assert self._plan is not None
         if frame.stream != self._plan.local_folds[frame.variable].stream:
             return
-        entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
+        entry = OwnedMap({frame.sender.device: frame.entry})
         with suppress(OutOfRangeError):
-            self._folds[frame.variable].join(frame.shard, OwnedMap({frame.sender.device: entry}))
+            self._folds[frame.variable].join(frame.shard, entry)
 
     def _order(self, name: str) -> Order:
         return self._orders.setdefault(name, Order())

@@ -12,7 +12,7 @@ every device holds the fleet's values itself.
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from functools import cache, partial
+from functools import partial
 from typing import Final, NamedTuple
 
 from crdts import Membership, Replica
@@ -181,7 +181,7 @@ class GatewayCore:
         for more in (self.windows.passed(frontier_us), self.windows.due(self.waiting)):
             for at, starts in more.items():
                 touched.setdefault(at, set()).update(starts)
-        finality = TurnFinality(self.coverage, self.waiting, cache(partial(awaited, *terms)))
+        finality = TurnFinality(self.coverage, self.waiting, partial(awaited, *terms))
         changes.rows += self.windows.revisions(touched, finality)
         if self.controlled is not None:
             held, told = self.controlled.held.spans, (finality, self._promised())
@@ -241,13 +241,14 @@ class GatewayCore:
     def _join_liveness(
         self, accepted: Accepted, changes: FleetChanges, listening: Listening | None
     ) -> None:
-        known = self._liveness.promises.entries
-        promises = self._liveness.promises | accepted.promises
-        changes.promises |= {
-            device: promise
-            for device, promise in promises.entries.items()
-            if known.get(device) != promise
-        }
+        promises, came = self._liveness.promises, accepted.promises.entries
+        if came:
+            known, promises = promises.entries, promises | accepted.promises
+            changes.promises |= {
+                device: promises.entries[device]
+                for device in came
+                if known.get(device) != promises.entries[device]
+            }
         changes.members = {
             row.device: row.member for row in accepted.rows if isinstance(row, MemberRow)
         }

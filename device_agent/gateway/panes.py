@@ -79,6 +79,7 @@ class FleetPanes:
         self._cells: dict[Place, dict[str, PaneCell]] = {}
         self._totals: dict[Place, dict[str, PaneTotal]] = {}
         self._writers: dict[WriterOfPanes, WriterOfPanes] = {}
+        self._most_held = 0  # entries and panes, at most: they are counted where that is too many
 
     def join(self, rows: PaneRows) -> Iterator[KeptEntry]:
         """Join accepted entries, and yield those that were not known yet."""
@@ -94,6 +95,7 @@ class FleetPanes:
             if cell is None:
                 cell = cells[key] = PaneCell(fold)
             if cell.join(writer, seq, partial):
+                self._most_held += 1
                 yield KeptEntry(stream, pane_us, key, writer, seq, partial)
 
     def totals(self, stream: int, key: str, first_us: int, last_us: int) -> dict[int, PaneTotal]:
@@ -114,18 +116,24 @@ class FleetPanes:
 
     def forget(self) -> None:
         """Let go of what was used longest ago, beyond what fits."""
-        kept = 0
+        if self._most_held > MOST_ENTRIES:
+            self._forget_entries()
+        if len(self._writers) > MOST_TOTALS:
+            self._writers.clear()
+
+    def _forget_entries(self) -> None:
+        kept = self._most_held = 0
         for place in reversed(list(self._cells)):
             kept += 1 + sum(map(len, self._cells[place].values()))
             if kept > MOST_ENTRIES:
                 self._keep_totals(place)
+            else:
+                self._most_held = kept
         kept = 0
         for place in reversed(list(self._totals)):
             kept += 1 + len(self._totals[place])
             if kept > MOST_TOTALS:
                 del self._totals[place]
-        if len(self._writers) > MOST_TOTALS:
-            self._writers.clear()
 
     def _span_us(self, stream: int) -> int:
         return self._windows[stream].span_us
@@ -149,12 +157,14 @@ class FleetPanes:
         """Read panes of a stream that are not in memory, given in order."""
         fold = self._windows[stream].fold
         read: dict[Place, dict[str, PaneCell]] = {place: {} for place in missing}
+        self._most_held += len(missing)
         for entry in self._keeper.entries(stream, missing[0][1], missing[-1][1]):
             cells = read.get((stream, entry.pane_us))
             if cells is not None:
                 if entry.key not in cells:
                     cells[entry.key] = PaneCell(fold)
                 cells[entry.key].join(self._writer(entry.writer), entry.seq, entry.partial)
+                self._most_held += 1
         self._cells |= read
 
     def _total(self, place: Place, key: str) -> PaneTotal | None:

@@ -12,6 +12,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Final, NamedTuple, Self
 
 from device_agent.gateway.kept import (
@@ -52,22 +53,28 @@ def count_failure(failed: Counter[str], window: str) -> Iterator[None]:
             failed[reason] += 1
 
 
-class TurnFinality(NamedTuple):
+class TurnFinality:
     """How sure it is that a window is whole.
 
-    Attributes:
+    Args:
         coverage: how far results are final, and over whom.
         waiting: which windows are due.
-        awaited: returns for whom they wait, made when it is asked for.
+        awaited: returns for whom they wait; it is asked once, and in most turns never.
     """
 
-    coverage: Coverage
-    waiting: WindowWaiting
-    awaited: Callable[[], AwaitedDevices]
+    def __init__(
+        self, coverage: Coverage, waiting: WindowWaiting, awaited: Callable[[], AwaitedDevices]
+    ) -> None:
+        self.coverage, self.waiting = coverage, waiting
+        self._awaited = awaited
+
+    @cached_property
+    def _devices(self) -> AwaitedDevices:
+        return self._awaited()
 
     def missing(self, wait_us: int, end_us: int) -> tuple[str, ...]:
         """Return who is missing in a window of this X that ends then."""
-        led = self.awaited().led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
+        led = self._devices.led_by(self.coverage.frontier, self.waiting.ends_us.get(wait_us))
         return led.before(end_us)
 
 

@@ -79,6 +79,7 @@ class Highs:
         "_is_line_stored",
         "_lineage",
         "_lives",
+        "_told",
         "maybe_twice",
     )
 
@@ -86,6 +87,7 @@ class Highs:
         ordered = sorted(lives)
         self._lives = [incarnation for incarnation, _ in ordered][-_MOST_ENDS:]
         self._highs: dict[int, SourceHigh] = {}
+        self._told: tuple[SourceHigh, ...] | None = None
         self._ends: dict[int, dict[int, int]] = {}  # incarnation -> accepted
         stored: dict[int, StoredLine] = {}
         for source, (high_us, accepted, held, least_us, *rest) in (facts.highs or {}).items():
@@ -125,7 +127,7 @@ class Highs:
         known = self._highs.get(at)
         furthest = high_us if known is None else max(high_us, known.high_us)
         before = 0 if known is None else known.accepted
-        self._highs[at] = SourceHigh(at, furthest, before + accepted)
+        self._highs[at], self._told = SourceHigh(at, furthest, before + accepted), None
         if known is None:
             self._is_line_stored = False
             self._note_ends(at, 0)
@@ -151,7 +153,9 @@ class Highs:
 
     def told(self) -> tuple[SourceHigh, ...]:
         """Return what is told to others."""
-        return joined(self._highs.values()) if self._highs else ()
+        if self._told is None:  # it is asked for in each round
+            self._told = joined(self._highs.values())
+        return self._told
 
     def learn(
         self,
@@ -181,6 +185,7 @@ class Highs:
             before = 0 if known is None else known.accepted
             furthest = high_us if known is None else max(high_us, known.high_us)
             self._highs[at] = SourceHigh(at, furthest, max(before, high.accepted))
+            self._told = None
             self._note_end(at, teller.incarnation, high.accepted)
             self._changed = True
             if high_us > self._doubts.get(at, high_us - 1):

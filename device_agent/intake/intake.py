@@ -85,6 +85,7 @@ class Intake(Part):
         complete = len(restored.last_blocks) <= KEPT_STREAMS
         self.identities = Identities(reversed(newest), complete=complete)
         self._routes = {name: Route(plan, event) for name, event in plan.events.items()}
+        self._windows = [each.window for route in self._routes.values() for each in route.targets]
         self._text_of = self.identities.text_of
         found = (agent, self._routes, progress, self.identities, panes)
         self._recall = PaneRecall(agent, self._routes, panes)
@@ -233,8 +234,7 @@ class Intake(Part):
         high_us = self.progress.high_us
         if high_us is None:
             return None
-        windows = [target.window for route in self._routes.values() for target in route.targets]
-        end_us = max((window.end_of_last(high_us) for window in windows), default=high_us)
+        end_us = max([window.end_of_last(high_us) for window in self._windows], default=high_us)
         if self.also_end_us is None:
             return end_us
         return max(end_us, self.also_end_us(high_us), self.progress.promised_us)

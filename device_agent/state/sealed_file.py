@@ -8,7 +8,7 @@ import fcntl
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TextIO, TypeVar, cast
 
@@ -158,9 +158,13 @@ def put(db: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> 
     """Write rows with their seals, each in place of the one with its key."""
     written = all_sealed(rows)
     if written:
-        marks = ", ".join("?" * len(written[0]))
-        statement = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - ours
-        db.executemany(statement, written)
+        db.executemany(_statement(table, len(written[0])), written)
+
+
+@cache
+def _statement(table: str, columns: int) -> str:
+    """Return what writes rows; there are as many as tables."""
+    return f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * columns)})"  # noqa: S608 - ours
 
 
 def _locked(path: Path) -> TextIO:

@@ -54,11 +54,27 @@ class _Witness:
     weight: int
 
 
+class _Judged(NamedTuple):
+    """A verdict, which stands until a witness is heard or counts no more.
+
+    Attributes:
+        claim: the verdict.
+        near_us: within what the witnesses had to agree.
+        until_us: on the monotonic clock, when the first of them counts no more.
+    """
+
+    claim: Claim | None
+    near_us: int
+    until_us: int
+
+
 class Witnesses:
     """The clocks of others, as offsets from this machine's monotonic clock."""
 
     def __init__(self) -> None:
         self._witnesses: dict[str, _Witness] = {}
+        self._judged: _Judged | None = None
+        self._full_until_us = 0
 
     def hear(
         self, name: str, version: tuple[int, ...], clock_us: int, *, monotonic_us: int, weight: int
@@ -83,33 +99,45 @@ class Witnesses:
             known.version = version  # it was longer under way than the one before it
             return
         self._witnesses[name] = _Witness(version, offset_us, monotonic_us, weight)
+        self._judged = None
 
     def _forget(self, monotonic_us: int) -> bool:
         """Forget witnesses that count no more; return whether there were any."""
+        if monotonic_us < self._full_until_us:
+            return False  # each of very many that come finds the same
         kept = {name: w for name, w in self._witnesses.items() if _counts(w, monotonic_us)}
         found = len(kept) < len(self._witnesses)
         self._witnesses = kept
+        self._full_until_us = min([each.heard_us for each in kept.values()], default=0) + KEPT_US
         return found
 
     def verdict(self, monotonic_us: int, near_us: int) -> Claim | None:
         """Return what most witnesses agree on, within `near_us`; None where they do not."""
-        known = [w for w in self._witnesses.values() if _counts(w, monotonic_us)]
-        if not known:
-            return None
-        ordered = sorted(known, key=lambda witness: witness.offset_us)
-        total, sum_ = sum(witness.weight for witness in known), 0
-        median_us = 0
-        for witness in ordered:
-            sum_ += witness.weight
-            if 2 * sum_ >= total:
-                median_us = witness.offset_us
-                break
-        agreeing = [w for w in known if abs(w.offset_us - median_us) <= near_us]
-        weight = sum(witness.weight for witness in agreeing)
-        if 2 * weight <= total:
-            return None
-        alone = len(agreeing) == 1 and weight == PEER_WEIGHT
-        return Claim(median_us, LONE_PEER_WEIGHT if alone else weight)
+        judged = self._judged
+        if judged is None or judged.near_us != near_us or monotonic_us >= judged.until_us:
+            known = [w for w in self._witnesses.values() if _counts(w, monotonic_us)]
+            until_us = min([each.heard_us for each in known], default=monotonic_us) + KEPT_US
+            judged = self._judged = _Judged(_verdict(known, near_us), near_us, until_us)
+        return judged.claim
+
+
+def _verdict(known: list[_Witness], near_us: int) -> Claim | None:
+    if not known:
+        return None
+    ordered = sorted(known, key=lambda witness: witness.offset_us)
+    total, sum_ = sum(witness.weight for witness in known), 0
+    median_us = 0
+    for witness in ordered:
+        sum_ += witness.weight
+        if 2 * sum_ >= total:
+            median_us = witness.offset_us
+            break
+    agreeing = [w for w in known if abs(w.offset_us - median_us) <= near_us]
+    weight = sum(witness.weight for witness in agreeing)
+    if 2 * weight <= total:
+        return None
+    alone = len(agreeing) == 1 and weight == PEER_WEIGHT
+    return Claim(median_us, LONE_PEER_WEIGHT if alone else weight)
 
 
 def _counts(witness: _Witness, monotonic_us: int) -> bool:

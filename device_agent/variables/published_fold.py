@@ -6,14 +6,15 @@ device publishes of them, and what it takes from others.
 
 from collections.abc import Iterable
 
-from crdts import Entry, OwnedMap, Version
+from crdts import OwnedMap, Version
 from device_agent.agent import Agent
 from device_agent.parts import FrameRefusedError
 from device_agent.variables.replicated import Replicated
-from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
+from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import LocalFold
 from lasp_edge.protocol.admission import Known, sender_refusal
+from lasp_edge.protocol.entries import columns_of
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame, VariableReport
 from lasp_edge.protocol.shards import key_shard
 
@@ -77,9 +78,8 @@ class PublishedFold(Replicated):
         reason = sender_refusal(frame, Known(known.incarnation if known else None))
         if reason is not None:
             raise FrameRefusedError(f"variable: {reason}")
-        entry = Entry(frame.version, rows_of(frame.keys, frame.seqs, frame.columns))
         try:
-            self.entries.join(frame.shard, OwnedMap({frame.sender.device: entry}))
+            self.entries.join(frame.shard, OwnedMap({frame.sender.device: frame.entry}))
         except OutOfRangeError:
             raise FrameRefusedError("variable: out of range") from None
 

@@ -24,24 +24,20 @@ Aggregations for Computations at the Edge", EdgeCom 2016 (dynamic variables).
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from operator import itemgetter
 from sys import intern
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from crdts import Entry, Membership, OwnedMap, Replica, Version
 from lasp_edge.aggregates.sliding import Keyed, keyed
 from lasp_edge.folds.bounds import devices_in
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.entries import EntryRows, VersionedPartial
 from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, text_hash
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
-
-VersionedPartial = tuple[str, int, Partial]
-"""A row of an entry: a key, the seq at which its device last changed it, and its partial."""
-EntryRows = tuple[VersionedPartial, ...]
-"""The payload of an entry, in the order of the keys."""
 
 _key = itemgetter(0)
 
@@ -84,24 +80,6 @@ class _Key:
         self.hashes = 0
 
 
-def rows_of(
-    keys: Sequence[str], seqs: Iterable[int], columns: Iterable[Sequence[Any]]
-) -> EntryRows:
-    """Return rows from columns: the keys, their seqs, and a column for each part of the partial."""
-    partials = zip(*columns, strict=True) if keys else ()
-    return tuple(zip(map(intern, keys), seqs, partials, strict=True))
-
-
-def columns_of(
-    rows: EntryRows,
-) -> tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[Any, ...], ...]]:
-    """Return what `rows_of` was given; no rows have no columns."""
-    if not rows:
-        return (), (), ()
-    keys, seqs, partials = zip(*rows, strict=True)
-    return keys, seqs, tuple(zip(*partials, strict=True))
-
-
 class FleetFold:
     """The entries of one local fold.
 
@@ -110,9 +88,11 @@ class FleetFold:
 
     Attributes:
         seq: the number of this device's newest row in this life.
+        moves: how often the entries, or the membership, have changed.
     """
 
     __slots__ = (
+        "_counted",
         "_device_hashes",
         "_entries",
         "_hash_sum",
@@ -122,15 +102,17 @@ class FleetFold:
         "_newest",
         "_retired",
         "fold",
+        "moves",
         "seq",
     )
 
     def __init__(self, fold: Fold, *, keyed: bool = False) -> None:
         self.fold = fold
-        self.seq = 0
+        self.seq = self.moves = 0
         self._keyed = keyed
         self._entries = [OwnedMap() for _ in range(KEY_SHARDS if keyed else 1)]
         self._newest: dict[str, Version] = {}
+        self._counted: list[str] | None = None
         self._device_hashes: dict[str, int] = {}
         self._keys: dict[str, _Key] = {}
         self._hash_sum = 0
@@ -144,8 +126,10 @@ class FleetFold:
 
     @property
     def devices(self) -> list[str]:
-        """The devices that have an entry and are not retired, sorted."""
-        return sorted(self._newest.keys() - self._retired)
+        """The devices that have an entry and are not retired, sorted; not to be changed."""
+        if self._counted is None:
+            self._counted = sorted(self._newest.keys() - self._retired)
+        return self._counted
 
     @property
     def keys(self) -> list[str]:
@@ -190,6 +174,7 @@ class FleetFold:
             about: the devices on which it says something new; None: perhaps on any.
         """
         self._membership = _HashedMembership(membership)
+        self.moves += 1
         entries = membership.entries
         for device in sorted(self._retired | entries.keys()) if about is None else about:
             member = entries.get(device)
@@ -200,6 +185,7 @@ class FleetFold:
         """Let a device count that did not, or count no more."""
         counts = device in self._retired
         self._retired ^= {device}
+        self._counted = None
         for shard in self._entries:
             entry = shard.entries.get(device)
             if entry is None:
@@ -246,6 +232,7 @@ class FleetFold:
         rest = rows[at + (old is not None) :]
         entry = Entry(version, (*rows[:at], *(() if row is None else (row,)), *rest))
         self._change(device, (known, old), (entry, row))
+        self.moves += 1
         self._entries[shard].entries[device] = entry
         self._newest[device] = version
         return shard
@@ -290,7 +277,10 @@ class FleetFold:
         for old in before.values():
             self._change(device, (known, old), (entry, None))
         entries[device] = entry
+        self.moves += 1
         newest = self._newest.get(device)
+        if newest is None:
+            self._counted = None
         if newest is None or newest < entry.version:
             self._newest[device] = entry.version
 

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
-from crdts import Membership, Replica, Version
+from crdts import Entry, Membership, Replica, Version
 from crdts.membership import Member
 from crdts.replica import SEQS
 from lasp_edge.protocol import blocks, checks
 from lasp_edge.protocol.blocks import PaneEntries, PartColumn
 from lasp_edge.protocol.checks import FrameError
+from lasp_edge.protocol.entries import rows_of
 from lasp_edge.protocol.envelope import Envelope, Frame
 from lasp_edge.protocol.fencing import SourceHigh, source_highs
 from lasp_edge.protocol.limits import TIME_LIMIT_US
@@ -73,13 +74,24 @@ class VariableFrame(Frame):
     keys: tuple[str, ...]
     seqs: tuple[int, ...]
     columns: tuple[PartColumn, ...]
+    _entry: Entry | None = field(default=None, init=False, repr=False, compare=False)
 
     kind = 2
 
     @property
     def version(self) -> Version:
         """The entry's version."""
-        return Version.of(self.sender, self.number)
+        return self.entry.version
+
+    @property
+    def entry(self) -> Entry:
+        """The entry, whose payload is rows; all who are given this frame share it."""
+        if self._entry is None:
+            rows = rows_of(self.keys, self.seqs, self.columns)
+            made = Entry(Version.of(self.sender, self.number), rows)
+            object.__setattr__(self, "_entry", made)  # a frame says the same all its life
+            return made
+        return self._entry
 
     @property
     def subtopic(self) -> tuple[str, ...]:

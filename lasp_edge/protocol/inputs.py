@@ -21,6 +21,8 @@ from crdts import Membership, Version
 from lasp_edge.folds.columns import ColumnValue
 
 MODULUS = 2**64
+HASHED = 64
+"""Hashes that are remembered: many devices in one process hear the same entry one after another."""
 
 
 def text_hash(text: str) -> int:
@@ -34,6 +36,11 @@ def entry_hash(key: str, device: str, version: Version, parts: Iterable[ColumnVa
     The seq of `version` is that at which the key last changed. Integers are written in decimal,
     bytes in hexadecimal, None as empty text.
     """
+    return _entry_hash(key, device, version, tuple(parts))
+
+
+@lru_cache(maxsize=HASHED)
+def _entry_hash(key: str, device: str, version: Version, parts: tuple[ColumnValue, ...]) -> int:
     fields = [key, device, *map(str, version), *map(_text, parts)]
     return text_hash("\x1f".join(fields))
 

@@ -22,7 +22,7 @@ the number of devices is bounded, so that inventing names helps nobody.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from crdts import Membership, Replica
 from lasp_edge.protocol.admission import Known, sender_refusal
@@ -88,6 +88,7 @@ class Witness:
         self._known: dict[str, Testimony] = {}
         self._lines: dict[tuple[str, int], Line] = {}
         self._held_us: dict[str, int] = {}
+        self._texts: dict[str, tuple[tuple[Any, ...], str]] = {}
         for device, incarnation in (incarnations or {}).items():
             self.learn(Replica(incarnation, 0, device))
 
@@ -138,8 +139,12 @@ class Witness:
 
     def take(self, frame: Frame, now_us: int) -> None:
         """Take a frame in which a device speaks of itself, and that is admitted."""
-        highs = frame.highs if isinstance(frame, BeatFrame | PaneFrame) else ()
-        heard_us = now_us if isinstance(frame, BeatFrame) else 0
+        highs: tuple[SourceHigh, ...] = ()
+        heard_us = 0
+        if type(frame) is BeatFrame:  # frames have no subclasses, and a fleet sends many
+            highs, heard_us = frame.highs, now_us
+        elif type(frame) is PaneFrame:
+            highs = frame.highs
         self.learn(frame.sender, (Telling(frame.sender, highs),) if highs else (), heard_us)
 
     def learn_lines(self, device: str, lines: Iterable[tuple[int, Line]]) -> None:
@@ -175,7 +180,13 @@ class Witness:
     def line(self, device: str) -> str | None:
         """Return the line of a device; None if nothing was heard of it."""
         known = self._known.get(device)
-        return None if known is None else self._line(known)
+        if known is None:
+            return None
+        content = (known.replica, known.told, self._lines_of(known))
+        made = self._texts.get(device)
+        if made is None or made[0] != content:  # most beats say nothing new of it
+            made = self._texts[device] = (content, self._line(known))
+        return made[1]
 
     def _line(self, known: Testimony) -> str:
         told = [each.plain() for each in known.told]

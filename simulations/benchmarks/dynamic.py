@@ -15,9 +15,10 @@ from typing import Any
 
 from crdts import Entry, OwnedMap, Replica, Version
 from lasp_edge import folds
-from lasp_edge.aggregates.fleet import FleetFold, rows_of
+from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.protocol.entries import rows_of
 from simulations.benchmarks.measure import MET, MISSED, Line, cpu_s
 
 FLEETS = (10, 100, 1_000, 10_000, 100_000)

@@ -31,16 +31,16 @@ def settled_without_the_report_of_a_connected_holder() -> Iterator[None]:
     right = Peers.agreement
 
     def agreement(self: Peers, variable: str, digest: int, holders: Any, *retired: Any) -> Any:
-        known = [name for name in holders if variable in _reports(self, name)]
+        known = [name for name in holders if _reports(self, name, variable)]
         return right(self, variable, digest, known, *retired)
 
     with replaced(Peers, "agreement", agreement):
         yield
 
 
-def _reports(peers: Peers, device: str) -> Any:
+def _reports(peers: Peers, device: str, variable: str) -> Any:
     peer = peers._peers.get(device)  # noqa: SLF001
-    return peer.reports if peer else ()
+    return peer is not None and peer.report(variable) is not None
 
 
 @planted

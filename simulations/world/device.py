@@ -106,7 +106,7 @@ class VirtualDevice(AgentProcess):
 
     def now_us(self, true_us: int) -> int:
         """Return the time that its process goes by: from its start on, whatever is set."""
-        return true_us + self._ahead_us
+        return true_us + self._ahead_us if self._ahead_us else true_us  # the same for a whole fleet
 
     def begin(self, nonce: int, true_us: int) -> None:
         """Start a process: it takes its own time from the wall clock once."""

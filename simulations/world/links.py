@@ -4,6 +4,7 @@ A message to many receivers is one parcel, as long as nothing disturbs it; then 
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from random import Random
 from typing import Final, NamedTuple
 
@@ -24,6 +25,25 @@ class LegMessage(NamedTuple):
 
 
 TO_BROKER: Final = ()
+
+
+class Addresses:
+    """The keys of the devices in a world: messages to the same of them share one tuple.
+
+    Attributes:
+        everybody: all of them.
+        of: name -> the keys of the devices that are called so.
+    """
+
+    def __init__(self) -> None:
+        self.everybody: tuple[str, ...] = ()
+        self.of: dict[str, tuple[str, ...]] = {}
+
+    def note(self, names: Mapping[str, str]) -> None:
+        """Take which devices there are: key -> name."""
+        self.everybody, self.of = tuple(names), {}
+        for key, name in names.items():
+            self.of[name] = (*self.of.get(name, ()), key)
 
 
 class Links:

@@ -193,6 +193,7 @@ def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
 def _remove(world: World, key: str) -> None:
     """Take a clone out of the world; what it had not landed is gone."""
     copy = world.devices.pop(key)
+    world.addresses.note({each: of.name for each, of in world.devices.items()})
     world.disconnect(copy, 0)
     copy.kill()
     copy.disk.remove()

@@ -72,7 +72,9 @@ class ScanChecks:
         came_us = device.arrivals.take_oldest_us()
         floor_us = device.core.intake.progress.pruned_us
         said = held.said
-        if known.plan is device.core.agent.plan and known.frontier_us is not None:
+        is_same = known.final is said or known.frontier_us is None
+        if known.plan is device.core.agent.plan and not is_same:
+            assert known.frontier_us is not None
             for at in sorted(known.final.keys() | said.keys()):
                 time_us = at[1][0]
                 if not floor_us <= time_us < known.frontier_us or at[0] in OF_STAMPED:

@@ -1,7 +1,7 @@
 """What a device's store holds of its streams, read row by row; only what changed is decoded anew.
 
-Every row is read from the store at each look. What its bytes mean, and whether they match their
-seal, depends on them alone, so it is remembered.
+Every row is read from the store at each look after something was written. What its bytes mean, and
+whether they match their seal, depends on them alone, so it is remembered.
 """
 
 import sqlite3
@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from device_agent.changes import PaneRow
 from device_agent.scans.history import FOR_EVER_US, NOBODY, Standing
@@ -47,9 +48,19 @@ class StreamsHeld(NamedTuple):
 def streams_held(store: Store, plan: Plan) -> StreamsHeld | None:
     """Return what a store holds of a program's streams; None before there is anything.
 
+    Where nothing was written since the last look, it is the same object.
+
     Raises:
         sqlite3.Error, DamagedStoreError: it cannot be read.
     """
+    written = store._db.total_changes  # noqa: SLF001 - nothing of it is changed
+    last = _LOOKS.get(store)
+    if last is None or last[:2] != (written, plan):
+        last = _LOOKS[store] = (written, plan, _held(store, plan))
+    return last[2]
+
+
+def _held(store: Store, plan: Plan) -> StreamsHeld | None:
     stored = _stored(store)
     of_items, of_standing = _streams(plan)
     standing = [columns for columns in stored[of_standing] if columns[0] == 0]
@@ -68,6 +79,10 @@ def streams_held(store: Store, plan: Plan) -> StreamsHeld | None:
             rows[name].update(found)
             said.update(says)
     return StreamsHeld(items, rows, said, Standing(*decoded(_partial(standing[0]))).frontier_us)
+
+
+_LOOKS: WeakKeyDictionary[Store, tuple[int, Plan, StreamsHeld | None]] = WeakKeyDictionary()
+"""Store -> how much was written to it before the last look, for which plan, and what was found."""
 
 
 @finding_damage

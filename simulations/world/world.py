@@ -32,7 +32,7 @@ from simulations.world.disk import Disk, FileDisk, MemoryDisk
 from simulations.world.faults import START_US, STEP_US
 from simulations.world.lander import TERMS
 from simulations.world.landing import ARCHIVE, VirtualLander
-from simulations.world.links import TO_BROKER, LegMessage, Links
+from simulations.world.links import TO_BROKER, Addresses, LegMessage, Links
 from simulations.world.operator import SimulatedOperator
 from simulations.world.process import STORE_ERRORS
 from simulations.world.programs import CALLED, LIVE, RECORDED, trial
@@ -79,6 +79,7 @@ class World:
         links: messages on their way.
         bytes: of all that devices published.
         heard: the last messages that devices published, where strangers use them.
+        addresses: of the devices, by their names.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class World:
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
         sources = (LIVE,) if plan else (RECORDED, LIVE, *([METERS] if scenario.scans else []))
         self._agent = (self.plans[0], settings or scenario.settings(), sources)
-        self.devices: dict[str, VirtualDevice] = {}
+        self.devices, self.addresses = dict[str, VirtualDevice](), Addresses()
         self._places = {name: place for place, name in enumerate(scenario.names, scenario.first)}
         for name in scenario.names:
             self.add(name, name)
@@ -125,6 +126,7 @@ class World:
         if self._files is not None:
             disk = FileDisk(Path(self._files.name) / key)
         device = self.devices[key] = VirtualDevice(name, disk, *self._agent)
+        self.addresses.note({each: of.name for each, of in self.devices.items()})
         return device
 
     def close(self) -> None:
@@ -249,8 +251,9 @@ class World:
 
     def connect(self, key: str, device: VirtualDevice) -> None:
         """Connect a device; whoever has its client id is thrown out."""
-        for other_key, other in self.devices.items():
-            if other_key != key and other.name == device.name and other.connected:
+        for other_key in self.addresses.of[device.name]:
+            other = self.devices[other_key]
+            if other_key != key and other.connected:
                 self.disconnect(other, steps=self.random.randint(1, 2 * RECONNECT_STEPS))
         device.connected = True
         goodbye = device.core.beats.presence(online=False)
@@ -318,12 +321,12 @@ class World:
             self.send(LegMessage(tuple(self._by_key), topic, payload))
         if to.everybody:
             if not self.scenario.apart:
-                self.send(LegMessage(tuple(self.devices), topic, payload))
+                self.send(LegMessage(self.addresses.everybody, topic, payload))
             self.operator.hear(topic, payload)
         elif to.device:
-            keys = [key for key, device in self.devices.items() if device.name == to.device]
+            keys = self.addresses.of.get(to.device)
             if keys:  # it may be a lander's name
-                self.send(LegMessage(tuple(keys), topic, payload))
+                self.send(LegMessage(keys, topic, payload))
 
     def _hear(self, key: str, topic: str, payload: bytes) -> None:
         device = self.devices.get(key)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from cloud_tier.job.combination import combined, pooled
+from cloud_tier.job.combination import combined, of_pooled, pooled
 from lasp_edge.folds import hll
 from lasp_edge.folds.columns import Algebra, Column, Op
 from lasp_edge.folds.packed import PACKED_COUNT_LIMIT, packed_counts, packed_top
@@ -111,7 +111,18 @@ def test_combined_over_pooled_is_combined(spark):
     frame = rows_of(spark, groups).selectExpr("*", "pmod(xxhash64(total_q), 3) AS device")
     devices = frame.groupBy("key", "device").agg(*pooled(COLUMNS))
     truth = {key: reduce(ALGEBRA.combine, partials) for key, partials in groups.items()}
-    assert by_key(devices.groupBy("key").agg(*combined(COLUMNS))) == truth
+    assert by_key(devices.groupBy("key").agg(*of_pooled(COLUMNS))) == truth
+
+
+def test_pooled_sums_have_no_limit_of_64_bits_and_keep_their_sign(spark):
+    (total,) = (column for column in COLUMNS if column.op is Op.SUM)
+    ends = [2**63 - 1, -(2**63), 2**32, -(2**32), 2**32 - 1, -1, 0, 1]
+    for values in (ends, [ends[0]] * 9, [ends[1]] * 9, [*ends[1:], -1], [-1], [2**32 - 1]):
+        frame = spark.createDataFrame([(value, n % 2) for n, value in enumerate(values)])
+        frame = frame.toDF(total.name, "device")
+        devices = frame.groupBy("device").agg(*pooled([total]))
+        (found,) = devices.agg(*of_pooled([total])).collect()
+        assert int(found[total.name]) == sum(values)
 
 
 def test_columns_that_no_row_has_stay_null(spark):
@@ -119,10 +130,11 @@ def test_columns_that_no_row_has_stay_null(spark):
     nulls = frame.selectExpr(
         "key", *(f"nullif({name}, {name}) AS {name}" for name in ALGEBRA_NAMES)
     )
-    for aggregates in (combined, pooled):
-        assert by_key(nulls.groupBy("key").agg(*aggregates(COLUMNS))) == {
-            "": (None,) * len(COLUMNS)
-        }
+    alike = {"": (None,) * len(COLUMNS)}
+    assert by_key(nulls.groupBy("key").agg(*combined(COLUMNS))) == alike
+    first = nulls.groupBy("key").agg(*pooled(COLUMNS))
+    assert by_key(first) == alike
+    assert by_key(first.groupBy("key").agg(*of_pooled(COLUMNS))) == alike
 
 
 def test_count_that_would_not_fit_is_an_error_and_never_wraps(spark):

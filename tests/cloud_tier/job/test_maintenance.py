@@ -10,6 +10,7 @@ from cloud_tier.job.maintenance import maintain, pack
 from cloud_tier.lake.tables import LakeTables
 from cloud_tier.lander.landing import Landing
 from lasp_edge.protocol.acceptance import Record, Refusal
+from lasp_edge.protocol.lake_columns import KEPT_APART
 from simulations.benchmarks import cloud_years
 from simulations.oracle import Reading
 from tests.cloud_tier.lakes import LakeUnderTest
@@ -61,6 +62,27 @@ def test_a_steps_own_tables_are_packed(tmp_path):
     pack(job)
     for path in appended:
         assert job.tables.files(path)["num_records"].to_pylist() == [3]
+
+
+def test_what_was_put_together_as_it_was_is_joined_all_the_same(spark, tmp_path):
+    """A partition of one file may hold repeats, where no step has written since it was packed."""
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path)
+    device = Device(PROGRAM, "pi-0")
+    for number in range(3):
+        reading = Reading("pi-0", "temperature", number, BEGIN_US, {"room": "attic"})
+        lake.step(device.accept([reading]))
+    entries = len(set(map(_entry, lake.rows(lake.lake.lattice))))
+    pack(lake.job)
+    assert len(lake.rows(lake.lake.lattice)) > entries
+    maintain(spark, lake.job)
+    assert len(lake.rows(lake.lake.lattice)) == entries
+    at = lake.lake.table(lake.lake.lattice).version()
+    maintain(spark, lake.job)
+    assert lake.lake.table(lake.lake.lattice).version() == at
+
+
+def _entry(row):
+    return tuple(row[name] for name in (*KEPT_APART, "pane_date"))
 
 
 def test_two_years_of_hours_and_a_day_at_ten_readings_a_second_are_few_files(spark, tmp_path):

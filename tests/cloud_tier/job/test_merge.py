@@ -29,11 +29,43 @@ NAMES = tuple(PROGRAM.columns)
 
 @pytest.fixture
 def joined(spark):
+    """Joins panes as a batch is joined; compaction's way, with fewer columns, gives the same."""
+
     def join(rows):
         frame = spark.createDataFrame(table(PROGRAM, rows))
-        return [row.asDict() for row in merge.joined(frame, NAMES).collect()]
+        found, alike = (
+            sorted((row.asDict() for row in join(frame, NAMES).collect()), key=repr)
+            for join in (merge.joined, merge.joined_panes)
+        )
+        assert found == alike
+        return found
 
     return join
+
+
+def test_panes_of_many_replicas_and_keys_are_joined_alike(joined):
+    rows = [
+        row(
+            "pane",
+            f"pi-{n % 3}",
+            1 + n % 2,
+            n % 5,
+            n // 7,
+            stream=n % 4 - 2,
+            key=f"room {n % 2}",
+            pane_us=BEGIN_US + n % 3,
+            received_us=1_000 - n,
+            count=n,
+            total_q=n * n,
+        )
+        for n in range(300)
+    ]
+    assert len(joined(rows)) == len(
+        {
+            (r["device"], r["incarnation"], r["nonce"], r["stream"], r["key"], r["pane_us"])
+            for r in rows
+        }
+    )
 
 
 @pytest.fixture

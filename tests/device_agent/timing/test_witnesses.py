@@ -78,3 +78,23 @@ def test_many_invented_witnesses_do_not_push_out_the_known_ones():
     assert witnesses.verdict(1, NEAR_US) == (TRUE_US, WITNESSES * PEER_WEIGHT)
     witnesses.hear("late", (1,), 7, monotonic_us=KEPT_US, weight=LANDER_WEIGHT)
     assert witnesses.verdict(KEPT_US, NEAR_US) == (7 - KEPT_US, LANDER_WEIGHT)
+
+
+def test_a_verdict_stands_until_a_witness_counts_no_more():
+    witnesses = told(0, 5)
+    witnesses.hear("pi-0", (2,), TRUE_US + SLOW_US, monotonic_us=SLOW_US, weight=PEER_WEIGHT)
+    asked_us = (SLOW_US, KEPT_US - 1, KEPT_US, KEPT_US + SLOW_US - 1, KEPT_US + SLOW_US)
+    weights = [
+        claim and claim.weight for at in asked_us for claim in [witnesses.verdict(at, NEAR_US)]
+    ]
+    alone = LONE_PEER_WEIGHT
+    assert weights == [2 * PEER_WEIGHT, 2 * PEER_WEIGHT, alone, alone, None]
+
+
+def test_where_many_are_known_a_further_one_is_heard_once_another_counts_no_more():
+    witnesses = told(*range(WITNESSES))
+    for at_us in (0, KEPT_US - 1):
+        witnesses.hear("late", (1,), TRUE_US, monotonic_us=at_us, weight=LANDER_WEIGHT)
+        assert "late" not in witnesses._witnesses
+    witnesses.hear("late", (1,), TRUE_US + KEPT_US, monotonic_us=KEPT_US, weight=LANDER_WEIGHT)
+    assert witnesses.verdict(KEPT_US, NEAR_US) == (TRUE_US, LANDER_WEIGHT)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from crdts import Entry, Membership, OwnedMap, Replica, Version
 from lasp_edge import folds
-from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError, columns_of, rows_of
+from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
+from lasp_edge.protocol.entries import columns_of, rows_of
 from lasp_edge.protocol.inputs import MODULUS, entry_hash, membership_text, variable_digest
 from lasp_edge.protocol.shards import KEY_SHARDS, key_shard
 from tests.laws import LATTICE_LAWS
