@@ -3,6 +3,7 @@ VENV := .venv
 STAMP := $(VENV)/.set-up
 unexport PYTHONDONTWRITEBYTECODE # each of some hundred processes would compile all files anew
 CLUSTER := $(VENV)/.set-up-cluster
+CLUSTER_TESTS := tests/cloud_tier/cluster
 
 help:  ## list these targets
 	@sed -n "s/^\([a-z-]*\):.*## /  make \1\t/p" Makefile
@@ -17,7 +18,7 @@ test: setup  ## format, lint, types, arrows, then every test
 	$(VENV)/bin/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder
 
 test-cluster: $(CLUSTER)  ## a Spark cluster, Spark Connect, an object store, killed drivers
-	$(VENV)/bin/python -m pytest -n 2 --dist loadscope -o python_files="on_*.py" tests/cloud_tier/cluster
+	$(VENV)/bin/python -m pytest -n 2 --dist loadscope -o python_files="on_*.py" $(CLUSTER_TESTS)
 
 format:
 	$(VENV)/bin/ruff format --check .
