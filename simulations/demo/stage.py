@@ -10,6 +10,7 @@ from random import Random
 from types import TracebackType
 from typing import Self, TypeVar
 
+from lasp_edge.errors import Exit
 from lasp_edge.language.plan import Plan
 from lasp_edge.tool.screen import Screen, aligned
 from simulations.demo.broker import PrivateBroker
@@ -204,7 +205,11 @@ class Stage:
         if not self.screen.is_terminal and self._clock() > self._said_s + TELL_S:
             self.say(self._summary())
         for child in self._running():
-            if child.ended_unasked:
+            if child is self._cloud and child.exit_code == Exit.FINE:
+                # Nothing came for a while, as on a busy machine; what comes now is merged, too.
+                self.children.forget(child)
+                await self.start_cloud()
+            elif child.ended_unasked:
                 raise trouble_with(child)
         await asyncio.sleep(_LOOK_S)
 

@@ -119,6 +119,9 @@ def cloud() -> None:
     if "java" in BROKEN:
         sys.exit(_lacks_java())
     print("Spark is ready", flush=True)
+    if "hasty" in BROKEN and not (ended := stage() / "ended").exists():
+        ended.touch()
+        return
     wait_until_idle()
     write_tables(lake)
 

@@ -62,6 +62,13 @@ def test_the_demo_kills_cuts_off_settles_and_finds_everything_equal(quick):
     assert list(quick.iterdir()) == []
 
 
+def test_a_cloud_that_is_idle_before_the_fleet_has_settled_is_started_again(monkeypatch, quick):
+    """It ends well once nothing came for some seconds, and on a busy machine more comes then."""
+    monkeypatch.setenv("FAKE_LASP_EDGE", "hasty")
+    code, lines = play()
+    assert (code, lines[-1]) == (Exit.FINE, "RESULT ok"), lines
+
+
 def test_each_check_sees_what_it_is_there_for(monkeypatch, quick):
     monkeypatch.setenv("FAKE_LASP_EDGE", "a,b,c,d")
     monkeypatch.setattr(story, "SETTLE_S", 5.0)
