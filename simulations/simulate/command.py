@@ -6,7 +6,7 @@ with a sequential recomputation from the readings. One seed gives one run.
 
 Devices that hear each other cost the square of their number: with `--interval 60`, 100 devices take
 some 4 seconds of a processor and 65 MB for `--hours 0.01`, and 1,000 take six minutes and 840 MB.
-With `--apart` a device takes some 0.02 seconds for as long, so 100,000 take half an hour, in 100 MB.
+With `--apart` a device takes some 0.02 seconds, so 100,000 take half an hour, in 100 MB.
 """
 
 import argparse
