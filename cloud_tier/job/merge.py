@@ -27,7 +27,7 @@ from pyspark.sql import functions as sql
 
 from cloud_tier.job.combination import aggregates
 from cloud_tier.lake.sqltext import day, identifier, literal, one_of
-from cloud_tier.lake.tables import PANE, VARIABLE
+from cloud_tier.lake.tables import ABSENT, PANE, VARIABLE
 from lasp_edge.language.declarations import Window
 from lasp_edge.protocol.lake_columns import KEPT_APART, LANDED, PANE_DATE, REPLACED
 from lasp_edge.protocol.limits import DAY_US
@@ -42,8 +42,8 @@ PARTITION_PANES: Final = 1_024
 """Panes that a partition of `lattice` holds at least; it always holds whole days. So twenty
 years of hours are 171 partitions, and each is soon written anew where a pane of it has changed."""
 
-_OF_A_PANE: Final = {"kind": literal(PANE), "shard": "0", "lander": "''"}
-"""What the other columns of `IDENTITY` hold in a pane; what follows them is NULL."""
+_OF_A_PANE: Final = {name: literal(str(value)) for name, value in {**ABSENT, "kind": PANE}.items()}
+"""What columns that a pane has no use for hold in it, as SQL text; those not here are NULL."""
 
 _OWNER = ("kind", "stream", "key", "device", "lander")
 SHARD: Final = ("stream", "device", "shard")
