@@ -73,7 +73,7 @@ class ScanChecks:
         before_us, frontier_us = known.frontier_us, held.frontier_us
         if before_us is not None and (frontier_us is None or frontier_us < before_us):
             world.trouble.append(
-                f"{device.name}: streams were final before {before_us}, and are before {frontier_us}"
+                f"{device.name}: its streams went back from {before_us} to {frontier_us}"
             )
         came_us = device.arrivals.take_oldest_us()
         floor_us = device.core.intake.progress.pruned_us
