@@ -90,7 +90,7 @@ def _demand(world: World, heard: list[VirtualDevice], truths: Sequence[Any], wha
 
 
 def _wrong(heard: list[VirtualDevice], truths: Sequence[Any]) -> str:
-    """Return which device holds a value that is none of these; "" if none does."""
+    """Return which device holds another value than one of these; "" if each is one of them."""
     for device in heard:
         if device.durable is None:
             return f"{device.name} is off"
