@@ -4,11 +4,12 @@ Profiles, chosen by the environment variable HYPOTHESIS_PROFILE: `dev` (the defa
 tries more. Both are deterministic, so a failure is one for everybody.
 """
 
+import gc
 import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return _in_spark(file) or file
 
     return ByFile(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are collected, nor ever again in what was collected.
+
+    Nearly all of it lives until the end, and each process of pytest went through it many times.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
