@@ -1,14 +1,14 @@
 """Run the planted bugs: each must be found by the simulator within a number of seeds.
 
 The last one is a canary, under which nothing is wrong: a harness that finds it is broken. Ends with
-1 where a bug was not found, or the canary was.
+1 where a bug was not found, or the canary was, or a bug replaces what nobody uses.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from simulations.planted.bug import BUGS, PlantedBug
+from simulations.planted.bug import BUGS, PlantedBug, unused
 from simulations.planted.hunt import CANARY, SEEDS, hunt
 from simulations.world.faults import KINDS
 
@@ -48,12 +48,15 @@ def _as_it_should(bug: PlantedBug, seeds: int, kinds: tuple[str, ...]) -> bool:
     """Run a bug, say what came of it, and return whether that is as it should be."""
     is_canary = bug is CANARY
     caught = hunt(bug, range(min(seeds, CANARY_SEEDS) if is_canary else seeds), kinds)
+    idle = unused() if caught is None else caught.unused
     if caught is None:
         _say(f"{'ok' if is_canary else 'NOT FOUND':>10}  {bug.name}")
     else:
         verdict = "RED" if is_canary else f"seed {caught.seed}"
         _say(f"{verdict:>10}  {bug.name}: {caught.trouble[:110]}")
-    return (caught is None) == is_canary
+    if idle:
+        _say(f"{'UNUSED':>10}  {', '.join(idle)}")
+    return (caught is None) == is_canary and not idle
 
 
 def _say(text: str) -> None:

@@ -1,7 +1,16 @@
-"""A planted bug: a change of the code under which a history goes wrong, and the table of all."""
+"""A planted bug: a change of the code under which a history goes wrong, and the table of all.
 
+Code changes, and what a bug replaces may no longer be on any path: then it changes nothing, and a
+simulator that does not find it is not to blame. So it is counted how often what is replaced is
+used; a constant must be read by a function, for what was read at the import is not replaced.
+"""
+
+import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 
@@ -45,12 +54,54 @@ def omitted(name: str, history: str, owner: type, method: str, says: Any, needs:
     BUGS[name] = PlantedBug(name, history, lambda: replaced(owner, method, value), needs)
 
 
+USES: Counter[str] = Counter()
+"""What was replaced -> how often the replacement was used, since `USES.clear()`."""
+
+
+def unused() -> list[str]:
+    """Return what was replaced, and never used meanwhile."""
+    return sorted(name for name, times in USES.items() if not times)
+
+
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Let an attribute of a class or module be another one for a while."""
+    """Let an attribute of a class or module be another one for a while, and count its uses.
+
+    Raises:
+        KeyError: the owner itself has no such attribute.
+        ValueError: it is a constant, and no function of its module reads it.
+    """
     known = vars(owner)[name]  # of the class itself, so that it can be put back as it was
-    setattr(owner, name, value)
+    if not callable(known) and not isinstance(known, property) and not _is_read(owner, name):
+        raise ValueError(f"no function of {owner.__name__} reads {name}")
+    within = "" if isinstance(owner, ModuleType) else f"{owner.__module__}."
+    setattr(owner, name, _counted(f"{within}{owner.__name__}.{name}", value))
     try:
         yield
     finally:
         setattr(owner, name, known)
+
+
+def _counted(where: str, value: Any) -> Any:
+    """Return the same value, of which it is counted how often it is called."""
+    if isinstance(value, property):
+        return property(_counted(where, value.fget))
+    if not callable(value):
+        USES[where] += 1
+        return value
+    USES[where] += 0
+
+    @wraps(value)
+    def counted(*arguments: Any, **named: Any) -> Any:
+        USES[where] += 1
+        return value(*arguments, **named)
+
+    return counted
+
+
+def _is_read(module: ModuleType, name: str) -> bool:
+    """Return whether a function of a module reads a name of it each time that it runs."""
+    codes = [compile(inspect.getsource(module), module.__name__, "exec")]
+    for code in codes:
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return any(code.co_flags & inspect.CO_OPTIMIZED and name in code.co_names for code in codes)

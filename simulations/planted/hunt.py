@@ -23,7 +23,7 @@ from simulations.planted import (
     of_waiting,
     of_windows,
 )
-from simulations.planted.bug import PlantedBug
+from simulations.planted.bug import USES, PlantedBug, unused
 from simulations.world.faults import KINDS
 from simulations.world.run import run
 from simulations.world.scenario import scenario_of
@@ -38,10 +38,15 @@ ROOMS = (
 
 
 class Caught(NamedTuple):
-    """How a planted bug was found."""
+    """How a planted bug was found.
+
+    Attributes:
+        unused: what it replaces, and was not used until then.
+    """
 
     seed: int
     trouble: str
+    unused: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -57,12 +62,13 @@ def hunt(
     bug: PlantedBug, seeds: Iterable[int], kinds: tuple[str, ...] = tuple(KINDS)
 ) -> Caught | None:
     """Return the first seed that fails under a bug, and only under it; None if no seed does."""
+    USES.clear()
     trouble = _LAWS.get(bug.needs) or _in_a_world(bug, kinds)
     for seed in seeds:
         with bug.plant():
             found = trouble(seed)
         if found and not trouble(seed):
-            return Caught(seed, found[0])
+            return Caught(seed, found[0], tuple(unused()))
     return None
 
 

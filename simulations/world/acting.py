@@ -3,17 +3,26 @@
 - a handler is never called twice in a row for one `inputs`, not even by the next process; the world
   looks at that itself, for only it knows which device runs a handler
 - an alert that is on goes off only where its value is at the lower level, or where it has no value
-- a device that is silent for longer than `stale_after_s` does not count, to anybody who is
-  connected, for as long as it is silent; it counts again when it is heard
+- a device that is heard counts, however long it measures nothing new
+- a device that is silent for longer than `stale_after_s`, and none before, does not count, to
+  anybody who is connected, for as long as it is silent; it counts again when it is heard
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from device_agent.settings import Settings
 from simulations.world.device import VirtualDevice
+from simulations.world.faults import STEP_US
 from simulations.world.programs import ALERT_ABOVE, ALERT_BELOW, HEARD, STALE_S
 from simulations.world.world import World
 
+BEAT_STEPS = Settings().keep_alive_us // STEP_US
+"""Steps between two beats of an idle device."""
+HEARD_STEPS = STALE_S - BEAT_STEPS - 1
+"""Steps for which a device that is silent still counts: its last beat came a beat before, at most,
+and clocks differ."""
 SILENT_STEPS = STALE_S + 30
 """Steps after which a silent device is left out: its time, and some beats that are on their way."""
 WATCHED_STEPS = 20
@@ -45,46 +54,47 @@ class ActingChecks:
 
 def check_absence(world: World) -> None:
     """Let one device of a settled world be silent, and demand that it leaves and comes back."""
-    silent, *others = list(world.devices.values())
+    silent, *others = devices = list(world.devices.values())
     if not others or world.operator.membership.entries:
         return
-    _demand(world, list(world.devices.values()), "all are heard")
+    with_all, without = _truth(devices), _truth(others)
+    _demand(world, devices, (with_all,), "all are heard")
     if world.scenario.seed % 2:
         world.end(silent.name, silent, SILENT_STEPS + WATCHED_STEPS)
     else:
         world.disconnect(silent, SILENT_STEPS + WATCHED_STEPS)
-    _pass(world, SILENT_STEPS)
-    for _ in range(WATCHED_STEPS - 1):
+    for step in range(1, SILENT_STEPS + WATCHED_STEPS):
         world.step()
-        _demand(world, others, f"{silent.name} is silent")
-    devices = list(world.devices.values())
+        counting = (with_all,) if step <= HEARD_STEPS else (with_all, without)
+        if step > SILENT_STEPS:
+            counting = (without,)
+        _demand(world, others, counting, f"{silent.name} alone is silent, for {step} s")
     for _ in range(BACK_STEPS):
         world.step()
-        if not _wrong(devices):
+        if not _wrong(devices, (with_all,)):
             break
-    _demand(world, devices, f"{silent.name} is back")
+    _demand(world, devices, (with_all,), f"{silent.name} is back")
 
 
-def _pass(world: World, steps: int) -> None:
-    for _ in range(steps):
-        world.step()
+def _truth(heard: list[VirtualDevice]) -> Any:
+    """Return what the samples of those that are heard add up to."""
+    own: list[Any] = [device.core.results.local()["here"][""].partial for device in heard]
+    return tuple(map(sum, zip(*own, strict=True)))
 
 
-def _demand(world: World, heard: list[VirtualDevice], what: str) -> None:
-    """Demand that those that are heard hold what their own samples add up to."""
-    wrong = "" if world.trouble else _wrong(heard)
+def _demand(world: World, heard: list[VirtualDevice], truths: Sequence[Any], what: str) -> None:
+    """Demand that those that are heard hold what some devices' samples add up to."""
+    wrong = "" if world.trouble else _wrong(heard, truths)
     if wrong:
         world.trouble.append(f"{wrong}, though {what}")
 
 
-def _wrong(heard: list[VirtualDevice]) -> str:
-    """Return which device holds another value than the samples add up to; "" if none does."""
-    if any(device.durable is None for device in heard):
-        return "a device is off"
-    own: list[Any] = [device.core.results.local()["here"][""].partial for device in heard]
-    truth = tuple(map(sum, zip(*own, strict=True)))
+def _wrong(heard: list[VirtualDevice], truths: Sequence[Any]) -> str:
+    """Return which device holds another value than one of these; "" if each is one of them."""
     for device in heard:
+        if device.durable is None:
+            return f"{device.name} is off"
         found = device.results(HEARD).get("")
-        if found is None or found.partial != truth:
-            return f"{device.name} holds {found}, not {truth}"
+        if found is None or found.partial not in truths:
+            return f"{device.name} holds {found}, not {' or '.join(map(str, truths))}"
     return ""

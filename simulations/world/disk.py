@@ -45,6 +45,7 @@ class MemoryStore(Store):
 
     def close(self) -> None:
         """End an open transaction: the process is gone, the disk is not."""
+        self._db.set_trace_callback(None)
         self._db.set_progress_handler(None, 1)
         if self._db.in_transaction:
             self._db.rollback()
@@ -62,7 +63,7 @@ class Disk(ABC):
         self.images: deque[bytes] = deque(maxlen=IMAGES)
         self.recent: deque[bytes] = deque(maxlen=3)
         self._store: Store | None = None
-        self._fails_after: int | None = None
+        self._fails_after: tuple[int, int] | None = None
 
     @abstractmethod
     def found(self) -> Store:
@@ -95,27 +96,42 @@ class Disk(ABC):
         """Return a store on what is there; the one before must be closed."""
         self._store = self.found()
         if self._fails_after is not None:
-            self.fail(self._fails_after)
+            self.fail(*self._fails_after)
         return self._store
 
-    def fail(self, after: int) -> None:
-        """Let every statement fail once the database has done some more operations."""
-        self._fails_after = left = after
+    def fail(self, after: int, commits: int = 0) -> None:
+        """Let every statement fail once the database has done some more commits and operations.
 
-        def spent() -> int:
+        Args:
+            after: operations that it does then.
+            commits: transactions that it ends first.
+        """
+        self._fails_after = after, commits
+        left, is_ended = after, False
+
+        def begun(statement: str) -> None:
+            nonlocal commits, is_ended
+            commits -= is_ended
+            is_ended = statement == "COMMIT"
+
+        def spent() -> bool:
             nonlocal left
-            left -= 1
+            left -= commits <= 0
             return left < 0
 
         if self._store is not None:
-            self._store._db.set_progress_handler(spent, 1)  # noqa: SLF001 - as a disk would
+            db = self._store._db  # noqa: SLF001 - as a disk would
+            db.set_trace_callback(begun if commits else None)
+            db.set_progress_handler(spent, 1)
 
     def mend(self) -> None:
         """Let statements succeed again."""
         self._fails_after = None
         if self._store is not None:
             with suppress(sqlite3.ProgrammingError):  # its process has ended
-                self._store._db.set_progress_handler(None, 1)  # noqa: SLF001 - as a disk would
+                db = self._store._db  # noqa: SLF001 - as a disk would
+                db.set_trace_callback(None)
+                db.set_progress_handler(None, 1)
 
 
 class MemoryDisk(Disk):

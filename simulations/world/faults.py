@@ -91,7 +91,11 @@ KINDS: Final[dict[str, FaultKind]] = {
 }
 """Every kind of structural fault. The amount of a clock's jump is seconds, of its drift parts in
 10,000, of hostile frames how many, and of `unsynced_lost` how many commits; a torn commit ends
-after as many operations of the database."""
+after as many operations of the database, or, where that is a multiple of `BEHIND`, right
+behind a whole one."""
+BEHIND = 4
+"""Of torn commits one in as many comes between two whole ones: one lasts for hundreds of
+operations, so they would hardly ever be hit there."""
 
 
 class Fault(NamedTuple):
@@ -144,7 +148,7 @@ class FaultRates:
         lander_cut: it hears nothing.
         former_lander: it restarts with a program that lacks a window, and refuses its panes.
         archive_away: the second sink, where there is one, hears nothing for long.
-        torn_commit: the power goes in the middle of a commit.
+        torn_commit: the power goes in the middle of a commit, or right behind it.
         disk_full: commits fail.
         disk_read_only: commits fail from the first statement on.
         unsynced_lost: the power goes, and the disk had lied: the last commits are gone.

@@ -6,7 +6,7 @@ A fault that finds nothing to befall (a device that is off cannot be cut off) do
 from collections.abc import Callable
 
 from simulations.world.device import VirtualDevice
-from simulations.world.faults import Fault
+from simulations.world.faults import BEHIND, Fault
 from simulations.world.hostile import hostile_messages
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.links import TO_BROKER, LegMessage
@@ -123,7 +123,11 @@ def _archive_away(world: World, _device: VirtualDevice, steps: int) -> bool:
 
 
 def _torn_commit(world: World, device: VirtualDevice, operations: int) -> bool:
-    return not device.disk_until and _disk_fails(world, device, after=operations, steps=1)
+    if device.disk_until:
+        return False
+    if operations % BEHIND == 0:
+        return _disk_fails(world, device, after=0, commits=1, steps=1)
+    return _disk_fails(world, device, after=operations, steps=1)
 
 
 def _disk_full(world: World, device: VirtualDevice, steps: int) -> bool:
@@ -134,11 +138,13 @@ def _disk_read_only(world: World, device: VirtualDevice, steps: int) -> bool:
     return _disk_fails(world, device, after=0, steps=steps)
 
 
-def _disk_fails(world: World, device: VirtualDevice, *, after: int, steps: int) -> bool:
-    """Let a running device's disk fail after some operations, in this many steps from the next."""
+def _disk_fails(
+    world: World, device: VirtualDevice, *, after: int, steps: int, commits: int = 0
+) -> bool:
+    """Let a running device's disk fail after some commits and operations, for this many steps."""
     if device.durable is None:
         return False
-    device.disk.fail(after)
+    device.disk.fail(after, commits)
     device.disk_until = world.step_number + 1 + steps
     return True
 

@@ -3,6 +3,7 @@
 - what a device holds for its streams is what its meter wrote: nothing lost, nothing that came back
 - the rows of each result are what the oracle says of what it holds, encoded alike, and their status
   is that of the frontier
+- what is final stays final: a device's frontier never goes back
 - a row that was final changes only where something came late or was taken back, at its place or
   before it
 - an as-of join is what its definition says: the oracle and the engine share the scan itself
@@ -69,6 +70,11 @@ class ScanChecks:
         known, held = self._seen(device)
         if held is None:
             return
+        before_us, frontier_us = known.frontier_us, held.frontier_us
+        if before_us is not None and (frontier_us is None or frontier_us < before_us):
+            world.trouble.append(
+                f"{device.name}: its streams went back from {before_us} to {frontier_us}"
+            )
         came_us = device.arrivals.take_oldest_us()
         floor_us = device.core.intake.progress.pruned_us
         said = held.said

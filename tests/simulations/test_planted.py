@@ -1,9 +1,19 @@
 """The simulator finds bugs that are planted: a few of them here, all with `simulations.planted`."""
 
+import re
+from collections import Counter
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
+import crdts
+import device_agent
+import lasp_edge
+import simulations
 from simulations.planted.__main__ import main
-from simulations.planted.bug import BUGS, replaced
+from simulations.planted.bug import BUGS, USES, replaced, unused
 from simulations.planted.hunt import CANARY, Caught, hunt
 
 QUICK = (
@@ -50,3 +60,105 @@ def test_a_patch_is_taken_back():
     with replaced(Thing, "told", lambda self: 2):
         assert Thing().told() == 2
     assert Thing().told() == 1
+
+
+def _named() -> dict[str, Counter[str]]:
+    """Return module -> how often it names each word beside its definitions."""
+    found = {}
+    for package in (crdts, device_agent, lasp_edge, simulations):
+        directory = Path(package.__path__[0])
+        for path in sorted(directory.rglob("*.py")):
+            text, module = path.read_text(), path.relative_to(directory.parent).with_suffix("")
+            if "planted" not in module.parts:
+                named = found[".".join(module.parts)] = Counter(re.findall(r"\w+", text))
+                named.subtract(re.findall(r"\bdef (\w+)", text))
+    return found
+
+
+def test_what_each_bug_replaces_is_named_beside_its_definition():
+    """What is private is named in its own module; who else has such a name does not count."""
+    by_module = _named()
+    everywhere = sum(by_module.values(), Counter())
+    for bug in BUGS.values():
+        USES.clear()
+        with bug.plant():
+            replacements = list(USES)
+        assert replacements, bug.name
+        for each in replacements:
+            owner, _, name = each.rpartition(".")
+            (own,) = {owner, owner.rpartition(".")[0]} & by_module.keys()
+            assert (by_module[own] if name.startswith("_") else everywhere)[name] > 0, each
+
+
+class Meter:
+    def told(self):
+        return 1
+
+    @property
+    def level(self):
+        return 2
+
+    def forgotten(self):
+        return 3
+
+
+def test_what_is_replaced_and_not_used_is_known():
+    USES.clear()
+    with replaced(Meter, "told", lambda _: 5), replaced(Meter, "level", property(lambda _: 6)):
+        with replaced(Meter, "forgotten", lambda _: 7):
+            assert unused() == [
+                f"{__name__}.Meter.{name}" for name in ("forgotten", "level", "told")
+            ]
+            assert (Meter().told(), Meter().level) == (5, 6)
+        assert unused() == [f"{__name__}.Meter.forgotten"]
+
+
+def test_a_bug_that_replaces_what_nobody_uses_makes_the_command_fail(capsys, monkeypatch):
+    right = BUGS["a_frozen_entry_is_continued"]
+
+    def both():
+        stack = ExitStack()
+        stack.enter_context(right.plant())
+        stack.enter_context(replaced(Meter, "forgotten", lambda _: 7))
+        return stack
+
+    monkeypatch.setitem(BUGS, right.name, right._replace(plant=both))
+    assert main([right.name, "--seeds", "12"]) == 1
+    said = capsys.readouterr().out
+    assert "seed 0" in said
+    assert f"UNUSED  {__name__}.Meter.forgotten" in said
+
+
+SOURCE = """
+LIMIT, SIZE, MOST, SPARE = 1, 2, 3, 4
+
+class Kept:
+    room = SIZE
+
+def least(given=MOST):
+    return min(given, LIMIT)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "limits_of_a_test.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    return import_module("limits_of_a_test")
+
+
+@pytest.mark.parametrize("name", ["SIZE", "MOST", "SPARE"])
+def test_a_constant_that_no_function_reads_cannot_be_replaced(module, name):
+    with pytest.raises(ValueError, match=f"no function of limits_of_a_test reads {name}"):
+        replaced(module, name, 0).__enter__()
+
+
+def test_a_constant_that_a_function_reads_can_be_replaced(module):
+    with replaced(module, "LIMIT", 0):
+        assert module.least() == 0
+    assert module.least() == 1
+
+
+def test_what_the_owner_itself_does_not_have_cannot_be_replaced():
+    with pytest.raises(KeyError):
+        replaced(Meter, "gone", None).__enter__()

@@ -1,11 +1,14 @@
 """The simulated world: its runs end with the truth, are equal for equal seeds, and find faults."""
 
+import sqlite3
 from dataclasses import replace
 from random import Random
 
 import pytest
 
+from device_agent.changes import Changes
 from simulations.explore import main
+from simulations.world.disk import FileDisk, MemoryDisk
 from simulations.world.faults import KINDS, Fault, FaultRates
 from simulations.world.misfortunes import befall
 from simulations.world.run import run
@@ -120,3 +123,21 @@ def test_a_disk_that_fails_does_so_while_an_agent_writes_to_it():
         world.step(reading=True)
     world.close()
     assert ends == [10]
+
+
+@pytest.mark.parametrize("on_files", [False, True])
+def test_a_disk_that_fails_behind_a_commit_has_that_one_and_nothing_after_it(on_files, tmp_path):
+    disk = FileDisk(tmp_path / "store") if on_files else MemoryDisk()
+    store = disk.open()
+    disk.fail(0, commits=2)
+    for times in (1, 2):
+        store.commit(Changes(counters={"accepted": times}))
+    with pytest.raises(sqlite3.Error):
+        store.commit(Changes(counters={"accepted": 3}))
+    store.close()
+    disk.mend()
+    store = disk.open()
+    assert store.restored().counters == {"accepted": 2}
+    store.commit(Changes(counters={"accepted": 4}))
+    store.close()
+    disk.remove()

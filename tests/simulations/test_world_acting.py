@@ -1,5 +1,7 @@
 """The world knows what devices may do with values, and who counts: bugs in that are found."""
 
+from dataclasses import replace
+
 import pytest
 
 from simulations.planted import of_acting
@@ -11,10 +13,11 @@ from simulations.world.scenario import Scenario
 assert of_acting, "it fills the table"
 
 SILENT = Scenario(seed=3, size=2, steps=12, acting=True)
+IDLE = replace(SILENT, size=3)
 AT_WORK = Scenario(seed=3, size=2, steps=60, schedule=(Fault(50, "kill", "pi-0", 1),), acting=True)
 
 
-@pytest.mark.parametrize("scenario", [SILENT, AT_WORK], ids=["silent", "at work"])
+@pytest.mark.parametrize("scenario", [SILENT, IDLE, AT_WORK], ids=["silent", "idle", "at work"])
 def test_a_world_that_acts_ends_with_the_truth(scenario):
     assert run(scenario).trouble == ()
 
@@ -22,8 +25,9 @@ def test_a_world_that_acts_ends_with_the_truth(scenario):
 @pytest.mark.parametrize(
     ("name", "scenario", "said"),
     [
-        ("a_silent_device_is_never_noted", SILENT, "though pi-0 is silent"),
-        ("a_note_on_a_silent_device_is_taken_back_at_once", SILENT, "though pi-0 is silent"),
+        ("a_silent_device_is_never_noted", SILENT, "though pi-0 alone is silent"),
+        ("a_note_on_a_silent_device_is_taken_back_at_once", SILENT, "though pi-0 alone is silent"),
+        ("beats_tell_nothing_of_who_is_there", IDLE, "though pi-0 alone is silent"),
         ("what_acting_remembers_is_not_stored", AT_WORK, "called twice for one inputs"),
     ],
 )

@@ -10,7 +10,7 @@ from lasp_edge.ordered.plain import encoded
 from simulations.planted import of_scans
 from simulations.planted.bug import BUGS
 from simulations.world.checks import Checks
-from simulations.world.faults import Fault
+from simulations.world.faults import BEHIND, Fault
 from simulations.world.meters import MeterFile, MeterLine
 from simulations.world.run import disturbed, run
 from simulations.world.scenario import Scenario, scenario_of
@@ -20,6 +20,7 @@ assert of_scans, "it fills the table"
 
 CALM = Scenario(seed=3, size=1, steps=40, scans=True)
 OTHER = tuple(Fault(step, "other_release", "pi-0", 1) for step in (10, 20, 30))
+TORN = Fault(20, "torn_commit", "pi-0", BEHIND)
 
 
 @pytest.mark.parametrize("seed", [0, 2, 9, 12])
@@ -49,6 +50,21 @@ def test_a_bug_of_scans_is_found(name, said):
     with BUGS[name].plant():
         (trouble, *_) = run(CALM).trouble
     assert said in trouble
+
+
+@pytest.mark.parametrize(
+    ("name", "faults", "said"),
+    [
+        ("a_restart_takes_the_frontier_back", OTHER[:2], "its streams went back from"),
+        ("streams_are_committed_after_the_readings", (TORN,), "its streams lack 1 readings"),
+    ],
+)
+def test_a_bug_of_scans_is_found_under_faults(name, faults, said):
+    scenario = replace(CALM, schedule=faults)
+    with BUGS[name].plant():
+        (trouble, *_) = run(scenario).trouble
+    assert said in trouble
+    assert run(scenario).trouble == ()
 
 
 def test_nothing_is_found_where_nothing_is_wrong():
