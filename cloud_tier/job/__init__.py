@@ -18,6 +18,7 @@ frames       how few rows and many come into Spark
 merge        the lattice join as relational algebra
 combination  how partials combine, as SQL aggregates
 own_combine  folds that combine by themselves, in Python
+totals       what panes add up to in each window, and how many devices are in it
 windows      sliding windows from panes, and their revisions
 dynamic      dynamic folds by key, with the devices' `inputs`
 shared       shared variables, rewritten as their join

@@ -62,6 +62,15 @@ def pooled(columns: Iterable[Column]) -> list[SqlColumn]:
     return aggregates(*found)
 
 
+def pooled_names(columns: Iterable[Column]) -> list[str]:
+    """Return the names of what `pooled` gives."""
+    found = []
+    for column in columns:
+        halves = [kept for _, kept in _halves(column)]
+        found += halves if column.op is Op.SUM else [identifier(column.name)]
+    return found
+
+
 def of_pooled(columns: Iterable[Column]) -> list[SqlColumn]:
     """Return the aggregates that combine what `pooled` gave, each under its column's name."""
     return aggregates(*(f"{_of_pooled(column)} AS {identifier(column.name)}" for column in columns))

@@ -95,7 +95,7 @@ def values(entries: DataFrame, folds: Sequence[DynamicFold], membership: Members
     grouped = by_spark.groupBy("stream", "key").agg(*record, *combined(columns))
     if own:
         of_own, keys = counting.where(is_own), ["stream", "key"]
-        totals = own_combine.totals(of_own, keys, columns, own).drop("devices_in")
+        totals = own_combine.totals(of_own, keys, columns, own)
         found = of_own.groupBy(*keys).agg(*record).join(totals, keys)
         if any(column.name == DEVICES for column in columns):
             inside = f"CAST(coalesce({identifier(DEVICES)}, devices_in) AS INT)"

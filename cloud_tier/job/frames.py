@@ -24,6 +24,12 @@ _FEW: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
+_MANY: Final = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "64",
+}
+"""On one machine, whose session is set for small batches: many rows on all cores, each task's in
+memory, and no more tasks than they fill. A cluster keeps its own settings."""
 
 
 def most_rows() -> int:
@@ -52,10 +58,12 @@ class Frames(NamedTuple):
 
 @contextmanager
 def frames(spark: SparkSession, *, few: bool = True) -> Iterator[Frames]:
-    """Give the session the settings for few rows, if they are few, and take them back."""
-    before = {name: spark.conf.get(name) for name in _FEW} if few else {}
-    for name in before:
-        spark.conf.set(name, _FEW[name])
+    """Give the session the settings for few rows or for many, and take them back."""
+    is_local = (spark.conf.get("spark.master", "") or "").startswith("local")
+    settings = _FEW if few else _MANY if is_local else {}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, setting in settings.items():
+        spark.conf.set(name, setting)
     try:
         yield Frames(spark, few)
     finally:

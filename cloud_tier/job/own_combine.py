@@ -38,27 +38,35 @@ def of_streams(streams: Iterable[int]) -> str:
 
 
 def totals(
-    rows: DataFrame, keys: Sequence[str], columns: Sequence[Column], folds: OwnFolds
+    rows: DataFrame,
+    keys: Sequence[str],
+    columns: Sequence[Column],
+    folds: OwnFolds,
+    is_partial: str = "true",
+    *beside: str,
 ) -> DataFrame:
-    """Return one row for each group of `keys`: its total, and `devices_in`.
+    """Return one row for each group of `keys`: its total, and what else is asked of it.
 
     Args:
-        rows: with the keys, `device`, and the columns; of the streams of `folds` only.
+        rows: with the keys and the columns; of the streams of `folds` only.
         keys: `stream` and others.
         columns: the program's; those that a fold lacks are NULL.
         folds: combine the partials.
+        is_partial: which rows are partials, as SQL text.
+        beside: further aggregates over all rows, as SQL text.
     """
     named = [identifier(column.name) for column in columns]
+    partial = f"named_struct({_fields(columns)})"
     grouped = rows.groupBy(*keys).agg(
-        sql.expr(f"collect_list(named_struct({_fields(columns)})) AS partials"),
-        sql.expr("CAST(count(DISTINCT device) AS INT) AS devices_in"),
+        sql.expr(f"collect_list(if({is_partial}, {partial}, NULL)) AS partials"),
+        *map(sql.expr, beside),
     )
     types = {column.name: _type(column) for column in columns}
     schema = ", ".join(f"{identifier(name)}: {type_}" for name, type_ in types.items())
     struct = f"STRUCT<{schema}>"
     combine = arrow_udf(_combining(types, folds), struct, ArrowUDFType.SCALAR)
     found = grouped.withColumn("total", combine("stream", "partials"))
-    return found.select(*keys, *(f"total.{name}" for name in named), "devices_in")
+    return found.selectExpr("* EXCEPT (partials, total)", *(f"total.{name}" for name in named))
 
 
 def check(spark: SparkSession, plan: Plan) -> None:

@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from cloud_tier.job import merge, own_combine
-from cloud_tier.job.combination import aggregates, of_pooled, pooled
+from cloud_tier.job import own_combine, totals
+from cloud_tier.job.combination import aggregates
 from cloud_tier.job.finality import StepFinality
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.sqltext import (
@@ -202,38 +202,7 @@ def computed(
         pieces: which panes count for which forms of windows; None without parameters.
     """
     names = [identifier(column.name) for column in columns]
-    entries = merge.newest(panes, [column.name for column in columns], merge.PANE_IDENTITY)
-    if pieces is not None:
-        entries = _in_forms(entries, pieces, names)
-    near = entries.alias("pane").join(
-        spans_.alias("span"),
-        sql.expr(
-            "pane.stream = span._stream AND pane.pane_us >= span._first_us "
-            "AND pane.pane_us <= span._last_us + span._reach_us"
-        ),
-    )
-    least_us = "greatest(pane_us - _reach_us, _first_us)"
-    first_us = f"{least_us} + pmod(-({least_us}), _slide_us)"
-    greatest_us = "least(pane_us, _last_us)"
-    last_us = f"{greatest_us} - pmod({greatest_us}, _slide_us)"
-    bounds = (f"{first_us} AS _from_us", f"{last_us} AS _to_us", "_slide_us")
-    placed = near.selectExpr("stream", "key", "device", *bounds, *names)
-    placed = placed.where("_from_us <= _to_us").selectExpr(
-        "stream",
-        "key",
-        "device",
-        "explode(sequence(_from_us, _to_us, _slide_us)) AS start_us",
-        *names,
-    )
-    keys = ("stream", "key", "start_us")
-    is_own = own_combine.of_streams(own) if own else "false"
-    by_spark = placed.where(f"NOT {is_own}") if own else placed
-    devices = by_spark.groupBy(*keys, "device").agg(*pooled(columns))
-    devices_in = aggregates("CAST(count(1) AS INT) AS devices_in")
-    fleet = devices.groupBy(*keys).agg(*of_pooled(columns), *devices_in)
-    if own:
-        by_python = own_combine.totals(placed.where(is_own), keys, columns, own)
-        fleet = fleet.unionByName(by_python)
+    fleet = totals.of_panes(panes, columns, spans_, own, pieces)
     at = sql.expr("fleet.stream = shape._stream")
     return (
         fleet.alias("fleet")
@@ -249,16 +218,6 @@ def computed(
             *RECORD,
         )
     )
-
-
-def _in_forms(entries: DataFrame, pieces: DataFrame, names: Iterable[str]) -> DataFrame:
-    """Return panes by the forms of windows that they count for, which stand for streams."""
-    counts = (
-        "pane.stream = _piece AND pane.pane_us >= _begin_us AND pane.pane_us < _until_us AND "
-        "if(_device IS NULL, NOT array_contains(_others, pane.device), _device = pane.device)"
-    )
-    placed = entries.alias("pane").join(pieces.alias("piece"), sql.expr(counts))
-    return placed.selectExpr("_form AS stream", "key", "pane_us", "device", *names)
 
 
 def current(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:

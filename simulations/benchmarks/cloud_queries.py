@@ -19,8 +19,8 @@ from simulations.benchmarks.measure import Line
 from simulations.benchmarks.measure_spark import Cpu, beside, least, written
 
 ROUNDS = 3
-WARM_S = 60
-"""CPU seconds that the rounds of each way take at least."""
+WARM_S = 100
+"""CPU seconds that the rounds of each way take at least: the JVM compiles Spark that long."""
 DEVICES = 200
 HZ = 10
 """Readings of a device in a second."""
