@@ -25,23 +25,22 @@ def lines(recording) -> list[str]:
     return truth.recorded(recording)
 
 
-def replayed(folder, recording, spark=None, **site_options):
+def replayed(folder, recording, spark, *, meanwhile=False, **site_options):
     """Replay a whole recording as fast as it goes; return the site, all ended, and the reports.
 
-    The job is a process of its own that merges meanwhile; or it merges in the session given, when
-    everything has landed.
+    The job merges in the session given: meanwhile, step by step, or when everything has landed.
+    As a process of its own it merges in the tests of accidents and in the demo.
     """
     with Site(folder, recording, DEVICES, **site_options) as site:
-        if spark is None:
-            site.start_cloud()
-        else:
-            site.start_lander()
+        site.start_lander()
         site.start_agents()
-        site.settle()
-        if spark is None:
-            site.finish_cloud()
+        if meanwhile:
+            site.heard()
+            with site.merging(spark):
+                site.settle()
         else:
-            site.merge(spark)
+            site.settle()
+        site.merge(spark)
         reports = site.reports()
         site.stop()
     return site, reports

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -264,6 +265,18 @@ class Site:
             assert self.lander.stop() == 0, self.standing()
         merge(spark, load_plan(self.program), lake or self.lake, self.devices)
 
+    @contextlib.contextmanager
+    def merging(self, spark: Any) -> Iterator[None]:
+        """Have the job merge in the session given, step by step, while other things happen."""
+        run = _job_run(spark, load_plan(self.program), self.lake, self.devices, trigger_s=TRIGGER_S)
+        with ThreadPoolExecutor(1) as thread:
+            ended = thread.submit(run.run)
+            try:
+                yield
+            finally:
+                run.stop()
+            ended.result()
+
     def reports(self) -> dict[str, dict[str, Any]]:
         """Return the newest report of each agent."""
         return {device: agent.report() for device, agent in self.agents.items()}
@@ -329,13 +342,20 @@ def merge(spark: Any, plan: Plan, lake: Path, devices: Sequence[str]) -> None:
         lake: which has landed rows.
         devices: who is waited for.
     """
+    _job_run(spark, plan, lake, devices, trigger_s=0.05, until_idle_s=0.0).run()
+
+
+def _job_run(
+    spark: Any, plan: Plan, lake: Path, devices: Sequence[str], **when: float | None
+) -> Run:
+    """Return the job's run over a lake whose tables exist, as it is set for this machine."""
     for name, value in {**QUICK, **COMPILED}.items():
         spark.conf.set(name, value)
     place = LakeTables(lake)
     place.create(plan.columns, plan.stream_results.values())
     record(plan, place)
     job = Job(plan, place, roster=tuple(devices), dead_after_us=600_000_000)
-    Run(spark, job, None, trigger_s=0.05, until_idle_s=0.0, say=lambda _: None).run()
+    return Run(spark, job, None, say=lambda _: None, **when)
 
 
 def _fleet_values(reports: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -20,8 +20,8 @@ def truths(lines):
 
 
 @pytest.fixture(scope="module")
-def replay(tmp_path_factory, recording):
-    return replayed(tmp_path_factory.mktemp("in order"), recording)
+def replay(tmp_path_factory, recording, spark):
+    return replayed(tmp_path_factory.mktemp("in order"), recording, spark, meanwhile=True)
 
 
 @pytest.fixture(scope="module")
