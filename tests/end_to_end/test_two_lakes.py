@@ -1,5 +1,7 @@
 """Two real landers with a lake each: under two names both get everything; under one, it is said."""
 
+import contextlib
+import io
 import json
 import signal
 import subprocess
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from lasp_edge.errors import Exit
+from lasp_edge.tool.command_line import main
 from simulations.demo.broker import PrivateBroker
 from tests.brokers import broker_program
 
@@ -47,10 +51,11 @@ class Processes:
         )
 
     def status(self) -> dict:
-        line = [sys.executable, "-c", MAIN, "status", "--json"]
-        line += ["--data-dir", str(self.folder / "data")]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        return json.loads(done.stdout) if done.returncode == 0 else {}
+        """Return what `lasp-edge status` prints of the agent; empty before it has a store."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            code = main(["status", "--json", "--data-dir", str(self.folder / "data")])
+        return json.loads(printed.getvalue()) if code == Exit.FINE else {}
 
     def stop(self) -> None:
         for process in self.running:
