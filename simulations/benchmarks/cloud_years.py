@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from cloud_tier.job.job import Job
@@ -67,9 +68,10 @@ class Replayed:
         batches = Batches(self._job, lambda _: None)
         for number, panes in enumerate(self.recording.spans()):
             with self._spent("landed", cpu):
-                rows = replay.land(panes)
+                received_us = pc.max(replay.land(panes)["received_us"]).as_py()
+            landed = spark.read.format("delta").load(self._lake.landing)
             with self._spent("merged", cpu):
-                batches(spark.createDataFrame(rows), number)
+                batches(landed.where(f"received_us = {received_us}"), number)
         with self._spent("maintained", cpu):
             maintain(spark, self._job)
 

@@ -18,6 +18,7 @@ import shutil
 import sqlite3
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
@@ -64,6 +65,7 @@ class Disk(ABC):
         self.recent: deque[bytes] = deque(maxlen=3)
         self._store: Store | None = None
         self._fails_after: tuple[int, int] | None = None
+        self._spent: Callable[[], bool] | None = None
 
     @abstractmethod
     def found(self) -> Store:
@@ -123,10 +125,11 @@ class Disk(ABC):
             db = self._store._db  # noqa: SLF001 - as a disk would
             db.set_trace_callback(begun if commits else None)
             db.set_progress_handler(spent, 1)
+            self._spent = spent
 
     def mend(self) -> None:
         """Let statements succeed again."""
-        self._fails_after = None
+        self._fails_after = self._spent = None
         if self._store is not None:
             with suppress(sqlite3.ProgrammingError):  # its process has ended
                 db = self._store._db  # noqa: SLF001 - as a disk would
@@ -192,11 +195,19 @@ class FileDisk(Disk):
             return b""
         if self._store is not None:
             with suppress(sqlite3.Error):  # its process has ended
-                return self._store._db.serialize()  # noqa: SLF001 - as a disk would
+                return self._while_it_runs(self._store._db)  # noqa: SLF001 - as a disk would
         source = sqlite3.connect(path)
         with closing(source), suppress(sqlite3.Error):
             return source.serialize()
         return path.read_bytes()  # it is damaged
+
+    def _while_it_runs(self, db: sqlite3.Connection) -> bytes:
+        """Return what is durable, though statements fail: nobody else can read it meanwhile."""
+        db.set_progress_handler(None, 1)
+        try:
+            return db.serialize()
+        finally:
+            db.set_progress_handler(self._spent, 1)
 
     def restore(self, image: bytes) -> None:
         self.remove()

@@ -141,3 +141,21 @@ def test_a_disk_that_fails_behind_a_commit_has_that_one_and_nothing_after_it(on_
     store.commit(Changes(counters={"accepted": 4}))
     store.close()
     disk.remove()
+
+
+@pytest.mark.parametrize("on_files", [False, True])
+def test_an_image_of_a_disk_that_fails_holds_what_is_durable(on_files, tmp_path):
+    disk = FileDisk(tmp_path / "store") if on_files else MemoryDisk()
+    store = disk.open()
+    store.commit(Changes(counters={"accepted": 1}))
+    disk.fail(0)
+    image = disk.image()
+    with pytest.raises(sqlite3.Error):
+        store.commit(Changes(counters={"accepted": 2}))
+    store.close()
+    disk.mend()
+    disk.restore(image)
+    store = disk.open()
+    assert store.restored().counters == {"accepted": 1}
+    store.close()
+    disk.remove()
