@@ -15,7 +15,8 @@ from lasp_edge.protocol.acks import Seqs
 
 IN_FLIGHT = 4
 """Frames that wait for a sink's answer at the same time, to begin with: 4 * 16 KiB on the way.
-After each time-out without any answer it is one less, down to one: nobody may be there."""
+After each time-out without any answer it is one less, down to one: nobody may be there. Frames that
+were on their way together are lost together: that is one time-out."""
 MOST_IN_FLIGHT = 32
 """Frames, where answers are quick. Each quick one lets one frame more be on its way, each other one
 frame fewer, down to `IN_FLIGHT`: so a backlog leaves as fast as link and sink can take it."""
@@ -54,6 +55,7 @@ class Flights:
         self._flights: dict[int, _Flight] = {}
         self._room = IN_FLIGHT
         self._misses = 0
+        self._missed_us = -LAST_TIMEOUT_US
         self._probes: dict[EntryKey, int] = {}
         self._answered_us = 0
         self.latency_us = 0
@@ -116,14 +118,19 @@ class Flights:
 
     def abandon_late(self, now_us: int) -> None:
         """Give up the frames whose time-out is over."""
-        late = [number for number, flight in self._flights.items() if flight.is_late(now_us)]
+        late = {
+            number: flight for number, flight in self._flights.items() if flight.is_late(now_us)
+        }
+        if not late:
+            return
         for number in late:
             del self._flights[number]
-        if late:
-            self._room = IN_FLIGHT
+        self._room = IN_FLIGHT
         # Who takes long to answer, and answers, is there.
         is_slow = 0 <= now_us - self._answered_us < self.latency_us
-        self._misses += bool(late) and not is_slow
+        is_first = any(not flight.sent_us < self._missed_us <= now_us for flight in late.values())
+        if is_first and not is_slow:
+            self._misses, self._missed_us = self._misses + 1, now_us
 
     def abandon_all(self) -> set[EntryKey]:
         """Give up all frames; return their entries that were not answered."""

@@ -1,8 +1,6 @@
 """Real agents at a real broker, and a lander that acknowledges what it takes."""
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -107,19 +106,22 @@ class Agent:
             self.process = subprocess.Popen(
                 line, cwd=stage.directory, stdout=subprocess.PIPE, stderr=errors
             )
-        assert self.process.stdout is not None
-        os.set_blocking(self.process.stdout.fileno(), False)
-        self._text = b""
+        self._line = b""
+        self._reader = Thread(target=self._read, daemon=True)  # a full pipe would hold the agent
+        self._reader.start()
         self.report: dict[str, Any] = {"accepted": 0, "done": False, "values": {}}
 
     def newest(self) -> dict[str, Any]:
         """Return the newest report."""
-        with contextlib.suppress(BlockingIOError):
-            self._text += os.read(self.process.stdout.fileno(), 1 << 20)
-        *lines, self._text = self._text.split(b"\n")
-        if lines:
-            self.report = json.loads(lines[-1])
+        if self._line:
+            self.report = json.loads(self._line)
         return self.report
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                self._line = line if line.endswith(b"\n") else self._line
 
     def done(self) -> bool:
         """Return whether it has read everything and everything has landed."""
@@ -139,6 +141,12 @@ class Agent:
         """Stop it and return its exit code."""
         self.process.send_signal(number)
         return self.process.wait(timeout=PATIENCE_S)
+
+    def close(self) -> None:
+        """Kill it, if it still runs."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
 
     def readings(self) -> list[dict[str, Any]]:
         """Return what `lasp-edge readings` prints."""
@@ -203,9 +211,6 @@ class Stage:
 
     def close(self) -> None:
         for agent in self.agents:
-            if agent.process.poll() is None:
-                agent.process.kill()
-            agent.process.wait()
-            agent.process.stdout.close()
+            agent.close()
         self.lander.link.stop(0.0)
         self.broker.stop()

@@ -115,6 +115,21 @@ def test_without_answers_time_outs_double_and_frames_become_fewer_up_to_a_bound(
     assert flights.count == 0
 
 
+def test_frames_that_are_lost_together_are_one_time_out(flights):
+    """A sink that was away for a moment is tried again after one time-out, not after sixteen."""
+    for number in range(IN_FLIGHT):
+        flights.launch(number, [EntryKey(2, 99, number)], NOW_US + number * SECOND_US // 4, 1)
+    at_us = NOW_US + FIRST_TIMEOUT_US
+    while flights.count:
+        flights.abandon_late(at_us)
+        at_us += SECOND_US // 4
+    flights.launch(10, [ONE], at_us, 1)
+    flights.abandon_late(at_us + 2 * FIRST_TIMEOUT_US - 1)
+    assert flights.count == 1
+    flights.abandon_late(at_us + 2 * FIRST_TIMEOUT_US)
+    assert flights.count == 0
+
+
 def test_after_a_reconnect_what_was_in_flight_is_named_and_free(flights):
     flights.launch(1, [ONE, TWO], NOW_US, 1)
     flights.answer(named(ONE), NOW_US)
