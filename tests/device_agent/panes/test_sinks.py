@@ -278,6 +278,22 @@ def test_a_sink_that_was_forgotten_begins_anew(tmp_path):
     device.kill()
 
 
+def test_a_sink_that_has_nothing_to_say_is_not_forgotten_however_short_the_retention_is(tmp_path):
+    device = Device(tmp_path, settings=Settings(retain_us=MINUTE_US))
+    full(device)
+    archive = SimulatedLander("a-1", device.program, sink="archive")
+    device.hear(ack_of(device.name, sink=("archive", "a-1")))
+    fleet = Fleetlet(device, device.landed, archive)
+    fleet.run(30)
+    sent = fleet.sent_entries
+    for _ in range(20):
+        fleet.run(100)
+        device.hear(ack_of(device.name, sink=("archive", "a-1")))
+    assert device.core.report()["sinks"].keys() == {"lake", "archive"}
+    assert fleet.sent_entries == sent, "all of it has landed in both"
+    device.kill()
+
+
 # Slow and broken acknowledgements.
 
 
@@ -291,6 +307,45 @@ def many(device, panes):
 
 def waiting(device):
     return sum(each.entries for each in device.store.undelivered())
+
+
+@pytest.fixture
+def unanswered(tmp_path):
+    """A device that sent entries again and again, over connections that lasted for a time-out."""
+    device = Device(tmp_path, nonce=7)
+    device.read([20.0], [NOW_US - MINUTE_US])
+    Fleetlet(device, device.landed).run(60)
+    many(device, 12)
+    (lake,) = device.core.panes.sinks
+    for _ in range(6):
+        device.core.handle_disconnected()
+        device.core.handle_connected(device.now_us)
+        for _ in range(12):
+            device.tick()
+    for _ in range(200):
+        dues_us = [each.due_us for each in device.core.panes.memory.entries.values() if each.dirty]
+        late = [due_us for due_us in dues_us if due_us > device.now_us + MINUTE_US // 2]
+        if not lake.flights.count and len(late) > len(dues_us) // 2:
+            break
+        device.tick()
+    yield device
+    device.kill()
+
+
+def test_what_waited_long_for_an_answer_is_sent_soon_after_a_new_connection(unanswered):
+    device = unanswered
+    device.core.handle_disconnected()
+    device.core.handle_connected(device.now_us)
+    Fleetlet(device, device.landed).run(10)
+    assert waiting(device) == 0
+
+
+def test_what_waited_long_for_an_answer_is_sent_soon_after_the_sink_is_heard_again(unanswered):
+    device = unanswered
+    device.read([20.0], [device.now_us + MINUTE_US])
+    device.core.handle_end()
+    Fleetlet(device, device.landed).run(20)
+    assert waiting(device) == 0
 
 
 def test_answers_that_take_seven_minutes_still_clean_everything_in_time(device):
