@@ -94,6 +94,7 @@ class Fence(Part):
 
     Attributes:
         state: how it came to publish, or that it is still asking.
+        has_heard_lander: a lander has answered this process.
     """
 
     name = "fence"
@@ -108,6 +109,7 @@ class Fence(Part):
         self._agent, self._intake, self._become = agent, intake, become
         self._wait_us = agent.settings.fence_wait_us
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
+        self.has_heard_lander = False
         self._landers: set[str] = set()
         me = agent.replica
         self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
@@ -219,6 +221,7 @@ class Fence(Part):
         if self._answered_us is None or (is_landed and not self._is_landed):
             self._answered_us = now_us
         self._is_landed = self._is_landed or is_landed
+        self.has_heard_lander |= is_landed
         if not self.closed:
             self._follow(now_us)
 
