@@ -96,6 +96,8 @@ class SealedFile:
         self._db = db
 
     def _open(self) -> None:
+        if self.path.is_file() and not self.path.stat().st_size:
+            self.news = "its file was empty; what it held before is lost"
         try:
             db, torn = opened(self.path, self.form)
         except Exception as error:
