@@ -41,8 +41,13 @@ def finding_damage(
         try:
             return method(store, *arguments, **named)
         except Exception as error:
-            if store.read_only or not is_damage(error, store.path):
+            if not is_damage(error, store.path):
                 raise
+            if store.read_only:
+                raise DamagedStoreError(
+                    f"{store.path} is damaged ({error}): who writes it puts it aside at the next "
+                    "start, and goes on with an empty one"
+                ) from error
             raise DamagedStoreError(f"{type(error).__name__}: {error}") from error
 
     return checked

@@ -20,9 +20,11 @@ from device_agent.state.damage import (
     is_damage,
     kept_bytes,
 )
+from device_agent.state.opening import PAGE_BYTES
 from device_agent.state.sealed import masks_become, sealed_pane, unsealed_pane
 from device_agent.state.store import FILE_NAME, Store, existing_store
-from lasp_edge.errors import NotFound
+from lasp_edge.errors import Exit, NotFound
+from lasp_edge.tool.command_line import main
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
 TABLES = (
@@ -330,3 +332,23 @@ def test_a_command_that_looks_at_a_damaged_store_says_so(tmp_path):
     (tmp_path / FILE_NAME).write_bytes(b"no database" * 1_000)
     with pytest.raises(NotFound, match="cannot be read"):
         existing_store(tmp_path)
+
+
+def test_a_command_that_reads_on_in_a_damaged_store_says_so(tmp_path, capsys):
+    device = Device(tmp_path, greenhouse(keyed=True))
+    for step in range(40):
+        device.read([20.0], [NOW_US + step], {"room": "kitchen"})
+    device.kill()
+    path = tmp_path / FILE_NAME
+    content = path.read_bytes()
+    said = set()
+    for page in range(1, len(content) // PAGE_BYTES):
+        at = page * PAGE_BYTES
+        for damage in (bytes(PAGE_BYTES), content[at:][:PAGE_BYTES].replace(b"kit", b"\xffit")):
+            path.write_bytes(content[:at] + damage + content[at + PAGE_BYTES :])
+            for command in ("status", "readings"):
+                said.add((command, main([command, "--data-dir", str(tmp_path)])))
+                assert "Traceback" not in capsys.readouterr().err
+    codes = {Exit.FINE, Exit.ENVIRONMENT, Exit.NOT_FOUND}
+    assert said >= {("status", Exit.ENVIRONMENT), ("readings", Exit.ENVIRONMENT)}
+    assert {code for _, code in said} <= codes
