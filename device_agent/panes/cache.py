@@ -40,6 +40,7 @@ class PaneCache:
         panes: the entries in memory.
         is_in_flight: tells of a version of an entry whether a frame with it is not answered yet.
         first_retry_us: tells after which time something that was sent is sent again.
+        as_said: gives a stored entry as it is after what sinks said, which may not be stored yet.
     """
 
     def __init__(
@@ -47,10 +48,11 @@ class PaneCache:
         panes: Panes,
         is_in_flight: Callable[[EntryKey], bool],
         first_retry_us: Callable[[], int],
+        as_said: Callable[[PaneId, PaneRow], PaneRow],
     ) -> None:
         self._panes = panes
         self._first_retry_us = first_retry_us
-        self._is_in_flight = is_in_flight
+        self._is_in_flight, self._as_said = is_in_flight, as_said
         self._stored: Sequence[Undelivered] | None = None
         self._alone = 0  # how many dirty entries are in the store alone
         self._oldest_us = NEVER_US  # of those of them that are not in `_stored`
@@ -160,8 +162,8 @@ class PaneCache:
         return True
 
     def restore(self, rows: Sequence[tuple[PaneId, PaneRow]]) -> None:
-        """Take entries of the store into memory."""
-        came = self._panes.restore(rows)
+        """Take entries of the store into memory, as they are once all that was said is stored."""
+        came = self._panes.restore([(pane, self._as_said(pane, row)) for pane, row in rows])
         if self._stored is not None:
             self._alone -= came
 

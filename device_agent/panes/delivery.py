@@ -58,7 +58,8 @@ class PaneDelivery(Part):
         panes.bits = self.sinks.bits
         self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
-        self.cache = PaneCache(panes, self.sinks.is_in_flight, self._sender.first_retry_us)
+        sent_and_said = (self._sender.first_retry_us, lambda *at: self.sinks.unstored.applied(*at))
+        self.cache = PaneCache(panes, self.sinks.is_in_flight, *sent_and_said)
         self._streams = agent.facts.streams
 
     @property
@@ -176,6 +177,7 @@ class PaneDelivery(Part):
         return notes
 
     def committed(self) -> None:
+        self.sinks.unstored = Changes()
         self.cache.evict()
 
     def publications(self, now_us: int) -> Iterator[Publication]:
