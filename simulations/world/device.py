@@ -20,6 +20,8 @@ from simulations.world.untold import UntoldLines
 
 TWICE = "fence: readings that may count twice"
 """What a device accepted before it was told that an earlier life may have, as its counter says."""
+OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
+"""What is counted of readings that do not count."""
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
 
