@@ -12,7 +12,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TextIO, TypeVar, cast
 
-from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.damage import DamagedStoreError, is_damage, put_aside, put_log_aside
 from device_agent.state.opening import StoreForm, opened
 from device_agent.state.sealed import all_sealed, all_unsealed
 from lasp_edge.errors import NotFound, UsageError
@@ -96,6 +96,9 @@ class SealedFile:
         self._db = db
 
     def _open(self) -> None:
+        log = put_log_aside(self.path)
+        if log is not None:
+            self.news = f"its file was missing, and its log is kept as {log.name}"
         try:
             db, torn = opened(self.path, self.form)
         except Exception as error:

@@ -13,7 +13,7 @@ import pytest
 
 from device_agent.changes import BEFORE_ALL, Changes
 from device_agent.facts import Facts
-from device_agent.state.damage import DamagedStoreError, is_damage
+from device_agent.state.damage import DamagedStoreError, damaged_files, is_damage
 from device_agent.state.sealed import masks_become, sealed_pane, unsealed_pane
 from device_agent.state.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import NotFound
@@ -179,6 +179,29 @@ def test_a_log_that_ends_within_a_commit_is_what_a_power_cut_leaves(tmp_path):
     assert store.quarantined is None
     assert store.restored().counters["accepted"] == 11
     store.close()
+
+
+@pytest.mark.parametrize("is_quarantine", [True, False], ids=["killed midway", "deleted"])
+def test_a_log_without_its_file_is_kept_and_is_no_part_of_the_next_store(tmp_path, is_quarantine):
+    left = killed(tmp_path, 12)
+    log = (left / f"{FILE_NAME}-wal").read_bytes()
+    if is_quarantine:  # the process was killed between the two renames
+        (left / FILE_NAME).rename(left / f"{FILE_NAME}.damaged-1")
+    else:
+        (left / FILE_NAME).unlink()
+    store = Store(left)
+    kept = left / f"{FILE_NAME}.damaged-{2 if is_quarantine else 1}-wal"
+    assert store.news == f"its file was missing, and its log is kept as {kept.name}"
+    assert kept.read_bytes() == log
+    assert [kept] in list(damaged_files(store.path))
+    assert store.restored().counters == {}
+    store.commit(Changes(counters={"accepted": 1}))
+    store.close()
+    again = Store(left)
+    assert (again.news, again.restored().counters) == ("", {"accepted": 1})
+    again.put_aside()
+    assert (left / f"{FILE_NAME}.damaged-{3 if is_quarantine else 2}").is_file()
+    assert kept.read_bytes() == log
 
 
 @pytest.mark.parametrize("method", ["restored", "dirty_panes", "identities", "commit"])
