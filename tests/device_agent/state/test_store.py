@@ -261,7 +261,7 @@ def test_a_file_that_may_not_be_read_is_no_traceback(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("shutil.copyfile", denied)
-    with pytest.raises(NotFound, match="cannot be read: .*Permission denied"):
+    with pytest.raises(NotFound, match=r"cannot be read: .*Permission denied"):
         existing_store(tmp_path)
 
 
