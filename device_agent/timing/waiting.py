@@ -151,7 +151,7 @@ def _packed(value: Any) -> Any:
 
 
 def _unpacked(packed: Any) -> Any:
-    """Return the value; in place of what is none, something that is none either."""
+    """Return the value; in place of what is no value, a list, which is no value either."""
     if type(packed) is not dict:
         return packed
     ((kind, said),) = packed.items()
