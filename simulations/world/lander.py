@@ -16,6 +16,7 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.frontier import Coverage, Listening
@@ -166,7 +167,7 @@ class SimulatedLander:
         self._since_us = now_us
         self._acceptance.connected(now_us)
 
-    def repeated(self, now_us: int) -> Iterator[MemberFrame]:
+    def repeated(self, now_us: int) -> Iterator[MemberFrame | ControlFrame]:
         """Yield the commands that are to be repeated."""
         return self._acceptance.repeated(self.process, now_us)
 
