@@ -28,6 +28,7 @@ from itertools import groupby
 from typing import Any, Final, Self, TypeVar
 
 from crdts.causal_context import (
+    MAX_CLOUD,
     SEQ_BITS,
     SEQ_MASK,
     CausalContext,
@@ -45,7 +46,11 @@ Payloads = dict[int, Any]
 CausalState = TypeVar("CausalState", bound="Causal")
 
 MOST_DOTS: Final = 1 << 15
-"""Dots beyond a gap that a piece of a state lists, at most: some 2 MB while it is joined."""
+"""Dots that a delta, or a piece of a state beyond a gap, lists, at most: some 2 MB while it is
+joined. A few bytes may say that any number of writes is gone, so who needs a longer list takes, or
+gives, all of the state in its place."""
+MOST_LISTED: Final = 1 << 22
+"""Removed dots between live ones of a replica that pieces list, at most: in 128 of them."""
 DOT_BYTES: Final = 8
 """Bytes of a dot beside its payload, or of a run of removed ones, at most, where they follow on
 each other in an encoded piece."""
@@ -133,15 +138,17 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         """Yield pieces by ranges of dots: what was removed is named by its ends."""
         dots: Payloads = {}
         context, size = CausalContext(), 0
-        for first, last in _runs(self):
-            live = first in self.dots
-            needed = DOT_BYTES + (len(encoded(self.dots[first])) if live else 0)
+        near, far = _split(self)
+        yield from far
+        for first, last in _runs(near):
+            live = first in near.dots
+            needed = DOT_BYTES + (len(encoded(near.dots[first])) if live else 0)
             full = size + needed > most_bytes or len(context.cloud) >= MOST_DOTS
             if size and full:
                 yield self.part(dots, context)
                 dots, context, size = {}, CausalContext(), 0
             if live:
-                dots[first] = self.dots[first]
+                dots[first] = near.dots[first]
             context |= CausalContext.between(first, last)
             size += needed
         if size:
@@ -177,6 +184,8 @@ class Causal(Lattice):  # noqa: PLW1641  # Lattice has taken the hash
         known = context.among(self.dots.keys())
         ours = _sums({dot: self.dots[dot] for dot in known}, shift)
         differing = {at for at in ours.keys() | theirs.keys() if ours.get(at) != theirs.get(at)}
+        if len(differing) << shift > MAX_CLOUD:
+            return self.copy()
         delta = _news_to(self, context, ())
         dots = _block_dots(self, differing, shift)
         live = {dot: self.dots[dot] for dot in dots if dot in self.dots}
@@ -251,6 +260,28 @@ def _sums(dots: Payloads, shift: int) -> dict[int, int]:
     return sums
 
 
+def _split(state: CausalState) -> tuple[CausalState, list[CausalState]]:
+    """Return what pieces can be cut from, and each replica's part that would be too long a list.
+
+    What a replica removed between its live dots, and after them, has to be listed.
+    """
+    first: dict[int, int] = {}
+    for dot in state.dots:
+        index = dot >> SEQ_BITS
+        first[index] = min(first.get(index, dot), dot)
+    vector = state.context.vector
+    far = {at: n for at, n in vector.items() if n - (first.get(at, n) & SEQ_MASK) > MOST_LISTED}
+    if not far:
+        return state, []
+    near = CausalContext({at: n for at, n in vector.items() if at not in far}, state.context.cloud)
+    contexts = [near, *(CausalContext({at: n}) for at, n in far.items())]
+    rest, *whole = [
+        state.part({dot: state.dots[dot] for dot in context.among(state.dots.keys())}, context)
+        for context in contexts
+    ]
+    return rest, whole
+
+
 def _runs(state: Causal) -> Iterator[tuple[int, int]]:
     """Yield (first, last) of runs of removed dots, and each live dot alone, in order."""
     covered = (dot for dot in state.dots if dot not in state.context.cloud)
@@ -287,7 +318,12 @@ def _block_dots(state: Causal, blocks: Collection[int], shift: int) -> list[int]
 
 
 def _news_to(state: CausalState, context: CausalContext, live: Collection[int]) -> CausalState:
-    """Return the delta for a state with this context and these live dots."""
+    """Return the delta for a state with this context and these live dots.
+
+    Where it would be too long a list it is all of the state, which joins to the same.
+    """
+    if state.context.ahead(context) > MOST_DOTS:
+        return state.copy()
     dots = {dot: payload for dot, payload in state.dots.items() if dot not in context}
     removed = {dot for dot in state.context.beyond(context) if dot not in state.dots}
     removed.update(dot for dot in state.context.among(live) if dot not in state.dots)

@@ -179,6 +179,11 @@ class CausalContext:
                     yield dot
         yield from (dot for dot in self.cloud if dot not in other)
 
+    def ahead(self, other: Self) -> int:
+        """Return by how many dots this vector is beyond that of `other`, in O(replicas)."""
+        known = other.vector
+        return sum([max(0, n - known.get(index, 0)) for index, n in self.vector.items()])
+
     def among(self, dots: Collection[int]) -> list[int]:
         """Return those of `dots` (a set, or keys) that are in this context, in O(the lesser)."""
         if len(self) < len(dots):

@@ -19,6 +19,9 @@ from lasp_edge.language.updates import Update
 
 LOOK_US = SECOND_US
 """Microseconds between two looks at the values, at least."""
+MOST_GONE = 1_000
+"""Keys without a value that are remembered of a handler, at most: of those that went last it is
+known for which `inputs` it ran, should they come back."""
 
 
 class Called(NamedTuple):
@@ -68,20 +71,39 @@ class ValueReactions(Part):
         if not self._watches or not self._timer.is_due(now_us):
             return
         for index, watch in enumerate(self._watches):
+            some_went = False
             for key, has_value in watch.moved():
+                if not has_value:
+                    self._leave(watch, key)
+                    some_went = True
+                    continue
                 try:
-                    self._look(index, key, now_us, has_value=has_value)
+                    self._look(index, key, now_us)
                 except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
                     self._agent.guard.failed(f"fold {watch.watched.variable}", error)
+            if some_went:
+                self._records.forget_others(watch.watched.identity, watch.keys, MOST_GONE)
 
-    def _look(self, index: int, key: str, now_us: int, *, has_value: bool) -> None:
+    def _leave(self, watch: Watch, key: str) -> None:
+        """Note that a key has no value any more: it may come back with the inputs that it had."""
+        identity = watch.watched.identity
+        before = Called(*(self._records.get(identity, key) or ()))
+        after = self._armed(watch, before)._replace(owed=False)
+        if after != before:
+            self._records.put(identity, key, None)  # it went last
+            self._records.put(identity, key, list(after) if after.inputs else None)
+
+    def _armed(self, watch: Watch, called: Called) -> Called:
+        """Return how a condition stands that may fire again."""
+        name = watch.watched.variable
+        if watch.watched.trigger is not None and name in self._agent.plan.local_folds:
+            called = called._replace(inputs="")  # a device's own value may come back
+        return called._replace(fired=False)
+
+    def _look(self, index: int, key: str, now_us: int) -> None:
         watch, clock = self._watches[index], self._agent.clock
         identity = watch.watched.identity
         before = Called(*(self._records.get(identity, key) or ()))
-        if not has_value:
-            if before != Called():
-                self._records.put(identity, key, None)
-            return
         time_us = clock.time_us(now_us)
         called = self._judged(watch, key, before, time_us if clock.trusted else None)
         every_us = watch.watched.every_us
@@ -107,8 +129,8 @@ class ValueReactions(Part):
             return before._replace(owed=is_new and inputs != before.inputs)
         turned = watch.step(key, has_value=True, time_us=time_us)
         fired = watch.standings[key].fired
-        if turned and not fired and name in self._agent.plan.local_folds:
-            before = before._replace(inputs="")  # a device's own value may come back
+        if turned and not fired:
+            before = self._armed(watch, before)
         owed = fired and (turned or before.owed) and inputs != before.inputs
         return before._replace(fired=fired, owed=owed)
 

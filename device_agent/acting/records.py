@@ -5,7 +5,7 @@ are in one transaction. Records of a thing with keys are stored in 16 groups, so
 one key writes few others again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from device_agent.agent import Agent
@@ -53,6 +53,12 @@ class Records(Part):
         else:
             self._records[identity][key] = record
         self._changed.add(_group(identity, key))
+
+    def forget_others(self, identity: str, keys: Container[str], most: int) -> None:
+        """Forget all but the last records of keys that are not among these."""
+        others = [key for key in self._records[identity] if key not in keys]
+        for key in others[: max(0, len(others) - most)]:
+            self.put(identity, key, None)
 
     def take_changes(self) -> Changes | None:
         if not self._changed:

@@ -1,6 +1,6 @@
 """Which keys of a watched value are to be looked at: those that moved, and those that wait."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from device_agent.acting.current import CurrentValues
 from device_agent.acting.standing import TriggerState
@@ -26,6 +26,11 @@ class Watch:
         self._values = values
         self._mark: tuple[int, bool] | None = None
         self._seen: dict[str, str] = {}
+
+    @property
+    def keys(self) -> Container[str]:
+        """The keys that had a value when they were looked at last."""
+        return self._seen.keys()
 
     def moved(self) -> Iterator[tuple[str, bool]]:
         """Yield (key, whether it has a value) of the keys to look at.

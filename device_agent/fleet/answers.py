@@ -103,10 +103,12 @@ class Answers:
         near = [known for known in subjects if known >= incarnation - INCARNATIONS_AHEAD]
         return is_young and len(near) > 1
 
-    def is_fenced(self, me: Replica) -> bool:
-        """Return whether a lander has heard this replica, and so takes no panes of earlier ones."""
-        landed = [vouch.subject for vouch in self._told.values() if vouch.keeps]
-        return any(at.nonce == me.nonce or at.incarnation < me.incarnation for at in landed)
+    def landers_of(self, me: Replica) -> Iterator[str]:
+        """Yield the landers that have heard this replica, and so take no panes of earlier ones."""
+        for lander, vouch in self._told.items():
+            at = vouch.subject
+            if vouch.keeps and (at.nonce == me.nonce or at.incarnation < me.incarnation):
+                yield lander
 
 
 def is_ignorant(frame: VouchFrame, nonce: int) -> bool:

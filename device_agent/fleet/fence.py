@@ -14,8 +14,8 @@ itself is no help, for a broker forgets. Sketch:
    `lasp_edge.protocol.lives`), so a replica that has become later asks once more before it reads.
 3. Peers hear less than landers: a beat now and then. Where only they answer, it waits for a lander
    until `fence_wait_us`, unless the program has no windows, decides by what they know, and goes on
-   asking for a while, and again when it hears of a lander. Where nobody answers it goes on alone
-   after that time, says so, and goes on asking.
+   asking for a while. Where nobody answers it goes on alone after that time, says so, and goes on
+   asking. Whenever it hears a lander that has not answered it yet, it asks again.
 4. Sources with own times are not read before that, or before the same time has passed without a
    connection. What was accepted before it was told that it is doubtful is counted.
 5. After each reconnect, and when it hears of a later life of itself, it asks again. Only an answer
@@ -35,7 +35,7 @@ from crdts import Replica
 from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import is_time
-from device_agent.fleet.answers import Answers, is_ignorant
+from device_agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
 from device_agent.intake.highs import Teller
 from device_agent.intake.intake import Intake
 from device_agent.intake.lineage import OtherLife
@@ -94,6 +94,7 @@ class Fence(Part):
 
     Attributes:
         state: how it came to publish, or that it is still asking.
+        has_heard_lander: a lander has answered this process.
     """
 
     name = "fence"
@@ -108,7 +109,8 @@ class Fence(Part):
         self._agent, self._intake, self._become = agent, intake, become
         self._wait_us = agent.settings.fence_wait_us
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
-        self._lacks_lander = self.closed
+        self.has_heard_lander = False
+        self._landers: set[str] = set()
         me = agent.replica
         self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
         self._is_new = restored.incarnation == 0
@@ -219,6 +221,7 @@ class Fence(Part):
         if self._answered_us is None or (is_landed and not self._is_landed):
             self._answered_us = now_us
         self._is_landed = self._is_landed or is_landed
+        self.has_heard_lander |= is_landed
         if not self.closed:
             self._follow(now_us)
 
@@ -234,8 +237,8 @@ class Fence(Part):
             self._is_renewed = self._needs_lander
         elif self._is_landed:
             self._is_asking = self._is_renewed = False
-            if answers.is_fenced(self._agent.replica):
-                self._lacks_lander = False
+            if len(self._landers) < MOST_VOUCHES:
+                self._landers.update(answers.landers_of(self._agent.replica))
 
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
@@ -275,12 +278,17 @@ class Fence(Part):
         if other.device == me.device and other > me and other.nonce != me.nonce:
             self._is_due_anew = self._is_due_anew or not self.closed
 
-    def _hear_lander(self, _frame: AckFrame, _now_us: int) -> None:
-        """Ask again where a lander is heard, and none has answered yet."""
-        waits = self._lacks_lander and not self._is_asking
-        self._is_due_anew = self._is_due_anew or (waits and not self.closed)
+    def _hear_lander(self, frame: AckFrame, _now_us: int) -> None:
+        """Ask again where a lander is heard that has not answered this replica yet.
+
+        Each knows what has landed there, and a device may deliver to several.
+        """
+        waits = frame.sender.device not in self._landers and not self._is_asking
+        if self._wait_us and waits and not self.closed:
+            self._is_due_anew = True
 
     def succeed(self) -> None:
+        self._landers.clear()
         self._answers.lives.add(self._agent.replica[:2])
         self._changed = True
 

@@ -15,7 +15,7 @@ from device_agent.changes import Changes, StoreWide
 from device_agent.panes.cache import PaneCache
 from device_agent.panes.panes import NEVER_US, Panes
 from device_agent.panes.sender import PaneSender
-from device_agent.panes.sinks import Sink, Sinks
+from device_agent.panes.sinks import LEFT_US, Sink, Sinks
 from device_agent.panes.standing import standing
 from device_agent.parts import Handler, Part, Publication
 from lasp_edge.protocol.acks import AckFrame, Seqs
@@ -54,7 +54,9 @@ class PaneDelivery(Part):
     ) -> None:
         self._agent = agent
         self.memory = panes
-        self.sinks = Sinks(agent.facts.sinks, agent.settings.retain_us, agent.counters)
+        self.sinks = Sinks(
+            agent.facts.sinks, max(agent.settings.retain_us, LEFT_US), agent.counters
+        )
         panes.bits = self.sinks.bits
         self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
@@ -77,9 +79,9 @@ class PaneDelivery(Part):
             return
         if sink.is_new_speaker(frame.sender.nonce) or sink.is_much_later:
             self._send_all_again()
-        was_slow = sink.flights.latency_us
+        was_away, was_slow = sink.flights.is_away, self._sender.is_slow
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
-        if was_slow and not self._sender.is_slow:
+        if (was_away and not sink.flights.is_away) or (was_slow and not self._sender.is_slow):
             self._sender.hasten(now_us)
         for seqs in frame.taken:
             self._taken(sink, seqs)
@@ -138,10 +140,11 @@ class PaneDelivery(Part):
         if self.sinks.tick(now_us):
             self._change_bits(0)
 
-    def connected(self, _now_us: int) -> None:
-        """Send what was in flight again: the broker may have lost it."""
+    def connected(self, now_us: int) -> None:
+        """Send what was in flight again: the broker may have lost it; and soon what was before."""
         lost = set(chain.from_iterable([sink.flights.abandon_all() for sink in self.sinks]))
         self.memory.send_again([p for p in self.memory.dirty if self.memory.key(p) in lost])
+        self._sender.hasten(now_us)
 
     def unsent(self, publication: Publication) -> None:
         if publication.pane_frame:

@@ -70,6 +70,11 @@ class Flights:
         """Whether no frame may leave for this sink before one is answered or given up."""
         return len(self._flights) >= max(1, self._room - self._misses)
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the sink has left frames unanswered, and has answered nothing since."""
+        return self._misses > 0
+
     def holds(self, entry: EntryKey) -> bool:
         """Return whether an entry is in flight."""
         return any(entry in flight.waiting for flight in self._flights.values())

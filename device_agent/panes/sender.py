@@ -187,11 +187,12 @@ class PaneSender:
         return sorted(found, key=lambda pane: (entries[pane].tries, pane))
 
     def hasten(self, now_us: int) -> None:
-        """Wait no longer for answers than for those of a sink that is quick."""
+        """Wait no longer for answers than after the first time that something was sent."""
+        due_us = now_us + self.first_retry_us()
         for pane in self._panes.dirty:
             entry = self._panes.entries[pane]
             if entry.tries and waits_for(entry.dirty, entry.refused):
-                entry.due_us = min(entry.due_us, now_us + FIRST_TIMEOUT_US)
+                entry.due_us = min(entry.due_us, due_us)
 
     def refused_due_us(self, pane: PaneId, now_us: int) -> int:
         """Return when an entry that no sink takes is due again."""

@@ -13,8 +13,8 @@ answered: it has the default name, and belongs to the sink that answers first.
   aloud instead.
 - What a store said before the present one spoke is late, by the landers' clocks: it does not come
   back by that, nor does one that was never heard of, unless the present one was silent for as long.
-- There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept is
-  forgotten while another one is heard: strangers cannot make entries dirty for ever.
+- There are at most `MAX_SINKS`, and one that is silent for as long as readings are kept, and for
+  `LEFT_US`, is forgotten while another one is heard: strangers cannot make entries dirty for ever.
 
 Silence is counted while the agent runs, by its ticks: no clock that is set makes a sink look gone.
 """

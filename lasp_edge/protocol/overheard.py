@@ -16,9 +16,7 @@ beat differs, and it asks that device for what it lacks, as devices ask each oth
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from crdts import Lattice, Product, Replica, decode
-from crdts.causal import Causal
-from crdts.causal_context import MAX_CLOUD
+from crdts import Lattice, Replica, decode
 from crdts.tally import Tally
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.differences import SECOND_US, Differences
@@ -49,7 +47,7 @@ class _Held:
 
     def hear(self, part: Lattice) -> Lattice | None:
         """Join a part of the state; return what is news in it, None if nothing is."""
-        news = part if _is_far(part, self.state) else part - self.state
+        news = part - self.state
         if news <= self.state:
             return None
         self._tally.join(news)
@@ -118,17 +116,3 @@ class Overheard:
             yield SummaryFrame(
                 sender, self._asked, device, name, held.stream, packed_digest(held.state)
             )
-
-
-def _is_far(part: Lattice, state: Lattice) -> bool:
-    """Return whether `part` heard of more writes than can be listed one by one.
-
-    A few bytes may say of any number of writes that they are gone. Such a part is taken whole.
-    """
-    if isinstance(part, Product) and isinstance(state, Product):
-        return any(map(_is_far, part.parts, state.parts))
-    if not isinstance(part, Causal) or not isinstance(state, Causal):
-        return False
-    known = state.context.vector
-    beyond = sum(max(0, n - known.get(at, 0)) for at, n in part.context.vector.items())
-    return beyond > MAX_CLOUD

@@ -12,6 +12,7 @@ With `--apart` a device takes some 0.02 seconds, so 100,000 take half an hour, i
 import argparse
 import math
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -32,6 +33,8 @@ from simulations.world.shrink import fails_alike, lines, shrunk
 SMALL = 50_000
 """Devices times steps up to which a failing run is shrunk: some seconds a run."""
 BAR = 40
+LOST = "the other {:,} lack readings that were lost with a store, or have some twice"
+"""Why windows differ where stores are lost: nobody has the readings any more."""
 GROUP = 250
 """Devices that are in memory at once where they do not hear each other: some 100 MB."""
 
@@ -70,10 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
         _need_writable(arguments.plot)
     outcome = _groups(plan, arguments) if arguments.apart else _course(plan, scenario, arguments)
     _wipe_progress()
-    notes = _notes(scenario, outcome)
-    _say("\n".join(notes))
+    said = notes(scenario, outcome)
+    _say("\n".join(said))
     if arguments.plot:
-        arguments.plot.write_text(html(plan.name, outcome.samples, notes), encoding="utf-8")
+        arguments.plot.write_text(html(plan.name, outcome.samples, said), encoding="utf-8")
         _say(f"see {arguments.plot}")
     if not outcome.trouble:
         return Exit.FINE
@@ -137,18 +140,26 @@ def _wipe_progress() -> None:
         sys.stderr.write("\r" + " " * (BAR + 20) + "\r")
 
 
-def _notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
+def notes(scenario: Scenario, outcome: CourseOutcome) -> list[str]:
+    """Return what is said of a run, line by line."""
     rate = outcome.sent_bytes / scenario.steps / scenario.size
     right = outcome.windows - min(outcome.wrong, outcome.windows)
-    befell = ", ".join(f"{kind} {count}" for kind, count in sorted(outcome.seen.items()) if count)
+    befell = _listed(outcome.seen)
+    why = [LOST.format(outcome.wrong)]
+    why += [f"counted by devices: {_listed(outcome.counted)}"] if outcome.counted else []
     return [
         f"{scenario.size:,} devices, {scenario.steps:,} seconds, {outcome.readings:,} readings",
         f"faults: {befell or 'none'}",
         f"{rate:,.1f} bytes a second and device were published",
         f"settled {outcome.settled_steps} seconds after the faults ended",
         f"{right:,} of {outcome.windows:,} windows are what the oracle says",
+        *(why if outcome.wrong and not outcome.trouble else []),
         f"{process_time():,.1f} CPU-seconds, {_peak_mb():,} MB of memory at most",
     ]
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()) if count)
 
 
 def _peak_mb() -> int:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lasp_edge.language.plan import Plan
 from simulations.oracle import windows
+from simulations.world.device import OUTCOMES, TWICE
 from simulations.world.faults import STEP_US
 from simulations.world.misfortunes import heal
 from simulations.world.run import SETTLE_STEPS, at_rest, disturbed, unsettled
@@ -43,6 +44,7 @@ class CourseOutcome:
         trouble: what should not be; empty for a good run.
         wrong: windows in the lake that are not what the oracle says.
         windows: all windows of the oracle.
+        counted: how many readings the devices say do not count, or may count twice, and why.
     """
 
     trouble: list[str]
@@ -53,6 +55,7 @@ class CourseOutcome:
     settled_steps: int
     wrong: int
     windows: int
+    counted: Counter[str]
 
     def __add__(self, other: object) -> "CourseOutcome":
         """Return what came of two fleets, of which the samples are those of the first."""
@@ -66,6 +69,7 @@ class CourseOutcome:
             max(self.settled_steps, other.settled_steps),
             self.wrong + other.wrong,
             self.windows + other.windows,
+            self.counted + other.counted,
         )
 
 
@@ -94,6 +98,7 @@ def course(
             settled,
             wrong,
             known,
+            _counted(world),
         )
     finally:
         world.close()
@@ -127,6 +132,14 @@ def _sample(world: World, sent_bytes: int, steps: int) -> CoursePoint:
     stale_s = (world.now_us - min(known)) / STEP_US if known else 0.0
     each = sent_bytes / steps / len(world.devices)
     return CoursePoint(world.step_number, agreeing, each, max(0.0, stale_s))
+
+
+def _counted(world: World) -> Counter[str]:
+    """Return how many readings the devices, as far as they know, did not count as they came."""
+    found = Counter[str]()
+    for device in world.running():
+        found.update({name: device.counted(name) for name in (*OUTCOMES, TWICE)})
+    return +found
 
 
 def _compare(world: World, plan: Plan, sensors: Sensors) -> tuple[int, int]:

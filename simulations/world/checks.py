@@ -26,7 +26,7 @@ from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFr
 from simulations.world.acting import ActingChecks
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
-from simulations.world.device import VirtualDevice
+from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.landing import ARCHIVE, VirtualLander
 from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.scanning import ScanChecks
@@ -34,8 +34,6 @@ from simulations.world.truth import counted_lines, live_landed
 from simulations.world.window_checks import FrontierWatch, wrong_windows
 from simulations.world.world import World
 
-OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
-"""What is counted of readings that do not count."""
 KEPT_NAMES = 260
 """Counters of a device, at most: the bound of `device_agent.state.counters`, and its groups."""
 

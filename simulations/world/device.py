@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from device_agent.clock import ClockReading
-from device_agent.fleet.fence import FenceState
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
 from device_agent.settings import Settings
@@ -21,6 +20,8 @@ from simulations.world.untold import UntoldLines
 
 TWICE = "fence: readings that may count twice"
 """What a device accepted before it was told that an earlier life may have, as its counter says."""
+OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
+"""What is counted of readings that do not count."""
 LINES = 8
 """Lines of its recording that a source gives at once, at most."""
 
@@ -221,7 +222,7 @@ class VirtualDevice(AgentProcess):
     def kill(self) -> None:
         """End the process without warning, if there is one."""
         self.said_twice, self._counted_twice = self.maybe_twice(), 0
-        if self.durable is not None and self.core.fence.state is FenceState.VOUCHED:
+        if self.durable is not None and self.core.fence.has_heard_lander:
             self.untold.told()
         super().kill()
 

@@ -3,6 +3,7 @@
 They are made from messages that were really sent, so that most of a frame is right. A frame of this
 kind must change nothing: no value, no promise, no process. What a stranger may say who knows the
 whole protocol and whom nothing on the broker stops is another matter: only signatures help there.
+So does whoever delivers a device's panes, and takes out how far its sources had come.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import Any
 import msgpack
 
 from lasp_edge.protocol.frames import PaneFrame, VariableFrame
+from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.topics import Topics
 
 Message = tuple[str, bytes, bool]
@@ -47,10 +49,23 @@ def hostile_messages(
     makers = (_mutated_bytes, _mutated_tree, _forged_sender, _emptied, _strange_topic)
     found = []
     for _ in range(amount):
-        topic, payload = random.choice(heard)
-        topic, payload = random.choice(makers)(random, topics, topic, payload)
+        said = random.choice(heard)
+        topic, payload = random.choice(makers)(random, topics, *said)
+        if _is_lie(payload, said[1]):
+            topic, payload = _mutated_bytes(random, topics, *said)
         found.append((topic, payload, random.random() < 0.1))  # noqa: PLR2004
     return found
+
+
+def _is_lie(payload: bytes, truth: bytes) -> bool:
+    """Return whether a frame delivers panes, and says less of their sources than the true one."""
+    try:
+        frame, true = decode(payload), decode(truth)
+    except ValueError:
+        return False
+    if not (isinstance(frame, PaneFrame) and isinstance(true, PaneFrame)):
+        return False
+    return frame.highs != true.highs
 
 
 def _mutated_bytes(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from crdts import Membership
-from device_agent.settings import Settings
+from device_agent.settings import SECOND_US, Settings
 from simulations.world.acting import check_absence
 from simulations.world.checks import Checks
 from simulations.world.device import VirtualDevice
@@ -25,6 +25,9 @@ ROUNDS = 5
 """Rounds of idle beats until a healed world is at its fixed point: a star's diameter, two, and one
 for the fence. Where devices do not connect anew, what was lost is sent again after time-outs."""
 ROUND_STEPS = Settings().keep_alive_us // STEP_US
+REPAIR_STEPS = 130 * SECOND_US // STEP_US
+"""Steps until a lander has of shared variables what devices say: it asks for what was lost on the
+way to it alone after two minutes."""
 QUIET_STEPS = 25
 """Steps for which a settled world is watched: an idle device beats twice in them."""
 
@@ -55,13 +58,6 @@ def run(scenario: Scenario) -> RunOutcome:
         list(disturbed(world))
         if not world.trouble:
             settled = _settle(world)
-        late = settled - ROUNDS * ROUND_STEPS - scenario.faults.delay_steps
-        refuses = (
-            world.seen["retire"] or world.seen["former_lander"]
-        )  # what is refused waits longer
-        is_bound = reconnects(scenario) and not refuses
-        if is_bound and late > 0 and not world.trouble:
-            world.trouble.append(f"settled after {settled} steps, {late} too late")
         if not world.trouble:
             checks.at_the_end(world)
         if waits_for_silence(scenario) and not world.trouble:
@@ -95,16 +91,44 @@ def disturbed(world: World) -> Iterator[int]:
 def _settle(world: World) -> int:
     """Heal everything, and run until nothing is due; return how many steps that took."""
     heal(world)
+    agreed: int | None = None
     for steps in range(SETTLE_STEPS):
-        if world.trouble or at_rest(world):
+        if world.trouble:
             return steps
+        if agree(world):
+            agreed = steps if agreed is None else agreed
+            if landers_know(world):
+                _demand_in_time(world, agreed, steps - agreed)
+                return steps
         world.step()
     world.trouble.append(f"not settled after {SETTLE_STEPS} steps: {unsettled(world)}")
     return SETTLE_STEPS
 
 
+def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
+    """Demand that a world whose devices connected anew was at rest soon.
+
+    Args:
+        world: at rest now.
+        agreed: steps until all had landed and all devices agreed.
+        repairing: steps from then on until landers knew what they did, too.
+    """
+    refuses = world.seen["retire"] or world.seen["former_lander"]  # what is refused waits longer
+    if not reconnects(world.scenario) or refuses:
+        return
+    late = agreed - ROUNDS * ROUND_STEPS - world.scenario.faults.delay_steps
+    late = max(late, repairing - REPAIR_STEPS)
+    if late > 0:
+        world.trouble.append(f"settled after {agreed} + {repairing} steps, {late} too late")
+
+
 def at_rest(world: World) -> bool:
     """Return whether everything has landed, and all devices agree."""
+    return agree(world) and landers_know(world)
+
+
+def agree(world: World) -> bool:
+    """Return whether all panes have landed, and all devices agree."""
     devices = world.running()
     if len(devices) < len(world.devices) or not all(device.connected for device in devices):
         return False
@@ -115,14 +139,18 @@ def at_rest(world: World) -> bool:
         device.core.handle_end()
         if not stores <= {sink.store for sink in device.core.panes.sinks}:
             return False  # it was not told of a store yet
-    if not all(_has_landed(devices[0], sink.lander) for sink in world.sinks):
-        return False
     first = devices[0].digests()
     membership, control = world.operator.membership, world.operator.control
     logs = [*(one.control_log() for one in devices), *(s.lander.control_log for s in world.sinks)]
     if any(log != control for log in logs):
         return False
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def landers_know(world: World) -> bool:
+    """Return whether all that devices which agree know of shared variables has landed."""
+    device, *_ = world.running()
+    return all(_has_landed(device, sink.lander) for sink in world.sinks)
 
 
 def _has_landed(device: VirtualDevice, lander: SimulatedLander) -> bool:

@@ -28,14 +28,11 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.plain import encoded
 from lasp_edge.ordered.results import ResultRow
 from lasp_edge.protocol.status import TENTATIVE
-from simulations.world.device import VirtualDevice
+from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.streamed import ALARMED, BOTH, BOTH_WITHIN_S, METERED, OF_STAMPED
 from simulations.world.streams_held import StreamsHeld
 from simulations.world.truth import landed_partials
 from simulations.world.world import World
-
-OUTCOMES = ("too_late", "in_the_future", "refused", "doubtful")
-"""What is counted of readings that streams do not get."""
 
 Said = dict[tuple[str, Place], bytes]
 """(result, place) -> what is said there, encoded."""

@@ -1,9 +1,9 @@
 """Untold lines: those that count twice, and of which nobody can know.
 
-A life that nobody told anything reads again what a lost one had read. It may say so once it is told
-of the other one, and so may each life after it on the same store. Where that store is lost, too,
-before any of them was told, no store is left that holds one of both readings: README.md has it
-under its limits. Only such lines are forgiven, each as often as that happened.
+A life that no lander told anything reads again what a lost one had read: peers know less. It may
+say so once it is told of the other one, and so may each life after it on the same store. Where that
+store is lost, too, before any of them was told, no store is left that holds one of both readings:
+README.md has it under its limits. Only such lines are forgiven, each as often as that happened.
 
     >>> untold = UntoldLines()
     >>> untold.take(0, 3)
@@ -41,7 +41,7 @@ class UntoldLines:
         self._taken |= lines
 
     def told(self) -> None:
-        """Note that the process was told who the device was before."""
+        """Note that a lander told the process who the device was before."""
         self._held.clear()
 
     def begin(self, position: int) -> None:

@@ -4,6 +4,7 @@ import pickle
 import random
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 
@@ -23,7 +24,7 @@ from crdts import (
     decode,
     encode,
 )
-from crdts.causal_context import pack, unpack
+from crdts.causal_context import MAX_CLOUD, index_of, pack, unpack
 
 KITCHEN, LATER, CELLAR = Replica(1, 7, "kitchen"), Replica(2, 3, "kitchen"), Replica(1, 9, "cellar")
 
@@ -288,3 +289,43 @@ def test_a_state_means_the_same_in_another_process():
     command = [sys.executable, "-c", there, pickle.dumps(state).hex()]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == encode(state).hex()
+
+
+@pytest.mark.parametrize("writes", [MAX_CLOUD, 1 << 22, (1 << 23) + 5])
+@pytest.mark.parametrize("live", [(), (1,), (1, 70_000, MAX_CLOUD)])
+def test_writes_that_are_gone_are_not_listed_however_many_they_are(writes, live):
+    """A few bytes may say of any number of writes that they were removed."""
+    context = CausalContext({index_of(KITCHEN): writes})
+    state = ORSet().part({pack(KITCHEN, seq): f"{seq}" for seq in live}, context)
+    known = ORSet().add(CELLAR, "milk")
+    known |= known.add(KITCHEN, "bread")
+    tracemalloc.start()
+    delta, missing = state - known, state.delta_against(known.digest())
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 1_000_000
+    assert known | delta == known | missing == known | state
+    assert state - (known | delta) == ORSet()
+
+
+def test_what_a_device_asks_for_is_not_listed_write_by_write():
+    blocks = tuple(range(1, 2 * MAX_CLOUD, 64))
+    state = ORSet().part({}, CausalContext({index_of(KITCHEN): 1 << 39}))
+    state |= state.add(CELLAR, "milk")
+    asked = state.context.to_plain(), 12, {"kitchen": (1, 7, blocks, (1,) * len(blocks))}
+    assert state.delta_against(asked) == state
+
+
+def test_pieces_of_a_state_with_few_live_writes_among_many_that_are_gone_are_few():
+    seqs = (1, 1 << 38, 1 << 39)
+    context = CausalContext({index_of(KITCHEN): 1 << 39})
+    state = ORSet().part({pack(KITCHEN, seq): f"{seq}" for seq in seqs}, context)
+    for element in range(50):
+        state |= state.add(CELLAR, element)
+    pieces = list(state.pieces(100))
+    assert 1 < len(pieces) < 50
+    assert all(piece <= state for piece in pieces)
+    joined = ORSet()
+    for piece in reversed(pieces):
+        joined |= piece
+    assert joined == state

@@ -21,6 +21,7 @@ from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, VariableFrame
 from lasp_edge.protocol.kinds import decode, topic_of
+from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.world.lander import LANDER, SimulatedLander
 
@@ -82,11 +83,17 @@ def rooms(
 
 
 def entry_of(
-    replica: Replica, number: int, variable: str, stream: int, partial: Iterable[Any]
+    replica: Replica,
+    number: int,
+    variable: str,
+    stream: int,
+    partial: Iterable[Any],
+    key: str = "",
 ) -> VariableFrame:
-    """Return a device's entry of a variable without keys."""
+    """Return a device's entry of one key; "" of a variable without keys."""
     columns = tuple((part,) for part in partial)
-    return VariableFrame(replica, number, variable, stream, 0, ("",), (number,), columns)
+    shard = key_shard(key) if key else 0
+    return VariableFrame(replica, number, variable, stream, shard, (key,), (number,), columns)
 
 
 def partial_of(frame: VariableFrame) -> Partial:

@@ -18,7 +18,9 @@ FOUND_BY = {
     "panes_are_named_by_values": 3,
     "a_promise_passes_what_is_still_to_be_built": 4,
 }
-"""Some of the planted bugs, and a seed that finds each; `simulations.planted` runs all."""
+"""Some of the planted bugs, and a seed that finds each today; `simulations.planted` runs all."""
+MOST_SEEDS = 10
+"""Seeds that are tried where that one finds it no more, because a fleet's course has changed."""
 SMALL = {"devices": 3, "steps": 80}
 
 
@@ -55,7 +57,7 @@ def test_each_planted_bug_is_in_the_table():
 @pytest.mark.parametrize(("bug", "seed"), FOUND_BY.items())
 def test_a_planted_bug_breaks_the_law(bug, seed):
     with BUGS[bug].plant():
-        assert troubles(seed, **SMALL)
+        assert any(troubles(each, **SMALL) for each in (seed, *range(MOST_SEEDS)))
 
 
 def test_entries_for_the_future_revise_nothing(told):

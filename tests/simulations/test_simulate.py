@@ -1,7 +1,9 @@
 """`lasp-edge simulate` runs any program in a virtual fleet, and says whether it ended right."""
 
 import re
+from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +12,8 @@ from lasp_edge.examples import greenhouse
 from lasp_edge.tool.command_line import run_command
 from simulations.planted.of_delivery import the_lander_adds_what_comes_twice
 from simulations.simulate import command
+from simulations.simulate.course import course
+from simulations.world.scenario import Scenario
 from simulations.world.sensors import asked_tags
 
 GREENHOUSE = "lasp_edge.examples.greenhouse:program"
@@ -38,6 +42,22 @@ def test_a_run_that_ends_wrong_says_how_to_replay_it_and_which_faults_matter(cap
     assert "windows are not what the oracle says" in said
     assert "--devices 2 --hours 0.01 --seed 1 --every 5 --faults doubled=0.9 cut=100" in said
     assert "the faults that matter:\n  2 devices" in said
+
+
+def test_where_stores_are_lost_it_says_why_windows_differ(capsys):
+    assert simulate("--faults", "store_lost=300", "--hours", "0.05") == Exit.FINE
+    assert re.search(r"^the other [1-9]\d* lack readings", capsys.readouterr().out, re.MULTILINE)
+    simulate("--faults", "kill=300")
+    assert "the other" not in capsys.readouterr().out
+
+
+def test_what_devices_counted_is_said_of_windows_that_differ():
+    plan, fleet = greenhouse.program.plan(), Scenario(1, 2, 30)
+    outcome = course(plan, fleet, 5)
+    counted = Counter({"doubtful": 3, "too_late": 1_000})
+    notes = command.notes(fleet, replace(outcome, wrong=2, counted=counted))
+    assert "counted by devices: doubtful 3, too_late 1,000" in notes
+    assert not [note for note in command.notes(fleet, outcome) if "counted" in note]
 
 
 def test_the_tags_that_keys_look_at_are_found():

@@ -43,10 +43,12 @@ class House:
         return found
 
 
-def peer_says(device: Device, number: int, count: int, total: int, sender: Replica = PEER) -> None:
+def peer_says(
+    device: Device, number: int, count: int, total: int, sender: Replica = PEER, key: str = ""
+) -> None:
     """Let a device hear another one's samples: how many, and their total in tenths."""
     stream = device.program.local_folds["here"].stream
-    device.hear(entry_of(sender, number, "here", stream, (count, total)))
+    device.hear(entry_of(sender, number, "here", stream, (count, total), key))
 
 
 def run(device: Device, seconds: int) -> None:

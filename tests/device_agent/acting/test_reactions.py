@@ -2,13 +2,14 @@
 
 import pytest
 
-from crdts import GSet
+from crdts import GSet, Replica, Version
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import folds
-from lasp_edge.protocol.frames import BeatFrame, VariableReport
+from lasp_edge.protocol.frames import BeatFrame, MemberFrame, VariableReport
 from tests.device_agent.acting.support_acting import PEER, House, peer_says, run
 from tests.device_agent.agents import Device
 
+OPERATOR = Replica(1, 5, "operator")
 EAGER = Settings(interval_us=SECOND_US)
 
 
@@ -53,6 +54,49 @@ def test_a_handler_never_runs_twice_for_one_inputs(start):
     device.read([21.0])
     run(device, 5)
     assert house.numbers() == [20.5]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("levels", [{}, {"above": 20, "below": 18}])
+def test_a_value_that_goes_and_comes_back_from_the_same_inputs_is_no_news(start, restarts, levels):
+    house = House(key=lambda event: event.tags["room"])
+    house.on_value(house.everywhere, **levels)
+    device = start(house)
+    peer_says(device, 1, 2, 430, PEER, "attic")
+    run(device, 60)
+    assert house.numbers() == [21.5]
+    for control, retired in ((1, True), (2, False)):
+        version = Version(PEER.incarnation, PEER.nonce, 2)
+        device.hear(MemberFrame(OPERATOR, control, PEER.device, control, retired, version))
+        run(device, 5)
+        assert bool(device.core.results.fleet()["everywhere"]) is not retired
+        if retired and restarts:
+            device.restart()
+            peer_says(device, 1, 2, 430, PEER, "attic")
+            run(device, 60)
+    run(device, 60)
+    assert house.numbers() == [], "it is made from what it was made from before"
+    peer_says(device, 2, 2, 440, PEER, "attic")
+    run(device, 5)
+    assert house.numbers() == ([] if levels else [22.0])
+
+
+def test_of_keys_that_are_gone_the_last_ones_are_remembered(start, monkeypatch):
+    monkeypatch.setattr("device_agent.acting.reactions.MOST_GONE", 2)
+    house = House(key=lambda event: event.tags["room"])
+    house.on_value(house.everywhere, every_s=0)
+    device = start(house)
+    rooms = ("attic", "cellar", "study")
+    for number, room in enumerate(rooms, 1):
+        peer_says(device, number, 2, 430, PEER, room)
+    run(device, 60)
+    assert [value.key for value in house.seen] == [*rooms]
+    house.seen.clear()
+    for control, retired in ((1, True), (2, False)):
+        version = Version(PEER.incarnation, PEER.nonce, 3)
+        device.hear(MemberFrame(OPERATOR, control, PEER.device, control, retired, version))
+        run(device, 5)
+    assert [value.key for value in house.seen] == ["attic"], "it is not among the last two"
 
 
 def test_a_value_without_a_sample_is_no_news(start):

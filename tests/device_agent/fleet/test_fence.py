@@ -9,11 +9,12 @@ from lasp_edge import Program, folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame, source_id
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame, VariableFrame
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
+from simulations.world.lander import LANDER
 from tests.device_agent.agents import NOW_US, Device, partial_of
 from tests.device_agent.support_entries import PEER, entry
 
 OTHER = Replica(4, 44, "pi-3")
-KEEPER = Replica(1, 1, "lander")
+KEEPER = LANDER
 SOURCE = source_id("test")
 WAIT_S = 5
 TWICE = "fence: readings that may count twice"

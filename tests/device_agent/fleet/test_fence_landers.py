@@ -1,11 +1,13 @@
 """The fence and landers: peers hear less than they do, and only their word is final."""
 
+from dataclasses import replace
+
 from crdts import BoundedLWWSet, Replica
 from device_agent.fleet.fence import MOST_ASKED_OF_LANDERS
 from lasp_edge import Program, folds
 from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
 from lasp_edge.protocol.frames import BeatFrame
-from tests.device_agent.agents import NOW_US, Device
+from tests.device_agent.agents import NOW_US, Device, ack_of
 from tests.device_agent.fleet.test_fence import (
     KEEPER,
     SOURCE,
@@ -52,6 +54,31 @@ def test_it_asks_again_when_it_hears_of_a_lander_that_has_not_answered(device):
     device.read([20.0], [NOW_US + 5])
     device.tick()
     assert device.counted["doubtful"] == 1
+
+
+def test_each_lander_that_is_heard_is_asked_until_it_has_answered(device):
+    """A device delivers to a lake and an archive; the lake's lander is new and knows nothing."""
+    archive = Replica(1, 2, "lander of archive")
+    told(device, Replica(0, 0, "pi-1"), voucher=KEEPER)
+    device.read([20.0] * 3, [NOW_US + n for n in range(3)])
+    device.tick(2)
+    assert device.core.report()["fence"] == "vouched"
+    assert device.frames(HelloFrame, [p for _ in range(60) for p in device.tick()]) == []
+    for _ in range(3):
+        device.hear(replace(ack_of(device.name, sink=("archive", "a-1")), sender=archive))
+        hello = hello_of(device, 12)
+        told(device, Replica(0, 0, "pi-1"), voucher=KEEPER, hello=hello)  # the other is not heard
+    device.hear(replace(ack_of(device.name, sink=("archive", "a-1")), sender=archive))
+    high = SourceHigh(SOURCE, NOW_US + 1, 2)
+    told(device, Replica(1, 9, "pi-1"), high, voucher=archive, hello=hello_of(device, 12))
+    device.tick()
+    assert device.counted[TWICE] == 2
+    told(device, Replica(1, 9, "pi-1"), high, voucher=archive)
+    for lander in (KEEPER, archive):
+        device.hear(replace(ack_of(device.name, sink=("archive", "a-1")), sender=lander))
+    told(device, Replica(1, 9, "pi-1"), voucher=KEEPER, hello=hello_of(device, 12))
+    device.hear(replace(ack_of(device.name, sink=("archive", "a-1")), sender=archive))
+    assert device.frames(HelloFrame, [p for _ in range(60) for p in device.tick()]) == []
 
 
 def test_without_windows_nothing_lands_and_peers_are_enough(tmp_path):
@@ -110,11 +137,11 @@ def test_a_life_that_was_alone_is_no_doubt_for_the_next_one_on_the_same_store(su
 
 
 def test_a_replica_that_has_become_later_reads_when_a_lander_has_heard_of_it(device):
-    told(device, Replica(7, 77, "pi-1"))
+    told(device, Replica(7, 77, "pi-1"), voucher=KEEPER)
     device.tick(1.5)
     assert device.core.replica.incarnation == 8
     assert not device.core.fence.lets_read
-    told(device, Replica(7, 77, "pi-1"), hello=hello_of(device))
+    told(device, Replica(7, 77, "pi-1"), voucher=KEEPER, hello=hello_of(device))
     assert device.core.fence.lets_read
     device.acknowledge()
     assert device.frames(HelloFrame, [p for _ in range(60) for p in device.tick()]) == []

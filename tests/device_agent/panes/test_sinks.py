@@ -2,33 +2,17 @@
 
 import itertools
 
-import pytest
-
 from crdts import Replica
-from device_agent.panes.cache import KEPT_ENTRIES
-from device_agent.panes.flights import IN_FLIGHT
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.acks import NotTaken
-from lasp_edge.protocol.blocks import PaneEntries
-from lasp_edge.protocol.frames import PaneFrame
 from lasp_edge.protocol.sinks import MAX_SINKS
 from simulations.world.lander import SimulatedLander
-from tests.device_agent.agents import DAY_US, LAKE, MINUTE_US, NOW_US, PANE_US, Device, ack_of
+from tests.device_agent.agents import DAY_US, LAKE, MINUTE_US, NOW_US, Device, ack_of
+from tests.device_agent.panes.support_fleetlet import Fleetlet, full, sink, starts
 
 FAR = NotTaken.FAR_FUTURE.advice
 UNKNOWN = NotTaken.UNKNOWN_STREAM.advice
-
-
-def sink(device, name="lake"):
-    return device.core.report()["sinks"][name]
-
-
-def starts(frames):
-    """Return the starts of all panes in frames."""
-    return sorted(
-        pane_us for frame in frames for block in frame.blocks for pane_us in block.panes_us
-    )
 
 
 def windows(*names, slide_s=10):
@@ -38,49 +22,6 @@ def windows(*names, slide_s=10):
     for name in names:
         program.window(name, source=temperature, fold=folds.mean(), size_s=60, slide_s=slide_s)
     return program.plan()
-
-
-class Fleetlet:
-    """A device and some landers; every answer arrives after some seconds."""
-
-    def __init__(self, device, *landers, latency_s=0):
-        self.device, self.landers, self.latency_s = device, landers, latency_s
-        self.flying = []
-        self.sent_entries = 0
-
-    def run(self, seconds, step_s=1.0, up=lambda second: True):
-        """Let time pass; the connection is up in the seconds for which `up` holds."""
-        device, was_up = self.device, True
-        for second in range(int(seconds / step_s)):
-            is_up = up(second)
-            if is_up and not was_up:
-                device.core.handle_connected(device.now_us)
-            if was_up and not is_up:
-                device.core.handle_disconnected()
-            was_up = is_up
-            for publication in device.tick(step_s):
-                if "/pane/" in publication.topic or "/beat/" in publication.topic:
-                    (frame,) = device.frames(object, [publication])
-                    self._lands(frame)
-            device.sent.clear()
-            if is_up:
-                self._arrive()
-
-    def _lands(self, frame):
-        device = self.device
-        if isinstance(frame, PaneFrame):
-            self.sent_entries += len(starts([frame]))
-        for lander in self.landers:
-            answer = lander.hear(device.topic_of(frame), frame.encode(), device.now_us)
-            if answer is not None:
-                self.flying.append((device.now_us + self.latency_s * SECOND_US, answer))
-
-    def _arrive(self):
-        now_us = self.device.now_us
-        arrived = [answer for at_us, answer in self.flying if at_us <= now_us]
-        self.flying = [each for each in self.flying if each[0] > now_us]
-        for answer in arrived:
-            self.device.hear(answer)
 
 
 # One entry that is not taken.
@@ -183,12 +124,6 @@ def test_panes_of_a_former_program_are_sent_count_and_are_told(tmp_path):
 # Several sinks, and two of one name.
 
 
-def full(device, panes=30):
-    device.read([20.0] * panes, [NOW_US + pane * PANE_US for pane in range(panes)])
-    device.core.handle_end()
-    return panes
-
-
 def test_two_sinks_get_everything_once_and_each_has_its_own_promise(device):
     panes = full(device)
     archive = SimulatedLander("a-1", device.program, sink="archive")
@@ -278,98 +213,17 @@ def test_a_sink_that_was_forgotten_begins_anew(tmp_path):
     device.kill()
 
 
-# Slow and broken acknowledgements.
-
-
-def many(device, panes):
-    times_us = [NOW_US + pane * PANE_US for pane in range(panes)]
-    for start in range(0, panes, 2_000):
-        part = times_us[start : start + 2_000]
-        device.now_us = max(device.now_us, part[-1])
-        device.read([20.0] * len(part), part)
-
-
-def waiting(device):
-    return sum(each.entries for each in device.store.undelivered())
-
-
-def test_answers_that_take_seven_minutes_still_clean_everything_in_time(device):
-    many(device, 12_000)
-    fleet = Fleetlet(device, device.landed, latency_s=430)
-    fleet.run(1_200)
-    assert waiting(device) < 1_000
-    fleet.run(900)
-    assert waiting(device) == 0
-    assert fleet.sent_entries < 4 * 12_000
-
-
-def test_a_connection_of_one_second_in_two_with_slow_answers_cleans_everything(device):
-    many(device, 6_000)
-    fleet = Fleetlet(device, device.landed, latency_s=5)
-    fleet.run(400, up=lambda second: second % 2 == 0)
-    assert waiting(device) == 0
-    assert fleet.sent_entries < 4 * 6_000
-
-
-@pytest.mark.parametrize("reason", [0, NotTaken.RETIRED])
-def test_an_answer_counts_for_the_seq_it_names_though_the_entry_is_in_the_store_alone(
-    device, reason
-):
-    device.core.handle_disconnected()
-    many(device, 2 * KEPT_ENTRIES)
-    alone = [each for each in device.rows() if each[0] not in device.core.panes.memory.entries]
-    (older, one), (named, two), *_ = alone
-    blocks = block_of(older, one._replace(seq=one.seq + 50_000)), block_of(named, two)
-    device.acknowledge(PaneFrame(device.core.replica, 1, blocks), reason=reason)
-    device.tick(0)
-    rows = dict(device.rows())
-    assert (rows[older].dirty, rows[older].refused) == (1, 0)
-    assert bool(rows[named].dirty) == bool(rows[named].refused) == bool(reason)
-
-
-def test_an_answer_that_comes_between_is_not_undone_by_recalling_the_entry(device):
-    device.core.handle_disconnected()
-    many(device, 2 * KEPT_ENTRIES)
-    device.tick(0)
-    _, (beside, row), *_ = device.rows()
-    device.acknowledge(PaneFrame(device.core.replica, 1, (block_of(beside, row),)))
-    device.read([21.0], [NOW_US + 1])  # recalls it together with the pane before it
-    device.tick(0)
-    entry = device.core.panes.memory.entries[beside]
-    assert (entry.dirty, dict(device.rows())[beside].dirty) == (0, 0)
-
-
-def block_of(pane, row):
-    """Return the block of one stored entry."""
-    columns = tuple((part,) for part in row.partial)
-    span_us = row.end_us - pane.pane_us
-    return PaneEntries(
-        pane.stream,
-        span_us,
-        pane.incarnation,
-        pane.nonce,
-        columns,
-        ("",),
-        (pane.pane_us,),
-        (row.seq,),
-    )
-
-
-def test_without_any_answer_little_is_sent_and_in_the_end_all_lands(device):
-    many(device, 3_000)
-    nobody = Fleetlet(device)
-    nobody.run(3_600, step_s=2)
-    assert nobody.sent_entries < 40 * 400  # a frame in two minutes
-    assert device.core.panes.sinks
-    assert IN_FLIGHT * 400 < 3_000
-    Fleetlet(device, device.landed).run(300)
-    assert waiting(device) == 0
-
-
-def test_what_was_sent_while_the_clock_was_ahead_is_sent_again_when_it_is_set_back(device):
+def test_a_sink_that_has_nothing_to_say_is_not_forgotten_however_short_the_retention_is(tmp_path):
+    device = Device(tmp_path, settings=Settings(retain_us=MINUTE_US))
     full(device)
-    device.now_us += 40 * MINUTE_US
-    device.tick(20)
-    device.now_us -= 40 * MINUTE_US
-    assert starts(device.land(1))
-    device.settle()
+    archive = SimulatedLander("a-1", device.program, sink="archive")
+    device.hear(ack_of(device.name, sink=("archive", "a-1")))
+    fleet = Fleetlet(device, device.landed, archive)
+    fleet.run(30)
+    sent = fleet.sent_entries
+    for _ in range(20):
+        fleet.run(100)
+        device.hear(ack_of(device.name, sink=("archive", "a-1")))
+    assert device.core.report()["sinks"].keys() == {"lake", "archive"}
+    assert fleet.sent_entries == sent, "all of it has landed in both"
+    device.kill()

@@ -7,7 +7,7 @@ from device_agent.panes.sinks import LEFT_US, MOVES, MOVES_AT_ONCE
 from device_agent.settings import SECOND_US
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import LAKE, ack_of
-from tests.device_agent.panes.test_sinks import Fleetlet, full, sink
+from tests.device_agent.panes.support_fleetlet import Fleetlet, full, sink
 
 
 def test_two_lakes_of_one_name_do_not_make_a_device_send_for_ever(device):

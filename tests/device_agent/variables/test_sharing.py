@@ -1,11 +1,13 @@
 """Shared variables travel as deltas, are repaired by who knows, and leave only their vector."""
 
 import itertools
+import tracemalloc
 
 import msgpack
 import pytest
 
-from crdts import GSet, ORSet, Replica, decode, encode
+from crdts import CausalContext, GSet, ORSet, Replica, decode, encode
+from crdts.causal_context import index_of
 from device_agent.variables.trace import PIECE_BYTES, TAIL_BYTES, Trace
 from lasp_edge import Program
 from lasp_edge.protocol.frames import BeatFrame, PresenceFrame
@@ -357,3 +359,25 @@ def test_the_lander_hears_parts_of_states_and_not_what_devices_ask():
     assert of_variables & {row.frame for row in kinds} == {SharedFrame, RepairFrame}
     assert {BeatFrame, PresenceFrame} & {row.frame for row in FRAME_KINDS.values()}
     assert len(set(itertools.chain(FRAME_KINDS))) == len(FRAME_KINDS)
+
+
+def test_a_frame_that_says_that_millions_of_writes_are_gone_costs_no_memory(tmp_path):
+    device = Device(tmp_path, PLAN)
+    device.take([1, 2], [None, None], [{}, {}], name="seen")
+    device.tick(60)
+    stranger = Replica(1, 5, "stranger")
+    gone = ORSet().part({}, CausalContext({index_of(stranger): 1 << 22}))
+    stream = PLAN.shared_streams["opened"]
+    tracemalloc.start()
+    for number, kind in enumerate((SharedFrame, SharedFrame, RepairFrame), 1):
+        at = (0,) if kind is SharedFrame else ()
+        to = () if kind is SharedFrame else ("pi-1",)
+        device.hear(kind(stranger, number, *to, "opened", stream, *at, encode(gone)))
+        device.tick(60)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 4_000_000
+    assert device.core.variables.shared_states["opened"].whole.value == {1, 2}
+    device.restart()
+    assert device.core.variables.shared_states["opened"].whole.value == {1, 2}
+    device.kill()
