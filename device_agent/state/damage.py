@@ -101,16 +101,16 @@ def put_aside(path: Path) -> Path:
 
 
 def put_log_aside(path: Path) -> Path | None:
-    """Rename a write-ahead log whose file is not there; return its new name, None without one.
+    """Rename a write-ahead log whose file is not there any more; return its new name, if any.
 
     Somebody deleted the file alone, or it was renamed and the process killed before its log was.
-    SQLite would begin a file of the same name with the log of the other one.
+    SQLite would take the log for that of whatever file has the name next.
     """
     log = path.with_name(f"{path.name}-wal")
-    if path.exists() or not log.exists():
+    if not log.exists():
         return None
-    kept = put_aside(path)
-    return kept.with_name(f"{kept.name}-wal")
+    kept = _kept(path, 1 + sum(1 for _ in damaged_files(path)))
+    return log.rename(kept.with_name(f"{kept.name}-wal"))
 
 
 def _kept(path: Path, number: int) -> Path:

@@ -40,6 +40,8 @@ def finding_damage(
     ) -> Result:
         try:
             return method(store, *arguments, **named)
+        except DamagedStoreError:
+            raise
         except Exception as error:
             if store.read_only or not is_damage(error, store.path):
                 raise
@@ -94,9 +96,27 @@ class SealedFile:
     def _use(self, db: sqlite3.Connection) -> None:
         """Work on a connection from now on."""
         self._db = db
+        self._inode = None if self.read_only else self.path.stat().st_ino
+
+    def need_file(self) -> None:
+        """Check that what is written can be found again.
+
+        Raises:
+            DamagedStoreError: somebody deleted the file, or put another one in its place.
+        """
+        if not self._is_there():
+            raise DamagedStoreError(f"{self.path} was deleted or replaced while it was in use")
+
+    def _is_there(self) -> bool:
+        try:
+            return self.path.stat().st_ino == self._inode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True  # nobody knows; what is written fails if it is not
 
     def _open(self) -> None:
-        log = put_log_aside(self.path)
+        log = None if self.path.exists() else put_log_aside(self.path)
         if log is not None:
             self.news = f"its file was missing, and its log is kept as {log.name}"
         try:
@@ -112,9 +132,13 @@ class SealedFile:
             self.news = "its last commit was torn, as by a power cut"
 
     def put_aside(self) -> None:
-        """Put the file aside, after it was found to be damaged, and close it."""
+        """Put the file aside, after it was found to be damaged, and close it.
+
+        One that somebody put in its place is left there, to be opened next.
+        """
+        is_there = self._is_there()
         self._db.close()
-        put_aside(self.path)
+        (put_aside if is_there else put_log_aside)(self.path)
         self.close()
 
     def close(self) -> None:

@@ -233,6 +233,38 @@ def test_damage_that_shows_later_is_told_by_every_method(tmp_path, method):
     device.kill()
 
 
+def test_a_store_that_is_deleted_under_an_agent_is_noticed_at_its_next_commit(tmp_path):
+    device = Device(tmp_path / "data")
+    device.read([20.0], [NOW_US])
+    shutil.rmtree(tmp_path / "data")
+    with pytest.raises(DamagedStoreError, match="was deleted or replaced while it was in use"):
+        device.read([21.0], [NOW_US + 1])
+    device.store.put_aside()
+    device.start()
+    device.read([21.0], [NOW_US + 1])
+    assert device.store.restored().counters["accepted"] == 1
+    device.kill()
+    assert [path.name for path in (tmp_path / "data").iterdir() if "damaged" in path.name] == []
+
+
+def test_a_store_that_somebody_put_in_its_place_is_opened_next(tmp_path):
+    device = Device(tmp_path / "data")
+    device.read([20.0, 21.0], [NOW_US, NOW_US + 1])
+    device.kill()
+    shutil.copy(tmp_path / "data" / FILE_NAME, tmp_path / "backup")
+    device.start()
+    device.read([22.0], [NOW_US + 2])
+    (tmp_path / "backup").replace(tmp_path / "data" / FILE_NAME)
+    with pytest.raises(DamagedStoreError, match="replaced"):
+        device.read([23.0], [NOW_US + 3])
+    device.store.put_aside()
+    device.start()
+    assert (device.store.quarantined, device.counted["accepted"]) == (None, 2)
+    device.read([23.0], [NOW_US + 3])
+    assert device.store.restored().counters["accepted"] == 3
+    device.kill()
+
+
 def test_what_is_the_machines_is_no_damage(tmp_path):
     store = Store(tmp_path)
     for code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR_WRITE):
