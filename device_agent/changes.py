@@ -262,6 +262,20 @@ class Changes:
             for pane, row in self.panes.items()
         }
 
+    def applied(self, pane: PaneId, row: PaneRow) -> PaneRow:
+        """Return a stored entry as it will be after what these changes say of many at once."""
+        if self.forgotten:
+            row = _with(row, 0, self.forgotten)
+        if self.dirtied and pane.incarnation:
+            row = _with(row, self.dirtied, self.dirtied)
+        for bit, reason, seqs in self.answers:
+            if row.dirty & bit and pane[3:] == seqs[:2] and row.seq in seqs:
+                if reason:
+                    row = row._replace(refused=refusal(row.refused, bit, reason))
+                else:
+                    row = _with(row, 0, bit)
+        return row
+
     def abandon(self, panes: AbandonedPanes) -> None:
         """Let there be no entry of some panes, neither in the store nor changed before."""
         self.abandoned.append(panes)

@@ -3,6 +3,7 @@
 The process on a device and the simulated fleet drive the core through this one class.
 """
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -154,8 +155,8 @@ class Durable:
                 held.acknowledge()
 
     def _take_in_held(self, now_us: int) -> None:
-        if self._held and (self.is_stuck or self.core.prepare_commit().answers):
-            self._commit()  # what was said of stored entries is in the store before they leave it
+        if self._held and self.is_stuck:
+            self._commit()
         held = self._held.take(now_us)
         for batch, at_us, _ in held:
             self._take_in(batch, at_us)
@@ -166,8 +167,8 @@ class Durable:
         """Let a part take what is about to be committed; it reads the store for that."""
         try:
             part.evaluate(self.store)
-        except DamagedStoreError:
-            raise
+        except (sqlite3.Error, DamagedStoreError):
+            raise  # what was read from the store would be missing: the process begins anew
         except BaseException as error:  # noqa: BLE001 - one part's bug may not end an agent
             self.core.agent.guard.failed(part.name, error)
             part.give_up()

@@ -23,6 +23,7 @@ from device_agent.changes import (
 from device_agent.clock import Timer
 from device_agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.panes.panes import NEVER_US, Panes
+from device_agent.panes.sinks import Sinks
 
 KEPT_ENTRIES = 2_000
 """Entries in memory, about: some 300 bytes each, so 0.6 MB."""
@@ -45,19 +46,20 @@ class PaneCache:
 
     Args:
         panes: the entries in memory.
-        is_in_flight: tells of a version of an entry whether a frame with it is not answered yet.
+        sinks: tell of a version of an entry whether a frame with it is not answered yet, and what
+            was said of stored entries that is not stored yet.
         first_retry_us: tells after which time something that was sent is sent again.
     """
 
     def __init__(
         self,
         panes: Panes,
-        is_in_flight: Callable[[EntryKey], bool],
+        sinks: Sinks,
         first_retry_us: Callable[[], int],
     ) -> None:
         self._panes = panes
         self._first_retry_us = first_retry_us
-        self._is_in_flight = is_in_flight
+        self._sinks = sinks
         self._stored: Sequence[Undelivered] | None = None
         self._alone = 0  # how many dirty entries are in the store alone
         self._oldest_us = NEVER_US  # of those of them that are not in `_stored`
@@ -178,8 +180,9 @@ class PaneCache:
         return True
 
     def restore(self, rows: Sequence[tuple[PaneId, PaneRow]]) -> None:
-        """Take entries of the store into memory."""
-        came = self._panes.restore(rows)
+        """Take entries of the store into memory, as they are once all that was said is stored."""
+        said = self._sinks.unstored
+        came = self._panes.restore([(pane, said.applied(pane, row)) for pane, row in rows])
         if self._stored is not None:
             self._alone -= came
 
@@ -229,7 +232,7 @@ class PaneCache:
             if entry.dirty and not entry.tries and unsent:
                 unsent -= 1
                 continue
-            if entry.dirty and self._is_in_flight(self._panes.key(pane)):
+            if entry.dirty and self._sinks.is_in_flight(self._panes.key(pane)):
                 continue
             evicted.append(pane)
             if len(evicted) == excess:

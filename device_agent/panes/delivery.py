@@ -60,7 +60,7 @@ class PaneDelivery(Part):
         panes.bits = self.sinks.bits
         self._is_finished, self._low_us = is_finished, low_us
         self._sender = PaneSender(agent, panes, self.sinks, low_us, highs)
-        self.cache = PaneCache(panes, self.sinks.is_in_flight, self._sender.first_retry_us)
+        self.cache = PaneCache(panes, self.sinks, self._sender.first_retry_us)
         self._streams = agent.facts.streams
 
     @property
@@ -179,6 +179,7 @@ class PaneDelivery(Part):
         return notes
 
     def committed(self) -> None:
+        self.sinks.unstored = Changes()
         self.cache.evict()
 
     def publications(self, now_us: int) -> Iterator[Publication]:

@@ -231,6 +231,8 @@ class Panes:
             if dirtied:
                 entry.tries, entry.due_us = 0, NEVER_US
             self._changed(pane)
+        said = Changes(forgotten=gone, dirtied=dirtied)
+        self.answered = {pane: said.applied(pane, row) for pane, row in self.answered.items()}
 
     def _changed(self, pane: PaneId, *, may_wait: bool = False) -> None:
         entry = self.entries[pane]

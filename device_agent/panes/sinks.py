@@ -157,6 +157,9 @@ class Sinks:
         rows: what the store holds; None for a new one.
         forget_us: silence after which a sink is forgotten.
         counters: where what is not believed is counted.
+
+    Attributes:
+        unstored: what was said of many stored entries, and is not committed yet.
     """
 
     def __init__(
@@ -169,6 +172,7 @@ class Sinks:
         self._forget_us = forget_us
         self._counters = counters
         self._changes: Changes | None = None
+        self.unstored = Changes()
         self._dirtied = 0
         self._tick_us: int | None = None
         self._kept_us = self._silences()
@@ -239,6 +243,7 @@ class Sinks:
 
     def _make_dirty(self, sink: Sink) -> None:
         self._changed().make_dirty(sink.bit)
+        self.unstored.make_dirty(sink.bit)
         self._dirtied |= sink.bit
 
     def take_dirtied(self) -> int:
@@ -249,6 +254,7 @@ class Sinks:
     def answer(self, answer: StoreWide) -> None:
         """Note what a sink said of entries that may be in the store alone."""
         self._changed().answers.append(answer)
+        self.unstored.answers.append(answer)
 
     def tick(self, now_us: int) -> bool:
         """Count silence, and forget who was silent for long while another one was heard.
@@ -272,6 +278,7 @@ class Sinks:
     def _forget(self, sink: Sink) -> None:
         self._places[self._places.index(sink)] = None
         self._changed().forget_sinks(sink.bit)
+        self.unstored.forget_sinks(sink.bit)
         self._changed().facts = self._facts()
         self._counters.note(f"sink: {sink.name!r} was silent for long and is forgotten")
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
+from os.path import lexists
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TextIO, TypeVar, cast
 
@@ -40,10 +41,15 @@ def finding_damage(
     ) -> Result:
         try:
             return method(store, *arguments, **named)
-        except DamagedStoreError:
-            raise
         except Exception as error:
-            if store.read_only or not is_damage(error, store.path):
+            if not is_damage(error, store.path):
+                raise
+            if store.read_only:
+                raise DamagedStoreError(
+                    f"{store.path} is damaged ({error}): who writes it puts it aside at the next "
+                    "start, and goes on with an empty one"
+                ) from error
+            if isinstance(error, DamagedStoreError):
                 raise
             raise DamagedStoreError(f"{type(error).__name__}: {error}") from error
 
@@ -116,9 +122,11 @@ class SealedFile:
             return True  # nobody knows; what is written fails if it is not
 
     def _open(self) -> None:
-        log = None if self.path.exists() else put_log_aside(self.path)
+        log = None if lexists(self.path) else put_log_aside(self.path)
         if log is not None:
             self.news = f"its file was missing, and its log is kept as {log.name}"
+        if self.path.is_file() and not self.path.stat().st_size:
+            self.news = "its file was empty; what it held before is lost"
         try:
             db, torn = opened(self.path, self.form)
         except Exception as error:

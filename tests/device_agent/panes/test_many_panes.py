@@ -2,11 +2,14 @@
 
 import pytest
 
+from device_agent import durable
+from device_agent.panes import cache
 from device_agent.panes.cache import KEPT_ENTRIES, PAGE
 from device_agent.panes.flights import IN_FLIGHT
 from device_agent.panes.sender import FRAME_BYTES
-from device_agent.settings import SECOND_US
+from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
+from lasp_edge.protocol.frames import PaneFrame
 from simulations.world.lander import SimulatedLander
 from tests.device_agent.agents import (
     DAY_US,
@@ -140,3 +143,30 @@ def test_frames_of_binary_partials_are_bounded_too(tmp_path):
     whole = fold.lift_column([100 * n for n in range(400)], [0] * 400)
     assert {partial for _, partial in device.landed.panes.values()} == {whole}
     device.kill()
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Let memory hold a dozen entries."""
+    monkeypatch.setattr(cache, "KEPT_ENTRIES", 12)
+    monkeypatch.setattr(cache, "PAGE", 4)
+    monkeypatch.setattr(durable, "PAGE", 4)
+
+
+def test_an_entry_whose_answer_waits_for_a_commit_is_sent_to_another_store(tmp_path, little_memory):
+    """It landed, left memory before that was stored, and then the lake was lost."""
+    settings = Settings(commit_every_us=600 * SECOND_US)
+    device = Device(tmp_path, settings=settings)
+    frames = []
+    for day in range(IN_FLIGHT):
+        fill(device, 4, start_us=NOW_US + day * DAY_US)
+        frames += device.frames(PaneFrame, device.tick())
+    device.acknowledge(*frames)
+    device.core.counters.add("something that must be durable")
+    device.durable.commit(device.now_us)
+    memory = device.core.panes.memory
+    assert memory.answered.keys() - memory.entries.keys()
+    device.acknowledge(lake="lake-2")
+    device.landed = SimulatedLander("lake-2", device.program)
+    device.settle()
+    assert len(device.landed.panes) == 16

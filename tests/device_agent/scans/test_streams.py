@@ -1,6 +1,7 @@
 """Streams on a real core and store: what they say, revised, restarted, and in windows."""
 
 import json
+import sqlite3
 from random import Random
 
 import pytest
@@ -220,4 +221,25 @@ def test_an_evaluation_that_fails_is_counted_and_the_next_one_goes_on(begin, mon
     device.meter([(30, 170, "a")])
     device.tick()
     assert device.values("used") == [30.0, 40.0]
+    device.check()
+
+
+def test_where_the_store_cannot_be_read_the_process_ends_and_no_reading_is_lost(begin, monkeypatch):
+    """A disk that fails for a moment: streams must not go on without what they had taken."""
+    device = begin()
+    device.meter([(0, 100, "a"), (10, 130, "a")])
+    device.tick()
+
+    def fails(*_asked):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as moment:
+        moment.setattr(device.store, "own_panes", fails)
+        moment.setattr(device.core.streams, "_begun", False)
+        with pytest.raises(sqlite3.OperationalError):
+            device.meter([(20, 150, "a")])
+    device.restart()
+    device.meter([(20, 150, "a")])
+    device.tick()
+    assert device.values("used") == [30.0, 20.0]
     device.check()
