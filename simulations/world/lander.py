@@ -46,6 +46,7 @@ class SimulatedLander:
 
     Args:
         lake: the lake's id; devices send everything to another one anew.
+        plan: of the program whose windows it keeps.
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
         process: who acknowledges; a device tries a new process with what it has refused before.
@@ -55,7 +56,7 @@ class SimulatedLander:
         terms: for whom windows wait.
 
     Attributes:
-        process: see there; another one after a restart.
+        process, plan: see there; others after a restart.
         shared: the join of what has landed of each shared variable.
         refused: what was not taken, by topic and reason.
     """
@@ -73,7 +74,7 @@ class SimulatedLander:
         keeper: SimulatedKeeper | None = None,
         terms: WaitingTerms = TERMS,
     ) -> None:
-        self.process, self._terms = process, terms
+        self.process, self.plan, self._terms = process, plan, terms
         self._sink = sink
         self._keeper = keeper or SimulatedKeeper()
         self.shared: dict[str, Lattice] = {} if shared is None else shared
