@@ -271,6 +271,8 @@ def _windows(name: str, windows: list[dict[str, Any]]) -> list[str]:
     ]
     head = ("key", "from (UTC)", "to", *windows[0]["parts"], "")
     lines = aligned([head, *rows], left=(0, -1))
+    failed = dict.fromkeys(each["failed"] for each in windows if "failed" in each)
+    lines += [f"FAILED: {reason}" for reason in failed]
     return [f"window {name}, over this device's own readings:", *(f"  {line}" for line in lines)]
 
 

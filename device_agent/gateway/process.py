@@ -367,7 +367,8 @@ class _Running:
         if frontier_us is not None:
             final = f"final up to {shown_time(frontier_us).partition('.')[0]} UTC"
         words.append(final + (f", without {', '.join(excluded)}" if excluded else ""))
-        words += [f"FAILED: {times} x {reason}" for reason, times in self._core.failed.items()]
+        failed = self._core.failed + self._results.failed
+        words += [f"FAILED: {times} x {reason}" for reason, times in failed.items()]
         if self.link.trouble:
             words.append(f"no connection ({self.link.trouble})")
         return ", ".join(words)

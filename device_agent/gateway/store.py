@@ -261,6 +261,7 @@ class FleetStore(SealedFile):
     @finding_damage
     def commit(self, changes: FleetChanges) -> None:
         """Make all changes durable, or none."""
+        self.need_file()
         with transaction(self._db) as db:
             put(db, "entry", map(_of_entry, changes.entries))
             put(db, "revision", map(_of_row, changes.rows))

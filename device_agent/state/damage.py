@@ -88,9 +88,8 @@ def _may_write(path: Path) -> bool:
 def damaged_files(path: Path) -> Iterator[list[Path]]:
     """Yield the files of each store that was put aside in place of `path`, the oldest first."""
     number = 1
-    while lexists(kept := path.with_name(f"{path.name}.damaged-{number}")):
-        files = [kept, *(kept.with_name(kept.name + suffix) for suffix in _BESIDE)]
-        yield [file for file in files if lexists(file)]
+    while files := [file for file in _all_of(_kept(path, number)) if lexists(file)]:
+        yield files
         number += 1
 
 
@@ -107,12 +106,30 @@ def deletion_line(files: Sequence[Path]) -> str:
 
 def put_aside(path: Path) -> Path:
     """Rename a damaged file and what SQLite keeps beside it; return its new name."""
-    number = 1
-    while lexists(kept := path.with_name(f"{path.name}.damaged-{number}")):
-        number += 1
-    path.rename(kept)
-    for suffix in _BESIDE:
-        beside = path.with_name(path.name + suffix)
-        if lexists(beside):
-            beside.rename(kept.with_name(kept.name + suffix))
+    kept = _kept(path, 1 + sum(1 for _ in damaged_files(path)))
+    for file, name in zip(_all_of(path), _all_of(kept), strict=True):
+        if lexists(file):
+            file.rename(name)
     return kept
+
+
+def put_log_aside(path: Path) -> Path | None:
+    """Rename a write-ahead log whose file is not there any more; return its new name, if any.
+
+    Somebody deleted the file alone, or it was renamed and the process killed before its log was.
+    SQLite would take the log for that of whatever file has the name next.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not lexists(log):
+        return None
+    kept = _kept(path, 1 + sum(1 for _ in damaged_files(path)))
+    return log.rename(kept.with_name(f"{kept.name}-wal"))
+
+
+def _kept(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.damaged-{number}")
+
+
+def _all_of(path: Path) -> list[Path]:
+    """Return a store's file and what SQLite keeps beside it, whether they are there or not."""
+    return [path, *(path.with_name(path.name + suffix) for suffix in _BESIDE)]

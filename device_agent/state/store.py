@@ -101,6 +101,7 @@ class Store(SealedFile):
     @finding_damage
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
+        self.need_file()
         with transaction(self._db):
             self._write(changes)
 
