@@ -35,6 +35,7 @@ class Scenario:
         first: the number of the first device.
         acting: the program acts on its values; see `programs.trial`.
         scans: the program has streams, and devices have meters; see `programs.trial`.
+        narrow: limits are so small that a short run comes to them; see `narrow`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
     """
 
@@ -55,6 +56,7 @@ class Scenario:
     apart: bool = False
     acting: bool = False
     scans: bool = False
+    narrow: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -70,16 +72,16 @@ class Scenario:
 
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     """Return what a seed stands for."""
-    random = Random(seed)
+    random, later = Random(seed), Random(f"{seed} later")
     size, steps = random.choice(SIZES), random.choice(STEPS)
-    faults = FaultRates.drawn(random, kinds)
+    faults = FaultRates.drawn(random, kinds, later)
     names = [f"pi-{number}" for number in range(size)]
     return Scenario(
         seed,
         size,
         steps,
         faults,
-        tuple(faults.schedule(random, names, steps)),
+        tuple(faults.schedule(random, names, steps, later)),
         keyed=random.random() < 0.2,  # noqa: PLR2004
         shared=random.random() < 0.2,  # noqa: PLR2004
         files=random.random() < 0.1,  # noqa: PLR2004
@@ -89,6 +91,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         archive=random.random() < 0.25,  # noqa: PLR2004
         acting=random.random() < 0.15,  # noqa: PLR2004
         scans=random.random() < 0.15,  # noqa: PLR2004
+        narrow=later.random() < 0.15,  # noqa: PLR2004
     )
 
 
