@@ -220,7 +220,7 @@ class FaultRates:
         Args:
             random: what is drawn from.
             kinds: those that may be on.
-            later: the same for `LATER`; None: none of these is on.
+            later: the same for `LATER`; None: they are off.
         """
         rates: dict[str, Any] = {
             "loss": random.choice((0.0, 0.0, 0.05, 0.3)),

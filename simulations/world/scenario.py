@@ -1,16 +1,19 @@
 """What a run is made from: drawn from one seed, or written down."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from device_agent.settings import SECOND_US, Settings
-from simulations.world.faults import CALM, KINDS, Fault, FaultRates
+from simulations.world.faults import CALM, KINDS, LATER, Fault, FaultRates
 
 SIZES = (1, 2, 2, 3, 3, 4, 5)
 """From which the number of devices is drawn."""
 STEPS = (*[12] * 3, *[20] * 6, *[30] * 4, *[60] * 2, 120)
 """From which the number of steps with faults is drawn. Planted bugs are found in short runs with
 many faults after less work than in long ones; a few things only happen in long ones."""
+ALONE = 0.03
+"""The part of the seeds in which one kind of `LATER` befalls each device once, and nothing else:
+what heals another fault often heals what such a rare one does."""
 LIVE_ITEMS = 8
 """Items of streams that agents keep in memory: so few that there are cuts in short runs."""
 
@@ -76,7 +79,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     size, steps = random.choice(SIZES), random.choice(STEPS)
     faults = FaultRates.drawn(random, kinds, later)
     names = [f"pi-{number}" for number in range(size)]
-    return Scenario(
+    scenario = Scenario(
         seed,
         size,
         steps,
@@ -93,6 +96,12 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         scans=random.random() < 0.15,  # noqa: PLR2004
         narrow=later.random() < 0.15,  # noqa: PLR2004
     )
+    if later.random() >= ALONE:
+        return scenario
+    kind = later.choice([each for each in LATER if each in kinds] or [""])
+    steps = max(steps, 2 * KINDS[kind].most) if kind else steps
+    alone = [Fault(later.randint(1, steps), kind, name, KINDS[kind].most) for name in names if kind]
+    return replace(scenario, steps=steps, faults=CALM, schedule=tuple(sorted(alone)))
 
 
 def reconnects(scenario: Scenario) -> bool:
