@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from crdts import Replica
 from device_agent.facts import Facts
 from lasp_edge.folds.columns import Partial
-from lasp_edge.protocol.acks import Seqs
+from lasp_edge.protocol.acks import NotTaken, Seqs
 from lasp_edge.protocol.sinks import MAX_SINKS
 
 VariableId = tuple[str, str]
@@ -77,6 +77,11 @@ def refusal(refused: int, bit: int, reason: int) -> int:
 def reason_of(refused: int) -> int:
     """Return why the last of the sinks that did not take an entry did not take it."""
     return refused >> MAX_SINKS
+
+
+def is_ahead_of_sink(refused: int) -> bool:
+    """Return whether the last of the sinks that did not take an entry takes it later."""
+    return reason_of(refused) == NotTaken.FAR_FUTURE
 
 
 class EntryKey(NamedTuple):

@@ -6,6 +6,10 @@ the agent's own modules are imported: `hashlib` takes the interpreter's own SHA-
 module `ssl` with only the names of the errors that it looks for, and, unless the environment names
 a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all
 are let in again: a user's program that imports them gets them, and pays for them.
+
+The link has a thread of its own, and glibc gives each thread an arena of its own: what one of them
+gives back the other cannot use, 1 MiB after a day's replay. So a lean process has one arena, unless
+the environment says how many.
 """
 
 import os
@@ -13,6 +17,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
+ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
+"""What glibc is told; other C libraries do not read it."""
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
 
 
@@ -28,7 +34,8 @@ def become_lean() -> None:
     if as_command and not is_lean():
         sys.stdout.flush()
         line = [sys.executable, "-P", "-m", "device_agent.lean", *sys.argv[1:]]
-        os.execv(sys.executable, line)  # noqa: S606 - this interpreter, these very words
+        environment = ONE_ARENA | os.environ
+        os.execve(sys.executable, line, environment)  # noqa: S606 - this interpreter, these words
 
 
 def _keep_out() -> None:

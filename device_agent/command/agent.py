@@ -242,7 +242,11 @@ def _runtime(wanted: AgentRequest, program: Plan, found: str) -> tuple[Runtime, 
 
 
 def _say(source: Source, guard: Guard) -> None:
-    """Tell people what a source found, or lacks."""
+    """Tell people what a source found, or lacks, or what was wrong."""
+    news = getattr(source, "news", "")
+    if news:
+        log.warning("source %s: %s", source.name, news, extra={"source": source.name})
+        guard.say(f"source {source.name}: {news}")
     says = guard.run(f"source {source.name}", lambda: source.says())  # noqa: PLW0108 - may lack it
     if says:
         log.warning("%s: %s", source.name, says, extra={"source": source.name})

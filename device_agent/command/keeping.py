@@ -5,6 +5,7 @@
 the agent's data cannot be kept in /dev/null: that is no directory; name one with --data-dir
 """
 
+import errno
 import shlex
 import sqlite3
 from pathlib import Path
@@ -22,6 +23,13 @@ def not_kept(directory: Path, error: OSError | sqlite3.Error) -> CommandError:
         return UsageError(f"{what}: that is no directory; name one with --data-dir")
     if isinstance(error, FileNotFoundError):
         return UsageError(f"{what}: it cannot be made there; name another one with --data-dir")
+    if isinstance(error, OSError) and error.errno == errno.EROFS:
+        # So the kernel leaves a card after an error of it.
+        there = next(each for each in (directory, *directory.absolute().parents) if each.exists())
+        mounted = f"$(findmnt -n -o TARGET -T {shlex.quote(str(there))})"
+        return EnvironmentLacks(f"{what}: {error}", f'sudo mount -o remount,rw "{mounted}"')
+    if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+        return EnvironmentLacks("too few files may be open at a time", "ulimit -n 1024")
     sqlite_says = str(getattr(error, "sqlite_errorname", ""))
     if isinstance(error, PermissionError) or sqlite_says.startswith(_NOT_OURS):
         return EnvironmentLacks(

@@ -9,7 +9,6 @@ of its results; with --windows its last windows, too: those over this device's o
 
 import argparse
 import json
-import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from device_agent.facts import SinkRow
 from device_agent.panes.own_windows import OwnWindow, own_windows
 from device_agent.panes.standing import standing
 from device_agent.state.counters import OUTCOMES
-from device_agent.state.damage import damaged_files
+from device_agent.state.damage import damaged_files, deletion_line, kept_bytes
 from device_agent.state.store import Store, existing_store
 from device_agent.state.stored import set_aside
 from lasp_edge.errors import Exit, UsageError
@@ -132,14 +131,14 @@ def _counted(counters: Mapping[str, int], group: str) -> dict[str, int]:
 
 def _damaged(files: list[Path]) -> dict[str, Any]:
     """Return what is known of a damaged store: its files and their size."""
-    return {"files": list(map(str, files)), "bytes": sum(file.stat().st_size for file in files)}
+    return {"files": list(map(str, files)), "bytes": kept_bytes(files)}
 
 
 def _of_damaged(damaged: dict[str, Any]) -> str:
     path, *_ = files = damaged["files"]
     return (
         f"  DAMAGED        {path}, {damaged['bytes']:,} bytes: put aside, and read by "
-        f"no agent; to delete it, type: rm {shlex.join(files)}"
+        f"no agent; to delete it, type: {deletion_line(list(map(Path, files)))}"
     )
 
 
@@ -272,6 +271,8 @@ def _windows(name: str, windows: list[dict[str, Any]]) -> list[str]:
     ]
     head = ("key", "from (UTC)", "to", *windows[0]["parts"], "")
     lines = aligned([head, *rows], left=(0, -1))
+    failed = dict.fromkeys(each["failed"] for each in windows if "failed" in each)
+    lines += [f"FAILED: {reason}" for reason in failed]
     return [f"window {name}, over this device's own readings:", *(f"  {line}" for line in lines)]
 
 

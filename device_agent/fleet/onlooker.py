@@ -19,6 +19,8 @@ from device_agent.fleet.roster import Roster
 from device_agent.fleet.told import Plain, result_told
 from device_agent.fleet.told_results import ToldResults
 from lasp_edge.aggregates.fleet import FleetFold, OutOfRangeError
+from lasp_edge.errors import pass_interrupt
+from lasp_edge.folds.lowered import lowered
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frames import BeatFrame, VariableFrame
@@ -299,8 +301,10 @@ def fleet_keys(onlooker: Onlooker, name: str) -> list[str]:
 def _plain(fold: LocalFold, partial: Any) -> Plain:
     """Return a partial for people; what a user's fold raises is no value."""
     parts: Mapping[str, Any] = {}
-    with suppress(Exception):
-        parts = fold.fold.lower(partial, fold.resolution)
+    try:
+        parts = lowered(fold.fold, partial, fold.resolution)
+    except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
+        pass_interrupt(error)
     columns = zip(fold.fold.columns_named, partial, strict=True)
     plain = {name: part.hex() if isinstance(part, bytes) else part for name, part in columns}
     return {"parts": dict(parts), **plain}

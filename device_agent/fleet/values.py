@@ -15,6 +15,7 @@ from device_agent.fleet.agreement import Agreement, Agreements
 from device_agent.variables.derived import Derived
 from device_agent.variables.samples import Samples
 from lasp_edge.folds.columns import Partial
+from lasp_edge.folds.lowered import lowered
 from lasp_edge.language.declarations import DynamicFold, LocalFold
 from lasp_edge.protocol.inputs import inputs_digest
 
@@ -177,26 +178,14 @@ class Values:
             name: part.hex() if isinstance(part, bytes) else part
             for name, part in zip(fold.fold.columns_named, result.partial, strict=True)
         }
-        lowered = partial(_lowered, fold, result.partial)
-        return {"parts": self._agent.guard.run(f"fold {fold.name}", lowered) or {}, **columns}
+        told = (fold.fold, result.partial, fold.resolution)
+        return {
+            "parts": self._agent.guard.run(f"fold {fold.name}", lowered, *told) or {},
+            **columns,
+        }
 
     def _of_derived(self, name: str) -> dict[str, Any]:
         return self._agent.guard.run(f"{name}", self._derived.plain, name) or {"parts": {}}
-
-
-def _lowered(fold: AnyFold, partial: Partial) -> dict[str, float | int | None]:
-    """Return what a fold reads off a partial.
-
-    Raises:
-        ValueError: it is not what JSON can say. What a fold of the user's raises is passed on.
-    """
-    parts = fold.fold.lower(partial, fold.resolution)
-    if not all(type(name) is str and type(part) in _READABLE for name, part in parts.items()):
-        raise ValueError(f"lower gives {str(parts)[:60]}, and not numbers by name")
-    return parts
-
-
-_READABLE = {int, float, bool, str, type(None)}
 
 
 def _agreed(agreement: Agreement | None) -> dict[str, Any]:

@@ -14,8 +14,8 @@ while others have.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -25,8 +25,10 @@ from device_agent.fleet.home_assistant import BIRTH, MOST_KEYS, SPREAD_US
 from device_agent.fleet.retained import Content, Retained
 from device_agent.gateway.discovery import GatewayDiscovery
 from device_agent.gateway.kept import FleetRow
+from device_agent.gateway.windows import count_failure
 from device_agent.parts import Publication
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.lowered import lowered
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol.frontier import Coverage
@@ -59,6 +61,9 @@ class FleetResults:
         every_us: how often a result is told at most; 0 for never.
         home_assistant: its first topic level; "" for none.
         fold_at: gives the fold of a window that starts at a time.
+
+    Attributes:
+        failed: how often a fold of the user's own gave no value, by reason.
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class FleetResults:
         fold_at: FoldAt = _declared,
     ) -> None:
         self._fold_at = fold_at
+        self.failed: Counter[str] = Counter()
         self._plan, self._topics, self._gateway = plan, topics, gateway
         self._timer = Timer(every_us) if every_us else None
         self._rows: dict[tuple[str, str], dict[bool, FleetRow]] = {}
@@ -154,8 +160,9 @@ class FleetResults:
                 continue
             window = self._plan.windows[name]
             topic = self._topics.result(name, self._gateway, key if window.keyed else None)
+            made = (window, rows, self._fold_at, self.failed)
             mark = [(each.at.start_us, each.revision) for each in rows.values()]
-            yield Content(topic, tuple(mark), partial(_as_json, window, rows, self._fold_at))
+            yield Content(topic, tuple(mark), partial(_as_json, *made))
         yield from self._entities()
 
     def _standing(self) -> dict[str, Any]:
@@ -182,22 +189,24 @@ class FleetResults:
                     yield Content(topic, text, text.encode)
 
 
-def _as_json(window: Window, rows: dict[bool, FleetRow], fold_at: FoldAt) -> bytes:
+def _as_json(
+    window: Window, rows: dict[bool, FleetRow], fold_at: FoldAt, failed: Counter[str]
+) -> bytes:
     final, tentative = rows.get(False), rows.get(True)
     if final is None:
         assert tentative is not None
-        plain = _plain(window, tentative, fold_at)
+        plain = _plain(window, tentative, fold_at, failed)
     else:
-        plain = _plain(window, final, fold_at)
+        plain = _plain(window, final, fold_at, failed)
         if tentative is not None and tentative.at.start_us > final.at.start_us:
-            plain["tentative"] = _plain(window, tentative, fold_at)
+            plain["tentative"] = _plain(window, tentative, fold_at, failed)
     return json.dumps(plain, sort_keys=True).encode()
 
 
-def _plain(window: Window, row: FleetRow, fold_at: FoldAt) -> dict[str, Any]:
+def _plain(window: Window, row: FleetRow, fold_at: FoldAt, failed: Counter[str]) -> dict[str, Any]:
     parts: dict[str, Any] = {}
-    with suppress(Exception):  # what a fold of the user's own raises is no value
-        parts = fold_at(window, row.at.start_us).lower(row.partial, window.resolution)
+    with count_failure(failed, window.name):
+        parts = lowered(fold_at(window, row.at.start_us), row.partial, window.resolution)
     columns = zip(window.fold.columns_named, row.partial, strict=True)
     return {
         "parts": parts,

@@ -12,7 +12,14 @@ that has not landed.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from device_agent.changes import BEFORE_ALL, EntryKey, PaneId, PaneRow, Undelivered, waits_for
+from device_agent.changes import (
+    BEFORE_ALL,
+    EntryKey,
+    PaneId,
+    PaneRow,
+    Undelivered,
+    is_ahead_of_sink,
+)
 from device_agent.clock import Timer
 from device_agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.panes.panes import NEVER_US, Panes
@@ -104,30 +111,41 @@ class PaneCache:
             oldest[at] = min(pane.pane_us, oldest.get(at, pane.pane_us))
         return [Undelivered(*at, count, oldest[at]) for at, count in counts.items()]
 
-    def oldest_dirty_us(self, bit: int) -> int | None:
+    def oldest_dirty_us(self, bit: int, clock_us: int) -> int | None:
         """Return a time before which a sink waits for no reading, in memory or in the store.
 
         Entries that the sink has refused do not count: it has no window that they could change;
-        but those of windows with parameters do, which it takes once it has heard what was said.
+        but those do that are ahead of its clock and not of ours, and those of windows with
+        parameters, which it takes once it has heard what was said.
+
+        Args:
+            bit: of the sink.
+            clock_us: the time.
 
         Returns:
             None: it waits for nothing. `NEVER_US`: the store was not asked yet.
         """
         if self._stored is None:
             return NEVER_US
-        found: list[int] = []
         pieces = self._panes.planned.pieces
+
+        def counts(dirty: int, refused: int, stream: int, pane_us: int) -> bool:
+            if not dirty & bit or not refused & bit:
+                return bool(dirty & bit)
+            return stream in pieces or (pane_us <= clock_us and is_ahead_of_sink(refused))
+
+        found: list[int] = []
         if self._alone:
             found += [self._oldest_us] if self._oldest_us != NEVER_US else []
             found += [
                 each.oldest_us
                 for each in self._stored
-                if _waits(each, bit) or (each.stream in pieces and each.dirty & bit)
+                if counts(each.dirty, each.refused, each.stream, each.oldest_us)
             ]
         entries, since = self._panes.entries, self._panes.unlanded.since(bit)
         for pane in self._panes.dirty:
             entry = entries[pane]
-            if entry.dirty & bit and (not entry.refused & bit or pane.stream in pieces):
+            if counts(entry.dirty, entry.refused, pane.stream, pane.pane_us):
                 found.append(since.get(pane, pane.pane_us))
         return min(found, default=None)
 
@@ -233,7 +251,3 @@ class PaneCache:
             if not entry.tries:
                 before = EntryKey(pane.incarnation, pane.nonce, entry.seq - 1)
                 self._after = before if self._after is None else min(self._after, before)
-
-
-def _waits(each: Undelivered, bit: int) -> bool:
-    return bool(waits_for(each.dirty, each.refused) & bit)

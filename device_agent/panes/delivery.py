@@ -77,7 +77,7 @@ class PaneDelivery(Part):
             self._change_bits(dirtied)
         if sink is None:
             return
-        if sink.is_new_speaker(frame.sender.nonce):
+        if sink.is_new_speaker(frame.sender.nonce) or sink.is_much_later:
             self._send_all_again()
         was_away, was_slow = sink.flights.is_away, self._sender.is_slow
         sink.flights.answer([*frame.taken, *(seqs for _, seqs in frame.not_taken)], now_us)
@@ -195,9 +195,9 @@ class PaneDelivery(Part):
         must be filled.
         """
         lows: list[SinkLow] = []
-        source_us = self._low_us(now_us)
+        source_us, clock_us = self._low_us(now_us), self._agent.clock.time_us(now_us)
         for sink in self.sinks:
-            oldest_us, low_us = self.cache.oldest_dirty_us(sink.bit), source_us
+            oldest_us, low_us = self.cache.oldest_dirty_us(sink.bit, clock_us), source_us
             if source_us is not None and oldest_us is not None:
                 low_us = None if oldest_us == NEVER_US else min(source_us, oldest_us)
             lows.append(SinkLow(sink.name, store_tag(sink.store), low_us))

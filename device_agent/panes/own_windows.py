@@ -7,9 +7,12 @@ as long as readings are retained. Nothing is kept up to date for them; they are 
 from typing import Any, NamedTuple
 
 from device_agent.state.store import Store
+from lasp_edge.errors import pass_interrupt
 from lasp_edge.folds.columns import Partial
 from lasp_edge.folds.fold import Fold
+from lasp_edge.folds.lowered import lowered
 from lasp_edge.language.declarations import Window
+from lasp_edge.reasons import reason_of
 
 
 class OwnWindow(NamedTuple):
@@ -28,16 +31,26 @@ class OwnWindow(NamedTuple):
     fold: Fold
 
     def plain(self, window: Window) -> dict[str, Any]:
-        """Return it as plain data: key, times, the fold's parts, and its integers."""
+        """Return it as plain data: key, times, the fold's parts, and its integers.
+
+        Where a fold of the user's own fails, no part has a value, and `failed` says why.
+        """
         columns = zip(self.fold.columns_named, self.partial, strict=True)
         return {
             "key": self.key,
             "start_us": self.start_us,
             "end_us": self.end_us,
-            "parts": self.fold.lower(self.partial, window.resolution),
+            **self._lowered(window),
             **{name: part.hex() if isinstance(part, bytes) else part for name, part in columns},
             "closed": self.closed,
         }
+
+    def _lowered(self, window: Window) -> dict[str, Any]:
+        try:
+            return {"parts": lowered(self.fold, self.partial, window.resolution)}
+        except BaseException as error:  # noqa: BLE001 - a user's fold may raise anything
+            pass_interrupt(error)
+            return {"parts": dict.fromkeys(self.fold.parts), "failed": reason_of(error)}
 
 
 def own_windows(store: Store, window: Window, last: int) -> list[OwnWindow]:

@@ -42,6 +42,9 @@ LONGEST_TICK_US = 60_000_000
 """Microseconds of silence that one tick counts, at most: the clock may have been set meanwhile."""
 SILENCE_KEPT_US = 3_600_000_000
 """Microseconds of silence after which it is stored how long it lasts: an hour."""
+MUCH_LATER_S = 3_600
+"""Seconds from one word of a sink to the next after which it is asked again: an hour, in which most
+clocks drift by less than a second."""
 KNOWN_SPEAKERS = 4
 """Processes of a sink that are remembered: a new one may take what the one before did not."""
 
@@ -66,6 +69,8 @@ class Sink:
         moves: to stores that were never heard of, lately.
         moved_us: how long ago the last of them was.
         said_s: the latest second at which its store spoke, by its lander's clock; None if unknown.
+        is_much_later: whether it spoke much later than the time before: it was not heard for long,
+            or its clock was set, and it may take now what was ahead of it.
         contested_us: for how long it still counts that a store spoke that was not believed.
         flights: the frames that it has not answered yet.
     """
@@ -77,6 +82,7 @@ class Sink:
         "control",
         "flights",
         "former",
+        "is_much_later",
         "moved_us",
         "moves",
         "name",
@@ -90,6 +96,7 @@ class Sink:
         self.name, self.store, self.former, self.silent_us = row
         self.contested_us = self.moves = self.moved_us = 0
         self.said_s: int | None = None
+        self.is_much_later = False
         self.control = 0
         self.flights = flights
         self._speakers: list[int] = []
@@ -108,7 +115,9 @@ class Sink:
     def hear(self, clock_s: int | None) -> None:
         """Note that its store spoke."""
         self.silent_us = 0
+        self.is_much_later = False
         if clock_s is not None:
+            self.is_much_later = self.said_s is not None and clock_s > self.said_s + MUCH_LATER_S
             self.said_s = max(clock_s, self.said_s or 0)
 
     def is_late(self, clock_s: int | None) -> bool:

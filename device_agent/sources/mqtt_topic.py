@@ -6,7 +6,9 @@ names, or else of the event called like the last level of the topic. Other names
 tags of levels; see `topic_pattern`.
 
 A message is acknowledged to the broker once its readings are durable, and the broker keeps what
-comes while the agent is away. So no message is lost, but the broker sends a message again that was
+comes while the agent is away. So no message is lost, but the broker sends a message again whose
+acknowledgement was lost with the connection: it says so, under the same packet's number, and one
+that this process has taken with the same content is dropped. It also sends one again that was
 stored and not yet acknowledged when the agent was killed. A reading with a time of its own is then
 a repeat, and dropped. A reading that the agent stamps counts twice, for nothing tells it from a new
 one: publish a time where that matters.
@@ -40,6 +42,10 @@ KEEP_SESSION_S = 7 * 86_400
 accepted by default (`Settings.retain_us`)."""
 LONGEST_WORD = 64
 """Bytes of a bare text, at most: the longest number or word."""
+PACKETS = 1_024
+"""Messages of QoS 1 that are remembered for what the broker sends again: more than most brokers
+send without an answer, and far fewer than there are numbers of packets."""
+SENT_AGAIN = "sent again by the broker, and taken before"
 RETAINED = "retained by the broker (--retained takes it once)"
 REPEATED = "retained by the broker, and taken before"
 _LOOK_AGAIN_US = 100_000
@@ -95,6 +101,7 @@ class MqttTopic(Source):
         self._waiting: deque[Event] = deque()
         self._unacknowledged: deque[tuple[int, Message]] = deque()
         self._taken = 0
+        self._packets: dict[int, tuple[int, int]] = {}
 
     def open(self, cursor: str | None) -> None:
         """Connect; where to resume is the broker's knowledge, and not the cursor's."""
@@ -154,6 +161,8 @@ class MqttTopic(Source):
     def _records(self, message: Message) -> tuple[Origin, list[Record | str]]:
         """Return what a message holds, and what its topic says; a text is why it is no record."""
         topic, payload, retained = message.topic, message.payload, message.retain
+        if message.qos and self._was_taken(message):
+            return NO_ORIGIN, [SENT_AGAIN]
         if self._ignored is not None and self._ignored.fullmatch(topic):
             return NO_ORIGIN, []
         origin = self._pattern.origin(topic)
@@ -167,6 +176,16 @@ class MqttTopic(Source):
         values = value if type(value) is list else [value]
         level = topic.rpartition("/")[2]
         return origin, [self._record(each, level, origin.event) for each in values]
+
+    def _was_taken(self, message: Message) -> bool:
+        """Return whether the broker sent this packet before a new connection; remember it."""
+        connection, packet = message.token
+        content = hash((message.topic, message.payload))
+        before, known = self._packets.pop(packet, (connection, 0))
+        self._packets[packet] = (connection, content)
+        if len(self._packets) > PACKETS:
+            del self._packets[next(iter(self._packets))]
+        return message.again and before != connection and known == content
 
     def _record(self, value: Any, level: str, event: str | None) -> Record | str:
         if type(value) is dict:

@@ -1,12 +1,24 @@
-"""A recorded file, plain or compressed by gzip, read from a byte offset of its text."""
+"""A recorded file, plain or compressed by gzip, read from a byte offset of its text.
+
+Another file may stand under its name when it is read on: it was rotated, or exported anew. Its
+first bytes tell, up to `HEAD_BYTES` and no further than it was read, for those never change in a
+file that grows.
+"""
 
 import zlib
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
 _BOM = b"\xef\xbb\xbf"
 UNREADABLE = "unreadable rest of the file"
+HEAD_BYTES = 256
+"""Bytes at the beginning that tell a file from another one, at most: some rows with their times."""
+
+
+class AnotherFileError(ValueError):
+    """The file is not the one that was read before; the text says how that shows."""
 
 
 class RecordedFile:
@@ -19,7 +31,7 @@ class RecordedFile:
 
     Raises:
         OSError: it cannot be opened.
-        ValueError: it is shorter than `offset`.
+        AnotherFileError: it is shorter than `offset`.
     """
 
     def __init__(self, path: Path, offset: int, line: int) -> None:
@@ -29,10 +41,11 @@ class RecordedFile:
         self.ended = False
         self.damaged = False
         compressed = path.suffix == ".gz"
-        self._file = _unpacked(path) if compressed else path.open("rb")
+        self._file = _opened(path)
         reached = self._file.seek(offset)
         if reached < offset or (not compressed and path.stat().st_size < offset):
-            raise ValueError(f"{path} is shorter than the {offset} bytes that were read of it")
+            self.close()
+            raise AnotherFileError(f"it is shorter than the {offset} bytes that were read of it")
 
     def read_lines(self, limit: int) -> list[bytes]:
         """Return up to `limit` lines; only the last of the file may lack its end of line."""
@@ -61,6 +74,19 @@ class RecordedFile:
     def close(self) -> None:
         """Close it."""
         self._file.close()
+
+
+def head_of(path: Path) -> bytes:
+    """Return the first bytes of a file's text, or fewer where no more can be read."""
+    head = b""
+    with suppress(OSError, EOFError, zlib.error), _opened(path) as file:
+        while len(head) < HEAD_BYTES and (more := file.read(HEAD_BYTES - len(head))):
+            head += more
+    return head
+
+
+def _opened(path: Path) -> BinaryIO:
+    return _unpacked(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def _unpacked(path: Path) -> BinaryIO:

@@ -1,25 +1,36 @@
 """A source of recorded rows, as fast as the agent takes them or at a multiple of their pace.
 
-The cursor is the byte offset behind the last row taken (of the text, before any compression) and
-the number of lines there: `4711:12`. At a finite speed a row is due when as much time has passed
-since the first poll, times `speed`, as lies between the row and the first row of the file, or the
-first one behind the cursor. All agents that replay one file, each its own device's rows, thus keep
-step. A row without a usable time is due with the row before it.
+The cursor is the byte offset behind the last row taken (of the text, before any compression), the
+number of lines there, and a checksum of the file's head: `4711:12:0badcafe`. Where another file
+stands there by now, it is read from its beginning: rows with times of their own that were read
+before are known as repeats. Without such times nobody could tell, and it is not read.
+
+At a finite speed a row is due when as much time has passed since the first poll, times `speed`, as
+lies between the row and the first row of the file, or the first one behind the cursor. All agents
+that replay one file, each its own device's rows, thus keep step. A row without a usable time is due
+with the row before it.
 """
 
 import contextlib
+import re
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from device_agent.intake.batch import Batch
 from device_agent.sources.fields import Record
 from device_agent.sources.mapping import FieldMapping
 from device_agent.sources.mapping_options import SPEED
-from device_agent.sources.recorded_file import RecordedFile
+from device_agent.sources.recorded_file import (
+    HEAD_BYTES,
+    AnotherFileError,
+    RecordedFile,
+    head_of,
+)
 from device_agent.sources.source import Source, SourceContext
 from lasp_edge.folds.numbers import Refused
 
@@ -27,6 +38,9 @@ ROWS = 500
 """Rows in a batch, at most: more would not be faster, and take a small device's memory."""
 _PACED_ROWS = 100
 """Rows that are read ahead at a finite speed: some seconds of most recordings."""
+
+
+_CURSOR = re.compile("([0-9]+):([0-9]+)(?::([0-9a-f]{8}))?")
 
 
 class Row(NamedTuple):
@@ -87,16 +101,44 @@ class Replay(Source):
         self._speed = speed
         self._file: Rows | None = None
         self._place = (0, 0)
+        self._head = b""
         self._done = False
         self._ahead: deque[Row] = deque()
         self._anchor: tuple[int, int] | None = None
 
     def open(self, cursor: str | None) -> None:
-        self._place = _parsed(cursor, self._path)
+        *place, mark = _parsed(cursor, self._path)
         try:
-            self._file = self._open_rows(self._path, *self._place)
+            self._open(place, mark)
+        except AnotherFileError as error:
+            if not self.has_own_times:
+                raise ValueError(
+                    f"{self._path} is another file than before: {error}; {_RENAME}"
+                ) from None
+            self.news = f"it is another file than before: {error}; it is read from its beginning"
+            self._open((0, 0), None)
+
+    def _open(self, place: Sequence[int], mark: str | None) -> None:
+        """Open the file at a place.
+
+        Raises:
+            AnotherFileError: it is not the one of which this place and mark are.
+            ValueError: it cannot be read.
+        """
+        offset, line = self._place = (place[0], place[1])
+        try:
+            self._file = self._open_rows(self._path, offset, line)
         except (OSError, EOFError) as error:
             raise ValueError(f"cannot read {self._path}: {error}") from None
+        if mark not in {None, self._mark(offset)}:
+            self.close()
+            raise AnotherFileError("its first bytes are not those that were read of it")
+
+    def _mark(self, offset: int) -> str:
+        """Return what tells the file from others, as far as this place."""
+        if len(self._head) < min(offset, HEAD_BYTES):
+            self._head = head_of(self._path)
+        return f"{crc32(self._head[:offset]):08x}"
 
     @property
     def has_own_times(self) -> bool:
@@ -117,7 +159,8 @@ class Replay(Source):
         if not records and not self._done:
             return None
         batch = self._mapping.batch(self.name, records)
-        batch.cursor = f"{self._place[0]}:{self._place[1]}"
+        offset, line = self._place
+        batch.cursor = f"{offset}:{line}:{self._mark(offset)}" if offset else "0:0"
         batch.done = self._done
         return batch
 
@@ -182,10 +225,17 @@ def replay_of(
     return Replay(spec, path, open_rows, mapping, context.get(SPEED))
 
 
-def _parsed(cursor: str | None, path: Path) -> tuple[int, int]:
+_RENAME = (
+    "its rows have no time of their own, so nobody can tell which of them were read; "
+    "to read them all, give the file another name, and --source that one"
+)
+
+
+def _parsed(cursor: str | None, path: Path) -> tuple[int, int, str | None]:
     if cursor is None:
-        return 0, 0
-    offset, colon, line = cursor.partition(":")
-    if not (colon and offset.isdecimal() and line.isdecimal()):
+        return 0, 0, None
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
         raise ValueError(f"{path}: {cursor!r} is not a place in a file")
-    return int(offset), int(line)
+    offset, line, mark = found.groups()
+    return int(offset), int(line), mark

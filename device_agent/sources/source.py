@@ -23,10 +23,12 @@ class Source(Protocol):
     Attributes:
         name: stable over restarts; the cursor and the low watermark are kept under it.
         replayable: what was not read yet can be read as well later.
+        news: what was found wrong when it was opened, and mended; `status` keeps it. "" if nothing.
     """
 
     name: str
     replayable: bool = False
+    news: str = ""
 
     @property
     def has_own_times(self) -> bool:

@@ -14,8 +14,10 @@ the fleet holds of the device comes back from there, and says up to where readin
 """
 
 import os
+import shlex
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from os.path import lexists
 from pathlib import Path
 
 from lasp_edge.errors import CommandError, Exit
@@ -38,7 +40,7 @@ _READ_ERRORS = {
     sqlite3.SQLITE_IOERR_CORRUPTFS,
 }
 _NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE}
-_BESIDE = ("-wal", "-shm")
+_BESIDE = ("-wal", "-shm", "-journal")
 
 
 class DamagedStoreError(CommandError):
@@ -86,20 +88,48 @@ def _may_write(path: Path) -> bool:
 def damaged_files(path: Path) -> Iterator[list[Path]]:
     """Yield the files of each store that was put aside in place of `path`, the oldest first."""
     number = 1
-    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        files = [kept, *(kept.with_name(kept.name + suffix) for suffix in _BESIDE)]
-        yield [file for file in files if file.exists()]
+    while files := [file for file in _all_of(_kept(path, number)) if lexists(file)]:
+        yield files
         number += 1
+
+
+def kept_bytes(files: Sequence[Path]) -> int:
+    """Return how large the files of a store are that was put aside."""
+    return sum(file.lstat().st_size for file in files)
+
+
+def deletion_line(files: Sequence[Path]) -> str:
+    """Return what to type to delete the files of a store that was put aside."""
+    remove = "rm -r" if any(file.is_dir() for file in files) else "rm"
+    return f"{remove} {shlex.join(map(str, files))}"
 
 
 def put_aside(path: Path) -> Path:
     """Rename a damaged file and what SQLite keeps beside it; return its new name."""
-    number = 1
-    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    path.rename(kept)
-    for suffix in _BESIDE:
-        beside = path.with_name(path.name + suffix)
-        if beside.exists():
-            beside.rename(kept.with_name(kept.name + suffix))
+    kept = _kept(path, 1 + sum(1 for _ in damaged_files(path)))
+    for file, name in zip(_all_of(path), _all_of(kept), strict=True):
+        if lexists(file):
+            file.rename(name)
     return kept
+
+
+def put_log_aside(path: Path) -> Path | None:
+    """Rename a write-ahead log whose file is not there any more; return its new name, if any.
+
+    Somebody deleted the file alone, or it was renamed and the process killed before its log was.
+    SQLite would take the log for that of whatever file has the name next.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not lexists(log):
+        return None
+    kept = _kept(path, 1 + sum(1 for _ in damaged_files(path)))
+    return log.rename(kept.with_name(f"{kept.name}-wal"))
+
+
+def _kept(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.damaged-{number}")
+
+
+def _all_of(path: Path) -> list[Path]:
+    """Return a store's file and what SQLite keeps beside it, whether they are there or not."""
+    return [path, *(path.with_name(path.name + suffix) for suffix in _BESIDE)]

@@ -45,4 +45,9 @@ def shown_reading(
 
 
 def _as_json(value: Any) -> Any:
-    return {_RETRACTED: value.value} if isinstance(value, Retraction) else str(value)
+    if isinstance(value, Retraction):
+        return {_RETRACTED: value.value}
+    try:
+        return str(value)
+    except ValueError:  # a fraction of more digits than can be printed; it is in range
+        return float(value)

@@ -1,8 +1,10 @@
-"""Looking at a store while an agent may write it.
+"""Looking at a store while an agent may write it, or where nobody may.
 
 An agent holds its file alone (see `device_agent.state.store`). So file and log are copied, and the
 copy is opened as after a power cut, which SQLite is made for. The file itself changes only when the
-log is emptied into it; a copy during which that happened is made again.
+log is emptied into it; a copy during which that happened is made again. The same is done on a card
+that has become read-only, and by a user who may only read: SQLite reads no file of this kind where
+it can write none beside it.
 """
 
 import shutil
@@ -13,6 +15,14 @@ from typing import Any
 
 TRIES = 100
 """Copies until one was not disturbed; an agent empties its log hardly ever twice in a minute."""
+
+_ONLY_COPIED = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+}
+"""Another process has the file, or nothing can be written beside it."""
 
 
 class Look:
@@ -41,6 +51,12 @@ class Look:
             self._connection.close()
 
     def _copy(self) -> sqlite3.Connection:
+        try:
+            return self._opened_copy()
+        except OSError as error:
+            raise sqlite3.OperationalError(str(error)) from error
+
+    def _opened_copy(self) -> sqlite3.Connection:
         path = self._path
         with TemporaryDirectory(prefix="lasp-edge-") as directory:
             copy = Path(directory) / path.name
@@ -62,13 +78,13 @@ class Look:
 
 
 def _opened(path: Path) -> sqlite3.Connection | None:
-    """Return a connection that reads the file itself; None while another process has it."""
+    """Return a connection that reads the file itself; None where only a copy can be read."""
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)
     try:
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
         db.close()
-        if "locked" in str(error):
+        if error.sqlite_errorcode & 0xFF in _ONLY_COPIED:
             return None
         raise
     return db

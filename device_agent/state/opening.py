@@ -2,6 +2,7 @@
 
 A file is sound where SQLite's own check finds nothing, the tables are those of this release, every
 row matches its seal, and the write-ahead log lost nothing but what a power cut may have torn.
+SQLite takes a log whose head is damaged for no log, and all commits in it would be gone unsaid.
 Whatever else comes is `DamagedStoreError` or an error that `is_damage` knows.
 
 Flash wears by what is written, and a commit writes whole pages. So pages are small, and the index
@@ -9,7 +10,10 @@ of the log is in the memory of the one process that has the file open, not in a 
 which would be written with each commit, too.
 """
 
+import errno
 import sqlite3
+import stat
+import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -69,6 +73,8 @@ CHECKPOINT_PAGES = 2_000
 """Pages of the log, 1 MB, after which they go to where they belong: each page that changed often
 is written there once."""
 _PAGE_HEAD_BYTES, _LOG_HEAD_BYTES = 24, 32
+_BIG_ENDIAN_LOG = bytes.fromhex("377f0683")
+"""With what a log begins whose checksums are of big-endian words (SQLite's file format, 4.1)."""
 
 
 class StoreForm(NamedTuple):
@@ -124,6 +130,7 @@ def opened(path: Path, form: StoreForm = AGENT) -> tuple[sqlite3.Connection, boo
         UsageError: it has another format.
         DamagedStoreError, sqlite3.Error, ValueError, TypeError: see `is_damage`.
     """
+    _check_file(path)
     logged = _logged_commits(path.with_name(f"{path.name}-wal"))
     db = sqlite3.connect(path, isolation_level=None, timeout=30, cached_statements=64)
     try:
@@ -152,19 +159,42 @@ def check_format(db: sqlite3.Connection, path: Path, form: StoreForm = AGENT) ->
 
     Raises:
         UsageError: it has another one.
-        DamagedStoreError: it says two formats.
+        DamagedStoreError: it says two formats, or is another program's.
     """
     (found,) = db.execute("PRAGMA user_version").fetchone()
     (marked,) = db.execute("PRAGMA application_id").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    tables = {name for _, name, _ in _tables(db)}
     if not tables or (found == form.number and marked == form.application + form.number):
         return
+    if tables.isdisjoint(name for _, name, _ in _expected(form.schema)):
+        raise DamagedStoreError("its tables are another program's")
     if marked != form.application + found and not (marked == 0 and 0 <= found <= form.unmarked):
         raise DamagedStoreError("its head says two formats")
     raise UsageError(
         f"{path} has the store format {found}, and this lasp-edge reads {form.number}: "
         f"{form.advice}"
     )
+
+
+def _check_file(path: Path) -> None:
+    """Check that what is there can be a database at all, before SQLite makes a new one of it."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise DamagedStoreError("it is a link to itself") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise DamagedStoreError("it is no file")
+    if found.st_size < PAGE_BYTES and (found.st_size or _has_pages(path)):
+        raise DamagedStoreError(f"only {found.st_size} bytes of it are left")
+
+
+def _has_pages(path: Path) -> bool:
+    log = path.with_name(f"{path.name}-wal")
+    return log.is_file() and log.stat().st_size > _LOG_HEAD_BYTES
 
 
 def _check_pages(db: sqlite3.Connection) -> None:
@@ -201,12 +231,17 @@ def _logged_commits(path: Path) -> list[int]:
 
     The log begins with a head; each page has one of its own, with the salts of the log's head and
     a size that is not 0 where the page ends a commit. Pages that an earlier log left behind have
-    other salts.
+    other salts. The head was safe before the first page was written.
+
+    Raises:
+        DamagedStoreError: there are pages, and the head does not match its checksum.
     """
-    if not path.is_file():
+    if not path.is_file() or path.stat().st_size <= _LOG_HEAD_BYTES:
         return []
     with path.open("rb") as log:
         head = log.read(_LOG_HEAD_BYTES)
+        if not _is_head(head):
+            raise DamagedStoreError("the head of its write-ahead log does not match its checksum")
         salts, page_bytes = head[16:24], int.from_bytes(head[8:12], "big")
         ends: list[int] = []
         place = 0
@@ -216,6 +251,16 @@ def _logged_commits(path: Path) -> list[int]:
                 ends.append(place)
             log.seek(page_bytes, 1)
     return ends
+
+
+def _is_head(head: bytes) -> bool:
+    """Return whether a log's head ends with its checksum; SQLite passes over a log with another."""
+    order = ">" if head[:4] == _BIG_ENDIAN_LOG else "<"
+    first = second = 0
+    for even, odd in struct.iter_unpack(f"{order}II", head[:24]):
+        first = (first + even + second) % 2**32
+        second = (second + odd + first) % 2**32
+    return struct.pack(">II", first, second) == head[24:]
 
 
 def _check_log(db: sqlite3.Connection, logged: list[int]) -> bool:

@@ -9,10 +9,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
+from os.path import lexists
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TextIO, TypeVar, cast
 
-from device_agent.state.damage import DamagedStoreError, is_damage, put_aside
+from device_agent.state.damage import DamagedStoreError, is_damage, put_aside, put_log_aside
 from device_agent.state.opening import StoreForm, opened
 from device_agent.state.sealed import all_sealed, all_unsealed
 from lasp_edge.errors import NotFound, UsageError
@@ -41,7 +42,14 @@ def finding_damage(
         try:
             return method(store, *arguments, **named)
         except Exception as error:
-            if store.read_only or not is_damage(error, store.path):
+            if not is_damage(error, store.path):
+                raise
+            if store.read_only:
+                raise DamagedStoreError(
+                    f"{store.path} is damaged ({error}): who writes it puts it aside at the next "
+                    "start, and goes on with an empty one"
+                ) from error
+            if isinstance(error, DamagedStoreError):
                 raise
             raise DamagedStoreError(f"{type(error).__name__}: {error}") from error
 
@@ -94,8 +102,31 @@ class SealedFile:
     def _use(self, db: sqlite3.Connection) -> None:
         """Work on a connection from now on."""
         self._db = db
+        self._inode = None if self.read_only else self.path.stat().st_ino
+
+    def need_file(self) -> None:
+        """Check that what is written can be found again.
+
+        Raises:
+            DamagedStoreError: somebody deleted the file, or put another one in its place.
+        """
+        if not self._is_there():
+            raise DamagedStoreError(f"{self.path} was deleted or replaced while it was in use")
+
+    def _is_there(self) -> bool:
+        try:
+            return self.path.stat().st_ino == self._inode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True  # nobody knows; what is written fails if it is not
 
     def _open(self) -> None:
+        log = None if lexists(self.path) else put_log_aside(self.path)
+        if log is not None:
+            self.news = f"its file was missing, and its log is kept as {log.name}"
+        if self.path.is_file() and not self.path.stat().st_size:
+            self.news = "its file was empty; what it held before is lost"
         try:
             db, torn = opened(self.path, self.form)
         except Exception as error:
@@ -109,9 +140,13 @@ class SealedFile:
             self.news = "its last commit was torn, as by a power cut"
 
     def put_aside(self) -> None:
-        """Put the file aside, after it was found to be damaged, and close it."""
+        """Put the file aside, after it was found to be damaged, and close it.
+
+        One that somebody put in its place is left there, to be opened next.
+        """
+        is_there = self._is_there()
         self._db.close()
-        put_aside(self.path)
+        (put_aside if is_there else put_log_aside)(self.path)
         self.close()
 
     def close(self) -> None:

@@ -101,6 +101,7 @@ class Store(SealedFile):
     @finding_damage
     def commit(self, changes: Changes) -> None:
         """Make all changes durable, or none."""
+        self.need_file()
         with transaction(self._db):
             self._write(changes)
 
@@ -247,8 +248,17 @@ class Store(SealedFile):
 
     def readings(self) -> Iterator[dict[str, Any]]:
         """Yield the kept readings in the order of their acceptance."""
-        for row in self._rows("SELECT * FROM reading ORDER BY n"):
+        rows = self._kept_readings()
+        while (row := self._next(rows)) is not None:
             yield shown_reading(*row)
+
+    @finding_damage
+    def _kept_readings(self) -> Iterator[tuple[Any, ...]]:
+        return self._rows("SELECT * FROM reading ORDER BY n")
+
+    @finding_damage
+    def _next(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        return next(rows, None)
 
 
 def _waiting_totals(db: sqlite3.Connection) -> WaitingTotals:

@@ -100,7 +100,7 @@ class Judgement:
         wall_us = reading.wall_us - reading.monotonic_us
         if trust:
             return self._trust(wall_us, reading.monotonic_us, afresh=True)
-        if self._refuted_us is not None and not self._agree(wall_us, self._refuted_us):
+        if not self._is_refuted(wall_us, fleet):
             self._refuted_us = None
         wall = self._wall(reading, wall_us)
         before = None if self._anchor is None else Claim(self._anchor[0], OWN_WEIGHT)
@@ -126,6 +126,12 @@ class Judgement:
         self._anchor = None
         if self.offset_us is not None:
             self._anchor = self.offset_us, reading.monotonic_us
+
+    def _is_refuted(self, wall_us: int, fleet: Claim | None) -> bool:
+        """Return whether the wall clock stands where the fleet refuted it, and still does."""
+        if self._refuted_us is None or not self._agree(wall_us, self._refuted_us):
+            return False
+        return fleet is None or not self._agree(wall_us, fleet.offset_us)
 
     def _wall(self, reading: ClockReading, wall_us: int) -> Claim | None:
         """Return what the wall clock claims; None while it is not worth anything."""

@@ -30,6 +30,8 @@ PAGE_BYTES = 64 << 10
 """Bytes of readings that are placed in a tick, about: a thousand readings."""
 FULL = "the clock is not trusted, and no more readings can wait"
 
+UNREADABLE = "it waited for the clock, and cannot be read any more"
+
 
 class Waiting(Part):
     """The readings that wait until a clock is trusted.
@@ -59,8 +61,9 @@ class Waiting(Part):
         self._sources.advance(batch, None, stamped=False)
         if not len(batch):
             return
-        columns = (batch.source, batch.names, batch.times_us, batch.values, batch.tags)
-        packed = json.dumps(columns, default=_as_json, separators=(",", ":")).encode()
+        values = list(map(_packed, batch.values))
+        columns = (batch.source, batch.names, batch.times_us, values, batch.tags)
+        packed = json.dumps(columns, separators=(",", ":")).encode()
         if self._bytes + len(packed) > WAITING_BYTES:
             counters.add("refused", len(batch))
             counters.add(f"refused: {FULL}", len(batch))
@@ -82,7 +85,7 @@ class Waiting(Part):
         self._agent.clock.waiting -= row.readings
         self._bytes -= len(row.batch)
         self._changes.placed.append(row.n)
-        batch = Batch(*json.loads(row.batch, object_hook=_from_json))
+        batch = self._unpacked(row)
         at = self._sources.row(batch.source)
         batch.cursor, batch.done = at.cursor, at.done
         batch.came_us = self._dated_us(row, now_us)
@@ -92,6 +95,15 @@ class Waiting(Part):
             batch = left
             batch.came_us = self._agent.clock.time_us(now_us)  # of no reading that is left
         return batch
+
+    def _unpacked(self, row: WaitingRow) -> Batch:
+        try:
+            source, names, times_us, values, tags = json.loads(row.batch)
+            return Batch(source, names, times_us, list(map(_unpacked, values)), tags)
+        except Exception:
+            self._agent.counters.add("refused", row.readings)
+            self._agent.counters.add(f"refused: {UNREADABLE}", row.readings)
+            raise
 
     def _dated_us(self, row: WaitingRow, now_us: int) -> int | None:
         """Return when a batch came; None where nobody knows."""
@@ -111,17 +123,40 @@ class Waiting(Part):
         return taken
 
 
-def _as_json(value: Any) -> Any:
-    """Return a value as JSON: an exact number stays exact, and what nobody knows is its text."""
-    if isinstance(value, Fraction | Decimal):
-        return {"/": Fraction(value).as_integer_ratio()}
-    if isinstance(value, Retraction):
-        return {"retracted": value.value}
-    return str(value)
+_PLAIN = frozenset({float, bool, str, type(None)})
+_PRINTED_BITS = 1_024
+"""Bits of an integer that stands as its digits: of very long ones nobody prints them."""
 
 
-def _from_json(table: dict[str, Any]) -> Any:
-    if "retracted" in table:
-        return Retraction(table["retracted"])
-    ratio = table.get("/")
-    return Fraction(*ratio) if type(ratio) is list else table
+def _packed(value: Any) -> Any:
+    """Return a value as JSON: an exact number stays exact.
+
+    What stands in a table is ours, and never a table that a source gave: of what is no value only
+    its type remains, for the intake refuses it whatever it is.
+
+    >>> _packed(20.5), _packed(Fraction(-1, 30)), _packed({"/": ["1", "0"]})
+    (20.5, {'/': ('-1', '1e')}, {'none': 'dict'})
+    """
+    kind = type(value)
+    if kind in _PLAIN or (kind is int and value.bit_length() <= _PRINTED_BITS):
+        return value
+    if kind is Decimal:
+        return {"decimal": str(value)}
+    if kind is int or kind is Fraction:
+        above, below = value.as_integer_ratio()
+        return {"/": (f"{above:x}", f"{below:x}")}
+    if kind is Retraction:
+        return {"retracted": _packed(value.value)}
+    return {"none": kind.__name__}
+
+
+def _unpacked(packed: Any) -> Any:
+    """Return the value; in place of what is no value, a list, which is no value either."""
+    if type(packed) is not dict:
+        return packed
+    ((kind, said),) = packed.items()
+    if kind == "retracted":
+        return Retraction(_unpacked(said))
+    if kind == "decimal":
+        return Decimal(said)
+    return Fraction(*[int(part, 16) for part in said]) if kind == "/" else [said]

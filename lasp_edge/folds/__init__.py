@@ -9,6 +9,7 @@ A built-in fold is its class, marked `@built_in`, and its line here.
 - `histogram`, `quantile`, `distinct`: how samples are spread, and how many differ
 - `structs`: struct, several folds in one
 - `packed`, `hll`: parts that are bytes
+- `lowered`: what a fold gives to people
 """
 
 from lasp_edge.folds.distinct import Distinct

@@ -177,7 +177,9 @@ class Fold(ABC):
             )
         if not self.within_limits(partial):
             raise ValueError(f"fold {self.name}: lift gives {partial!r} for {self.columns_named}")
-        lowered = self.lower(partial, _HALVES)
+        lowered: object = self.lower(partial, _HALVES)
+        if not isinstance(lowered, Mapping):
+            raise ValueError(f"fold {self.name}: lower gives {lowered!r}, not {self.parts} by name")
         if set(lowered) != set(self.parts):
             raise ValueError(f"fold {self.name}: lower gives {sorted(lowered)}, not {self.parts}")
         for name, value in zip(self.columns_named, partial, strict=True):

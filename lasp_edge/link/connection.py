@@ -283,7 +283,7 @@ class Connection:
             return
         self._counts.received += 1
         token = (self.number, packet.mid)
-        message = Message(topic, payload, packet.retain, packet.qos, token)
+        message = Message(topic, payload, packet.retain, packet.qos, token, packet.dup)
         # Some brokers send what is retained, or kept for the session, before they answer SUBSCRIBE.
         if self.ready:
             self._inbox.put(message)

@@ -30,13 +30,19 @@ class Disconnected(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One message of a subscription; `token` names the connection and packet it came by."""
+    """One message of a subscription.
+
+    Attributes:
+        token: names the connection and packet it came by.
+        again: the broker has sent this packet before, and knows of no acknowledgement (MQTT's DUP).
+    """
 
     topic: str
     payload: bytes
     retain: bool
     qos: int
     token: tuple[int, int]
+    again: bool = False
 
 
 Event = Connected | Disconnected | Message

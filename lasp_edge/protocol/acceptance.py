@@ -16,7 +16,6 @@ row of its own.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from crdts import ControlLog, Frontier, Lattice, Member, Membership, Replica
@@ -41,11 +40,11 @@ from lasp_edge.protocol.frames import (
     PresenceFrame,
     VariableFrame,
 )
+from lasp_edge.protocol.kept_commands import KeptCommands
 from lasp_edge.protocol.kinds import FRAME_KINDS, Subscriber, decode
 from lasp_edge.protocol.limits import FUTURE_US, LANDED_DEVICES
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.overheard import Overheard
-from lasp_edge.protocol.repeating import Repeating
 from lasp_edge.protocol.shards import key_shard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.topics import Topics
@@ -204,7 +203,7 @@ class Acceptance:
         self._local_folds = {local.stream: local for local in local_folds}
         self.witness = Witness(LANDED_DEVICES, incarnations, keeps=True)
         self._lives = Lives()
-        self._repeating, self._repeats = Repeating(Random(sink[1])), 0
+        self._commands = KeptCommands(sink[1])
         longest_us = max((window.size_us for window in self._windows.values()), default=0)
         self._future_us = FUTURE_US + longest_us
 
@@ -333,15 +332,17 @@ class Acceptance:
 
     def connected(self, now_us: int) -> None:
         """Note a new connection: the broker may have lost the commands that operators gave."""
-        self._repeating.begin(self.membership.entries, now_us)
+        self._commands.begin(self.membership, self._log, now_us)
         self.overheard.connected()
 
-    def repeated(self, sender: Replica, now_us: int) -> Iterator[MemberFrame]:
+    def repeated(self, sender: Replica, now_us: int) -> Iterator[MemberFrame | ControlFrame]:
         """Yield the commands that were not heard for some time, for everybody to hear."""
-        due = () if self._is_signed else self._repeating.due(now_us)
-        for device in due:
-            self._repeats += 1
-            yield MemberFrame.of(sender, self._repeats, device, self.membership.entries[device])
+        if not self._is_signed:
+            yield from self._commands.due(sender, self.membership, self._log, now_us)
+
+    @property
+    def _log(self) -> ControlLog:
+        return ControlLog() if self.control is None else self.control.log
 
     def take_hello(self, frame: HelloFrame, record: Record, accepted: Accepted) -> None:
         """Note that somebody asks what is known of a device.
@@ -365,7 +366,7 @@ class Acceptance:
         command = frame.membership()
         known = self.membership.entries.get(frame.about)
         is_newest = not command <= self.membership or command.entries[frame.about] == known
-        self._repeating.hear(frame.about, record.received_us, is_newest=is_newest)
+        self._commands.hear_member(frame.about, record.received_us, is_newest=is_newest)
         if command <= self.membership:
             return
         self.membership |= command
@@ -381,6 +382,7 @@ class Acceptance:
             accepted.promises = Frontier()  # they spoke of the log before
             accepted.rows.append(ControlRows(said, record.received_us))
             accepted.said |= said
+        self._commands.hear_parameter(frame, self._log, record.received_us)
 
 
 def _check_keys(frame: VariableFrame, *, keyed: bool) -> None:

@@ -1,7 +1,8 @@
 """Signatures: only the author of a frame can have written it, whoever runs the broker.
 
-A signed frame has a ninth element in its envelope: `{"s": key id + Ed25519 signature}`. A reader
-without a roster ignores it, as every ninth element. The signature is over the fleet's name and the
+A signed frame has in the ninth element of its envelope, as the last key, `"s": key id + Ed25519
+signature`; what else the frame says there stands before it. A reader without a roster ignores it,
+as every key that it does not know. The signature is over the fleet's name and the
 bytes of the frame as they travel, so a reader checks it before it decodes anything. Then the author
 is known, and the table of frame kinds says what an author of its role may publish: a device only
 what is about itself, and what devices say to each other. A frame that is sent again later, by
@@ -17,11 +18,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgpack
+
 from lasp_edge.link.seal import BrokenSealError
 from lasp_edge.protocol.checks import FrameError
 from lasp_edge.protocol.envelope import Envelope, unpack
 from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher
-from lasp_edge.protocol.sizes import SIGNATURE_BYTES
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
 from lasp_edge.security.participants import Participant
@@ -29,7 +31,9 @@ from lasp_edge.security.participants import Participant
 log = logging.getLogger(__name__)
 
 _PLAIN, _WITH_MAP = b"\x98", b"\x99"  # msgpack: an array of 8, of 9
-_TAIL = b"\x81\xa1s\xc4\x48"  # a map of one: "s" -> 72 bytes, which are all that follows
+_FIELDS = 8
+_NO_KEY, _MOST_KEYS = 0x80, 0x8E  # the head of a map of none, and of 14, to which one can be added
+_TAIL = b"\xa1s\xc4\x48"  # "s" -> 72 bytes, which are all that follows
 _ID_BYTES, _SIGNED_BYTES = 8, 64
 _PUBLISHERS = {
     Role.DEVICE: Publisher.DEVICES | Publisher.ITSELF,
@@ -110,9 +114,14 @@ class Signatures:
 
     def closed(self, topic: str, payload: bytes) -> bytes:
         """Return a frame with its signature; what is no frame, as it is."""
-        if self._key is None or payload[:1] != _PLAIN or not topic.startswith(self._root):
+        is_frame = payload[:1] in {_PLAIN, _WITH_MAP} and topic.startswith(self._root)
+        if self._key is None or not is_frame:
             return payload
-        head = b"".join((_WITH_MAP, payload[1:], _TAIL, key_id(self._key.public)))
+        at = _map_at(payload) if payload[:1] == _WITH_MAP else len(payload)
+        keys, said = payload[at] if at < len(payload) else _NO_KEY, payload[at + 1 :]
+        assert _NO_KEY <= keys <= _MOST_KEYS, "a frame says few things beside its body"
+        head = b"".join((_WITH_MAP, payload[1:at], bytes([keys + 1]), said, _TAIL))
+        head += key_id(self._key.public)
         return head + self._key.sign(self._context + head)
 
     def opened(self, topic: str, payload: bytes) -> bytes:
@@ -132,8 +141,8 @@ class Signatures:
             raise
 
     def _opened(self, payload: bytes) -> bytes:
-        signed = payload[:1] == _WITH_MAP and payload[-SIGNATURE_BYTES:].startswith(_TAIL)
-        if not signed:
+        tail = payload[-len(_TAIL) - _ID_BYTES - _SIGNED_BYTES :]
+        if payload[:1] != _WITH_MAP or not tail.startswith(_TAIL):
             if not self._unsigned:
                 raise BrokenSealError("not signed")
             return self._checked(payload, None)
@@ -141,7 +150,7 @@ class Signatures:
         if author is None:
             raise BrokenSealError("signed by a key that is not in the roster")
         self._verify(author, payload)
-        return self._checked(_PLAIN + payload[1:-SIGNATURE_BYTES], author)
+        return self._checked(_unsigned(payload[: -len(tail)]), author)
 
     def _verify(self, author: Participant, payload: bytes) -> None:
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
@@ -180,6 +189,36 @@ class Signatures:
             return sender not in self._devices
         about_all = bool(row.publishers & Publisher.DEVICES)
         return sender == name and (about_all or envelope.about == name)
+
+
+def _map_at(payload: bytes) -> int:
+    """Return where the ninth element of an envelope begins.
+
+    Raises:
+        BrokenSealError: it has no such element.
+    """
+    reader = msgpack.Unpacker()
+    reader.feed(payload[1:])
+    try:
+        for _ in range(_FIELDS):
+            reader.skip()
+    except (ValueError, msgpack.UnpackException):
+        raise BrokenSealError("not an envelope") from None
+    at = 1 + int(reader.tell())
+    if at >= len(payload):
+        raise BrokenSealError("not an envelope")
+    return at
+
+
+def _unsigned(signed: bytes) -> bytes:
+    """Return a frame of which the signature, with its key, was cut off."""
+    at = _map_at(signed)
+    keys, said = signed[at] - 1, signed[at + 1 :]
+    if not _NO_KEY <= keys <= _MOST_KEYS:
+        raise BrokenSealError("not an envelope")
+    if keys == _NO_KEY:
+        return _PLAIN + signed[1:at] + said
+    return b"".join((signed[:at], bytes([keys]), said))
 
 
 def key_id(public: bytes) -> bytes:

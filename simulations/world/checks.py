@@ -237,10 +237,10 @@ class Checks:
                 self._landed(world, device, sink, clones=clones)
             self._own_samples(world, device)
         for sink in world.sinks:
-            for lander in (sink.lander, *sink.former):
-                world.trouble += [
-                    f"{sink.sink}: {what}" for what in wrong_windows(world.plans[-1], lander)
-                ]
+            # A lake that was lost was kept by the program that ran then.
+            kept = [(world.plans[-1], sink.lander), *((each.plan, each) for each in sink.former)]
+            for plan, lander in kept:
+                world.trouble += [f"{sink.sink}: {what}" for what in wrong_windows(plan, lander)]
         self._shared(world)
         if world.scenario.scans:
             self._scans.at_the_end(world)

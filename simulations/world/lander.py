@@ -16,6 +16,7 @@ from lasp_edge.ordered.places import Place
 from lasp_edge.ordered.said import Landed, SaidRow, newest_rows
 from lasp_edge.protocol.acceptance import Acceptance, Accepted, PaneRows, Record, Refusal
 from lasp_edge.protocol.acks import AckFrame, Answer
+from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.frames import MemberFrame
 from lasp_edge.protocol.frontier import Coverage, Listening
@@ -45,6 +46,7 @@ class SimulatedLander:
 
     Args:
         lake: the lake's id; devices send everything to another one anew.
+        plan: of the program whose windows it keeps.
         membership: the commands that the lake knows already.
         sink: under which name devices deliver to it.
         process: who acknowledges; a device tries a new process with what it has refused before.
@@ -54,7 +56,7 @@ class SimulatedLander:
         terms: for whom windows wait.
 
     Attributes:
-        process: see there; another one after a restart.
+        process, plan: see there; others after a restart.
         shared: the join of what has landed of each shared variable.
         refused: what was not taken, by topic and reason.
     """
@@ -72,7 +74,7 @@ class SimulatedLander:
         keeper: SimulatedKeeper | None = None,
         terms: WaitingTerms = TERMS,
     ) -> None:
-        self.process, self._terms = process, terms
+        self.process, self.plan, self._terms = process, plan, terms
         self._sink = sink
         self._keeper = keeper or SimulatedKeeper()
         self.shared: dict[str, Lattice] = {} if shared is None else shared
@@ -166,7 +168,7 @@ class SimulatedLander:
         self._since_us = now_us
         self._acceptance.connected(now_us)
 
-    def repeated(self, now_us: int) -> Iterator[MemberFrame]:
+    def repeated(self, now_us: int) -> Iterator[MemberFrame | ControlFrame]:
         """Yield the commands that are to be repeated."""
         return self._acceptance.repeated(self.process, now_us)
 

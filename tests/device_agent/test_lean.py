@@ -55,7 +55,9 @@ def first_lines(folder, wants, *more, broker="mqtt://127.0.0.1:9"):
         said = agent.stdout.readline(), json.loads(agent.stdout.readline())
         maps = Path(f"/proc/{agent.pid}/maps").read_text()
         heavy = [name.strip("/_") for name in HEAVY if name in maps]
-        return f"{said[0]}{' '.join(heavy)}", said[1]
+        environment = Path(f"/proc/{agent.pid}/environ").read_text().split("\0")
+        arenas = [line for line in environment if line.startswith("MALLOC_ARENA_MAX=")]
+        return f"{said[0]}{' '.join(heavy)}", said[1] | {"arenas": arenas}
     finally:
         agent.terminate()
         agent.communicate(timeout=20)
@@ -66,6 +68,15 @@ def test_agent_without_tls_loads_no_heavy_library(tmp_path, more):
     loaded, report = first_lines(tmp_path, "", *more)
     assert loaded == "OPENSSL False\n"
     assert report["device"] == "pi-1"
+
+
+@pytest.mark.parametrize(("given", "arenas"), [(None, "1"), ("3", "3")])
+def test_threads_of_a_lean_agent_share_what_was_given_back(tmp_path, monkeypatch, given, arenas):
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    if given is not None:
+        monkeypatch.setenv("MALLOC_ARENA_MAX", given)
+    _, report = first_lines(tmp_path, "")
+    assert report["arenas"] == [f"MALLOC_ARENA_MAX={arenas}"]
 
 
 def test_program_that_wants_openssl_gets_all_of_it(tmp_path):

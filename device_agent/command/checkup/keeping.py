@@ -12,7 +12,7 @@ from device_agent.command import agent
 from device_agent.command.checkup.machine import nearest
 from device_agent.command.checkup.result import CheckResult, Level, Subject, skipped
 from device_agent.state.belonging import need_own
-from device_agent.state.damage import damaged_files
+from device_agent.state.damage import damaged_files, deletion_line, kept_bytes
 from device_agent.state.store import FILE_NAME, existing_store
 from lasp_edge.errors import CommandError
 from lasp_edge.release import RELEASE
@@ -93,11 +93,10 @@ def _store(subject: Subject, directory: Path) -> Iterator[CheckResult]:
     says += f" and program {restored.facts.program}" if restored.facts.program else ""
     yield CheckResult(Level.OK, f"{says}; started {known[0] if known else 0} times")
     for files in damaged_files(directory / FILE_NAME):
-        bytes_ = sum(file.stat().st_size for file in files)
         yield CheckResult(
             Level.WARNING,
-            f"{files[0]} was damaged and put aside, {bytes_:,} bytes; no agent reads it",
-            f"rm {shlex.join(map(str, files))}",
+            f"{files[0]} was damaged and put aside, {kept_bytes(files):,} bytes; no agent reads it",
+            deletion_line(files),
         )
     if restored.facts.clock:
         yield CheckResult(Level.WARNING, f"the agent says: {restored.facts.clock}", "date")

@@ -253,7 +253,7 @@ def test_what_a_sink_does_not_understand_yet_holds_the_promise_and_is_sent_again
     assert frames
     device.acknowledge(*frames, reason=1)
     device.tick()
-    assert device.core.panes.cache.oldest_dirty_us(1) <= NOW_US
+    assert device.core.panes.cache.oldest_dirty_us(1, NOW_US) <= NOW_US
     device.hear(replace(ack_of("cellar"), control=device.core.agent.control))
     again = device.frames(PaneFrame, device.tick())
     assert {b.stream for f in again for b in f.blocks} >= {

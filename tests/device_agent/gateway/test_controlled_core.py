@@ -11,6 +11,7 @@ from lasp_edge.protocol.acceptance import Record
 from lasp_edge.protocol.control import ControlFrame
 from lasp_edge.protocol.frontier import Listening
 from lasp_edge.protocol.kinds import topic_of
+from lasp_edge.protocol.repeating import CORRECT_US, REPEAT_US
 from simulations.oracle import Reading, windows
 from tests.device_agent.agents import NOW_US, Device
 from tests.device_agent.gateway.support_gateway import GatewayUnderTest
@@ -209,6 +210,35 @@ def test_a_gateway_whose_disk_was_lost_has_the_same_windows_again(site):
     statuses = {row.at: row.status for row in site.gateway.rows}
     assert set(statuses.values()) == {"final"}
     assert len(statuses) == len([row for row in site.gateway.rows if row.status == "final"])
+
+
+def test_a_device_whose_store_was_lost_with_the_brokers_memory_is_told_what_operators_said(
+    site, tmp_path
+):
+    site.device.hear(ENTRY)
+    site.live(12, told=[ENTRY])
+    site.device.kill()
+    lost, site.device = (
+        site.device,
+        Device(tmp_path / "new", PLAN, settings=SETTINGS, name="cellar"),
+    )
+    site.device.now_us = lost.now_us
+    acceptance = site.gateway.acceptance
+    acceptance.connected(site.device.now_us)
+    said = []
+    for _ in range(60):
+        site.live(1, reads=True)
+        now_us = site.device.now_us
+        for frame in acceptance.repeated(Replica(1, 9, "site"), now_us):
+            said.append((now_us, frame))
+            site.device.hear(frame)
+    assert said[0][0] <= lost.now_us + 2 * CORRECT_US + 5 * S
+    assert len(said) <= 2 + 300 * S // REPEAT_US, "politely"
+    assert site.device.core.control.known == site.regimes.log == LOG
+    site.device.core.handle_end()
+    site.live(60)
+    final_up_to_us, *_ = site.gateway.core.coverage
+    assert final_up_to_us > lost.now_us, "its promises count"
 
 
 @pytest.mark.parametrize("more", [0, 4])

@@ -1,6 +1,7 @@
 """What a gateway tells people: the newest window that is final, and beside it what is not yet."""
 
 import json
+import sys
 
 import pytest
 
@@ -8,6 +9,9 @@ from device_agent.fleet.told import window_told
 from device_agent.gateway.kept import FleetRow, WindowStart
 from device_agent.gateway.results import FleetResults
 from device_agent.settings import SECOND_US
+from lasp_edge import Program, folds
+from lasp_edge.folds.columns import Column, Op
+from lasp_edge.folds.fold import Fold
 from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role, rules
@@ -111,3 +115,43 @@ def test_a_window_that_is_no_more_is_told_no_longer(results):
     results.take([row(0, 0, "revised", 1)._replace(devices_in=0)], COVERAGE)
     results.take([row(20, 4300, "tentative")], COVERAGE)
     assert json.loads(told(results, 18 * SECOND_US)[BY_ROOM])["status"] == "tentative"
+
+
+@pytest.mark.parametrize(
+    "gives",
+    [b"\xff", 10**5_000, float("nan"), None, sys.exit],
+    ids=["bytes", "an unprintable integer", "nan", "None", "exit"],
+)
+def test_a_fold_of_the_users_own_that_gives_no_value_keeps_no_other_from_being_told(gives):
+    class Strange(Fold):
+        name, parts = "strange", ("x",)
+        columns = (Column("n", Op.SUM),)
+
+        def lift(self, value, time_us=0):
+            return (1,)
+
+        def lower(self, partial, resolution):
+            if partial[0] < 2:
+                return {"x": 0}
+            return {"x": gives} if gives is not sys.exit else sys.exit(7)
+
+    program = Program("strange")
+    event = program.event("temperature")
+    program.window("own", source=event, fold=Strange(), size_s=60)
+    program.window("sound", source=event, fold=folds.count(), size_s=60)
+    plan = program.plan()
+    topics = Topics("strange")
+    results = FleetResults(plan, topics, "g", SECOND_US, "")
+    for window in plan.windows.values():
+        at = WindowStart(window.name, "", 0)
+        record = (1, 1, (), "final", 0, None, window.stream)
+        results.take([FleetRow(at, window.size_us, (2,), *record)], COVERAGE)
+    said = {
+        topic: json.loads(payload, parse_constant=pytest.fail)
+        for topic, payload in told(results, 0).items()
+    }
+    assert said[topics.result("sound", "g", None)]["parts"] == {"count": 2}
+    own = said[topics.result("own", "g", None)]
+    assert (own["parts"], own["n"]) == ({} if gives is not None else {"x": None}, 2)
+    assert len(results.failed) == (gives is not None)
+    assert all(reason.startswith("own: ") for reason in results.failed)

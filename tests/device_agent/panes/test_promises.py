@@ -1,8 +1,13 @@
 """What a device promises of its panes: the low watermark, and what is too late."""
 
+import dataclasses
+
+import pytest
+
 from device_agent.settings import SECOND_US, Settings
+from lasp_edge.protocol.acks import NotTaken
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
-from tests.device_agent.agents import HOUR_US, MINUTE_US, NOW_US, Device, greenhouse
+from tests.device_agent.agents import HOUR_US, MINUTE_US, NOW_US, Device, ack_of, greenhouse
 
 
 def test_below_the_floor_readings_are_too_late_and_counted(tmp_path):
@@ -90,6 +95,53 @@ def test_a_promise_never_speaks_of_what_has_not_landed(device):
     device.land(2)
     device.land(2)
     assert device.low_us == NOW_US + 4 * MINUTE_US - device.settings.lateness_us
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["in memory", "in the store alone"])
+def test_a_promise_does_not_pass_what_is_ahead_of_a_landers_clock(tmp_path, is_stored):
+    device = Device(tmp_path)
+    device.read([20.0], [NOW_US])
+    frames = device.frames(PaneFrame, device.tick(20))
+    device.read([21.0], [NOW_US + 4 * MINUTE_US])
+    frames += device.frames(PaneFrame, device.tick(20))
+    device.hear(ack_in(1970, device, NotTaken.FAR_FUTURE, *frames))
+    if is_stored:
+        device.restart()
+    device.tick(2)
+    device.tick(2)
+    assert device.core.report()["sinks"]["lake"]["waiting"] == 2
+    assert device.low_us is not None
+    assert device.low_us <= NOW_US
+    device.kill()
+
+
+@pytest.mark.parametrize("reason", [NotTaken.UNKNOWN_STREAM, NotTaken.NOT_IN_FORM])
+def test_what_a_lander_will_never_take_holds_no_promise(device, reason):
+    device.read([20.0], [NOW_US])
+    device.hear(ack_in(2_030, device, reason, *device.frames(PaneFrame, device.tick(20))))
+    device.read([21.0], [NOW_US + 4 * MINUTE_US])
+    device.land(20)
+    device.land(2)
+    device.land(2)
+    assert device.low_us == NOW_US + 4 * MINUTE_US - device.settings.lateness_us
+
+
+def test_what_was_ahead_of_a_landers_clock_lands_when_that_is_set(device):
+    device.read([20.0], [NOW_US])
+    frames = device.frames(PaneFrame, device.tick(20))
+    device.hear(ack_in(1970, device, NotTaken.FAR_FUTURE, *frames))
+    assert [device.frames(PaneFrame, device.tick()) for _ in range(10)] == [[]] * 10
+    device.hear(ack_in(1970, device, NotTaken.FAR_FUTURE))
+    assert device.frames(PaneFrame, device.tick()) == []
+    device.hear(ack_in(2_030, device, NotTaken.FAR_FUTURE))
+    assert len(device.land()) == 1
+    assert device.core.report()["sinks"]["lake"]["waiting"] == 0
+
+
+def ack_in(year, device, reason, *frames):
+    """Return what a lander whose clock says this year did not take."""
+    told = ack_of(device.name, *frames, reason=reason)
+    return dataclasses.replace(told, clock_s=(year - 1970) * 31_556_952 + 1)
 
 
 def test_a_late_reading_takes_the_promise_back_until_it_has_landed(device):

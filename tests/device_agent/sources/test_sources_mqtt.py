@@ -1,10 +1,14 @@
 """An MQTT topic as a source: acknowledged once durable, redelivered until then."""
 
 import random
+import socket
+from contextlib import suppress
+from threading import Thread
 
 import pytest
 
 from device_agent.sources.choice import source_from_spec
+from device_agent.sources.mqtt_topic import SENT_AGAIN
 from device_agent.sources.source import SourceContext
 from lasp_edge.link import BrokerUrl, Link
 from tests.brokers import until_connected, until_true
@@ -26,12 +30,12 @@ def opened(broker):
     """Return a function that opens the source as a process would; all are closed at the end."""
     sources = []
 
-    def start(topic, *, wake=None, cursor=None, **options):
+    def start(topic, *, wake=None, cursor=None, url=broker.url, **options):
         context = SourceContext(
             ["temperature", "humidity"],
             "d",
             random.Random(1),
-            BrokerUrl.parse(broker.url),
+            BrokerUrl.parse(url),
             wake,
             options,
         )
@@ -186,3 +190,64 @@ def test_what_the_broker_retained_counts_once_by_its_content_where_it_is_asked_f
     last = opened("home/#", retained=True, cursor=batches[-1].cursor)
     batches += polled(last, 2)  # kept for the session, and retained for all
     assert [value for _, _, value in readings(batches)] == [21.5, 22]
+
+
+class Tunnel:
+    """A way to the broker that is cut without a word to either side."""
+
+    def __init__(self, port):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"mqtt://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._port, self._ends = port, []
+        self.answers = True
+        Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._port))
+                self._ends += [near, far]
+                self.answers = True
+                Thread(target=self._pump, args=(far, near, True), daemon=True).start()
+                Thread(target=self._pump, args=(near, far, False), daemon=True).start()
+
+    def _pump(self, source, target, is_down):
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                if is_down or self.answers:  # else what the agent says is lost on the way
+                    target.sendall(data)
+
+    def cut(self):
+        ends, self._ends = self._ends, []
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.cut()
+        self._listener.close()
+
+
+@pytest.mark.parametrize("broker", ["mosquitto"], indirect=True)  # the other keeps no session
+def test_what_is_sent_again_for_a_lost_acknowledgement_counts_once(opened, sender, broker):
+    tunnel = Tunnel(broker.port)
+    source = opened("s", url=tunnel.url)
+    send(sender, "s", b'{"temperature": 1}', b'{"temperature": 1}')
+    batches = polled(source, 2)
+    tunnel.answers = False
+    source.acknowledge(batches[-1].cursor)
+    send(sender, "s", b'{"temperature": 1}')
+    batches += polled(source, 3)
+    tunnel.cut()
+    until_true(lambda: not source.link.connected)
+    send(sender, "s", b'{"temperature": 1}', b'{"temperature": 2}')  # while nobody listens
+    batches += polled(source, 8)
+    assert [value for _, _, value in readings(batches)] == [1, 1, 1, 1, 2]
+    assert refused(batches) == {SENT_AGAIN: 3}
+    source.acknowledge(batches[-1].cursor)
+    send(sender, "s", b'{"temperature": 3}')
+    batches += polled(source, 9)
+    assert readings(batches)[-1][2] == 3
+    source.close()
+    tunnel.close()

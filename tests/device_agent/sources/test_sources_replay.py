@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import zlib
 
 import pytest
 from hypothesis import given
@@ -34,6 +35,12 @@ def written(path, text, *, fresh=False):
     if not fresh:
         os.utime(path, (LONG_AGO_S, LONG_AGO_S))
     return path
+
+
+def cursor_at(text, offset, line):
+    """Return the cursor behind so many bytes and lines of a text."""
+    data = text.encode() if isinstance(text, str) else text
+    return f"{offset}:{line}:{zlib.crc32(data[: min(offset, 256)]):08x}"
 
 
 def drained(replay, now_us=LATER_US):
@@ -69,7 +76,7 @@ def test_a_replay_resumes_behind_any_batch_that_was_durable(tmp_path, kind, suff
     again = source(path, kind, first.cursor)
     rest, last = drained(again)
     assert rest == list(range(ROWS, 5_000))
-    assert last.cursor == f"{len(text)}:{5_000 + (kind == 'csv')}"
+    assert last.cursor == cursor_at(text, len(text), 5_000 + (kind == "csv"))
     nothing, done = drained(source(path, kind, last.cursor))
     assert nothing == []
     assert done.cursor == last.cursor
@@ -92,7 +99,7 @@ def test_lines_that_give_no_reading_are_counted_and_the_rest_is_read(tmp_path):
         'no field "ts": the message has "t"': 1,
         'no event of t: the message has "ts"': 1,
     }
-    assert last.cursor == f"{len(text.encode())}:12"
+    assert last.cursor == cursor_at(text, len(text.encode()), 12)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +177,7 @@ def test_half_a_last_line_waits_for_its_other_half(tmp_path):
 def test_a_whole_last_line_needs_no_end_of_line(tmp_path):
     values, last = drained(source(written(tmp_path / "rows", rows(3)[:-1])))
     assert values == [0, 1, 2]
-    assert last.cursor == f"{len(rows(3)) - 1}:3"
+    assert last.cursor == cursor_at(rows(3), len(rows(3)) - 1, 3)
 
 
 def test_a_last_csv_row_without_its_end_counts_once_nobody_writes_any_more(tmp_path):
@@ -187,7 +194,7 @@ def test_a_last_csv_row_without_its_end_counts_once_nobody_writes_any_more(tmp_p
     assert replay.due_us(102_000_000) == 103_000_000
     values, last = drained(replay, 103_000_000)
     assert values == [205]
-    assert last.cursor == "15:3"
+    assert last.cursor == cursor_at("ts,t\n1,10\n2,205", 15, 3)
 
 
 def test_csv_values_are_numbers_where_they_look_like_one(tmp_path):
@@ -197,7 +204,7 @@ def test_csv_values_are_numbers_where_they_look_like_one(tmp_path):
     assert batch.values == [21.5, None, "n/a", 7, 100.0]
     assert type(batch.values[3]) is int
     assert [tags["room"] for tags in batch.tags] == ["007", "b", "c, d", "two\nlines", "é"]
-    assert batch.cursor == f"{len(text.encode())}:8"
+    assert batch.cursor == cursor_at(text, len(text.encode()), 8)
 
 
 def test_csv_rows_of_a_wrong_width_or_quoting_are_counted(tmp_path):
@@ -248,10 +255,65 @@ def test_a_cursor_that_is_no_place_in_a_file_is_refused(tmp_path, cursor):
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_file_that_became_shorter_is_refused(tmp_path, suffix):
-    path = written(tmp_path / f"rows{suffix}", rows(2))
-    with pytest.raises(ValueError, match="is shorter than"):
-        source(path, cursor="1000:50")
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "said"),
+    [
+        ("jsonl", rows(50), rows(2), "it is shorter than the 980 bytes that were read of it"),
+        ("jsonl", rows(50), rows(90, 50), "its first bytes are not those that were read of it"),
+        ("jsonl", rows(3), rows(90, 7), "its first bytes are not those that were read of it"),
+        (
+            "csv",
+            csv_rows(50),
+            "ts,t\n7,7\n",
+            "it is shorter than the 285 bytes that were read of it",
+        ),
+        (
+            "csv",
+            csv_rows(9),
+            "t,ts\n" + "7,9\n" * 90,
+            "its first bytes are not those that were read of it",
+        ),
+    ],
+    ids=["shorter", "rotated", "rotated when short", "csv shorter", "another header"],
+)
+class TestAnotherFile:
+    """Another file stands where the agent goes on to read."""
+
+    def test_with_times_it_is_read_from_its_beginning_and_that_is_said(
+        self, tmp_path, suffix, kind, before, after, said
+    ):
+        path = tmp_path / f"rows{suffix}"
+        _, last = drained(source(written(path, before), kind))
+        again = source(written(path, after), kind, last.cursor)
+        values, _ = drained(again)
+        assert values == drained(source(path, kind))[0]
+        assert values
+        assert (
+            again.news == f"it is another file than before: {said}; it is read from its beginning"
+        )
+
+    def test_without_times_it_is_refused_with_what_to_do(
+        self, tmp_path, suffix, kind, before, after, said
+    ):
+        path = tmp_path / f"rows{suffix}"
+        _, last = drained(source(written(path, before), kind, time=None))
+        told = f"{path} is another file than before: {said}; its rows have no time of their own"
+        with pytest.raises(ValueError, match=re.escape(told)):
+            source(written(path, after), kind, last.cursor, time=None)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("first", [1, 3, 50])
+def test_a_file_that_grew_is_read_on(tmp_path, suffix, first):
+    path = tmp_path / f"rows{suffix}"
+    _, last = drained(source(written(path, rows(first))))
+    again = source(written(path, rows(90)), cursor=last.cursor)
+    assert (drained(again)[0], again.news) == (list(range(first, 90)), "")
+
+
+def test_a_cursor_of_an_earlier_release_goes_on_without_a_look_at_the_head(tmp_path):
+    path = written(tmp_path / "rows", rows(4))
+    assert drained(source(path, cursor=f"{len(rows(2))}:2"))[0] == [2, 3]
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):

@@ -13,10 +13,18 @@ import pytest
 
 from device_agent.changes import BEFORE_ALL, Changes
 from device_agent.facts import Facts
-from device_agent.state.damage import DamagedStoreError, is_damage
+from device_agent.state.damage import (
+    DamagedStoreError,
+    damaged_files,
+    deletion_line,
+    is_damage,
+    kept_bytes,
+)
+from device_agent.state.opening import PAGE_BYTES
 from device_agent.state.sealed import masks_become, sealed_pane, unsealed_pane
 from device_agent.state.store import FILE_NAME, Store, existing_store
-from lasp_edge.errors import NotFound
+from lasp_edge.errors import Exit, NotFound
+from lasp_edge.tool.command_line import main
 from tests.device_agent.agents import NOW_US, Device, greenhouse
 
 TABLES = (
@@ -171,6 +179,75 @@ def test_a_bit_that_flips_in_the_log_is_noticed_and_a_torn_last_commit_is_said(t
         store.close()
 
 
+def test_a_log_whose_head_is_damaged_is_not_taken_for_no_log(tmp_path):
+    left = killed(tmp_path, 12)
+    log = (left / f"{FILE_NAME}-wal").read_bytes()
+    for bit in range(32 * 8):
+        damaged = bytearray(log)
+        damaged[bit // 8] ^= 1 << bit % 8
+        again = tmp_path / "again"
+        shutil.rmtree(again, ignore_errors=True)
+        shutil.copytree(left, again)
+        (again / f"{FILE_NAME}-wal").write_bytes(damaged)
+        store = Store(again)
+        assert store.quarantined, bit
+        store.close()
+
+
+@pytest.mark.parametrize("keeps_its_log", [True, False])
+@pytest.mark.parametrize("size", [0, 1, 100, 511])
+def test_a_file_that_was_cut_off_to_nothing_is_said(tmp_path, size, keeps_its_log):
+    left = killed(tmp_path, 12)
+    path = left / FILE_NAME
+    path.write_bytes(path.read_bytes()[:size])
+    if not keeps_its_log:
+        path.with_name(f"{FILE_NAME}-wal").unlink()
+    store = Store(left)
+    assert store.news
+    assert bool(store.quarantined) == (size > 0 or keeps_its_log)
+    kept = left / f"{FILE_NAME}.damaged-1-wal"
+    assert kept.is_file() == keeps_its_log, "what may be saved by hand is kept"
+    store.close()
+
+
+def folder(path):
+    path.mkdir()
+    (path / "more").write_text("x")
+
+
+def other_program(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE song (title TEXT)")
+    db.close()
+
+
+STRANGE = {
+    "it is no file": folder,
+    "it is a link to itself": lambda path: path.symlink_to(path.name),
+    "its tables are another program's": other_program,
+}
+
+
+@pytest.mark.parametrize("why", STRANGE)
+def test_what_stands_in_place_of_the_file_is_put_aside_and_said(tmp_path, why):
+    path = tmp_path / FILE_NAME
+    STRANGE[why](path)
+    beside = [] if path.is_file() else ["-wal", "-journal"]
+    for suffix in beside:
+        path.with_name(path.name + suffix).symlink_to(path.name + suffix)
+    device = Device(tmp_path)
+    assert why in device.store.news
+    device.read([20.0], [NOW_US])
+    device.restart()
+    assert device.counted["accepted"] == 1
+    device.kill()
+    (files,) = damaged_files(path)
+    names = [f"{FILE_NAME}.damaged-1{suffix}" for suffix in ("", *beside)]
+    assert [file.name for file in files] == names
+    assert kept_bytes(files) > 0
+    assert deletion_line(files).startswith("rm -r " if files[0].is_dir() else "rm /")
+
+
 def test_a_log_that_ends_within_a_commit_is_what_a_power_cut_leaves(tmp_path):
     left = killed(tmp_path, 12)
     path = left / f"{FILE_NAME}-wal"
@@ -255,3 +332,23 @@ def test_a_command_that_looks_at_a_damaged_store_says_so(tmp_path):
     (tmp_path / FILE_NAME).write_bytes(b"no database" * 1_000)
     with pytest.raises(NotFound, match="cannot be read"):
         existing_store(tmp_path)
+
+
+def test_a_command_that_reads_on_in_a_damaged_store_says_so(tmp_path, capsys):
+    device = Device(tmp_path, greenhouse(keyed=True))
+    for step in range(40):
+        device.read([20.0], [NOW_US + step], {"room": "kitchen"})
+    device.kill()
+    path = tmp_path / FILE_NAME
+    content = path.read_bytes()
+    said = set()
+    for page in range(1, len(content) // PAGE_BYTES):
+        at = page * PAGE_BYTES
+        for damage in (bytes(PAGE_BYTES), content[at:][:PAGE_BYTES].replace(b"kit", b"\xffit")):
+            path.write_bytes(content[:at] + damage + content[at + PAGE_BYTES :])
+            for command in ("status", "readings"):
+                said.add((command, main([command, "--data-dir", str(tmp_path)])))
+                assert "Traceback" not in capsys.readouterr().err
+    codes = {Exit.FINE, Exit.ENVIRONMENT, Exit.NOT_FOUND}
+    assert said >= {("status", Exit.ENVIRONMENT), ("readings", Exit.ENVIRONMENT)}
+    assert {code for _, code in said} <= codes

@@ -238,6 +238,33 @@ def test_one_may_look_while_an_agent_writes(tmp_path):
     closed.close()
 
 
+def without_an_index(directory):
+    """Let SQLite make no index of a log, as on a card that has become read-only."""
+    (directory / f"{FILE_NAME}-shm").symlink_to("/proc/nowhere")
+
+
+def test_one_may_look_where_nothing_can_be_written_beside_the_file(tmp_path):
+    device = Device(tmp_path)
+    device.read([20.0], [NOW_US])
+    device.kill()
+    without_an_index(tmp_path)
+    looking = existing_store(tmp_path)
+    assert [reading["q"] for reading in looking.readings()] == [2000]
+    looking.close()
+
+
+def test_a_file_that_may_not_be_read_is_no_traceback(tmp_path, monkeypatch):
+    Device(tmp_path).kill()
+    without_an_index(tmp_path)
+
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shutil.copyfile", denied)
+    with pytest.raises(NotFound, match=r"cannot be read: .*Permission denied"):
+        existing_store(tmp_path)
+
+
 def test_looking_at_a_damaged_file_leaves_it_where_it_is(tmp_path):
     (tmp_path / FILE_NAME).write_bytes(b"no database" * 1_000)
     with pytest.raises(NotFound, match="cannot be read"):

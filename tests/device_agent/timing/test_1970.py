@@ -4,6 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from device_agent.settings import SECOND_US
+from device_agent.state.sealed_file import put
 from device_agent.timing import waiting
 from lasp_edge.protocol.frames import BeatFrame
 from tests.device_agent.agents import DAY_US, HOUR_US, NOW_US, Device
@@ -137,6 +138,51 @@ def test_a_driver_in_1970_that_tells_no_clock_places_nothing(tmp_path):
     device.tick()
     assert [reading["time_us"] for reading in device.store.readings()] == [NOW_US]
     assert device.counted["undated"] == 1
+    device.kill()
+
+
+STRANGE = [
+    *({"/": [1, 0]}, {"/": ["1", "0"]}, {"/": [41, 2]}, {"/": [1, 2, 3]}, {"retracted": 20.5}),
+    *({"decimal": "20.5"}, {"none": 1}, {}, [20.5], (20.5,), object(), b"20.5", True),
+    *("20.5", None, float("nan"), float("inf"), 10**5_000, Fraction(1, 10**5_000)),
+    *(Fraction(41, 2), Fraction(10**5_001, 10**5_000), Decimal("NaN"), Decimal("1e999999")),
+]
+
+
+def test_what_no_value_is_when_it_waits_is_the_same_as_when_it_does_not(tmp_path):
+    outcomes = []
+    for off_us in (0, -TRUE_US):
+        device = ClockedDevice(tmp_path / str(off_us), off_us=off_us)
+        device.tick()
+        device.read([20.5, *STRANGE, 21.5])
+        device.tick()
+        device.off_us = 0
+        device.tick()
+        device.tick(5)
+        assert device.core.report()["clock"]["waiting"] == 0
+        accepted = [row["q"] for row in device.store.readings()]
+        outcomes.append((accepted, device.counted["accepted"], device.counted["refused"]))
+        assert device.counted["accepted"] + device.counted["refused"] == len(STRANGE) + 2
+        assert [name for name in device.counted if name.startswith("failed: ")] == []
+        device.kill()
+    assert outcomes[0] == outcomes[1]
+    assert (outcomes[0][0][0], outcomes[0][0][-1]) == (2050, 2150)
+
+
+def test_readings_that_cannot_be_read_any_more_are_counted(tmp_path):
+    device = ClockedDevice(tmp_path, off_us=-TRUE_US)
+    device.read([20.0, 21.0])
+    device.tick()
+    device.read([22.0])
+    device.tick()
+    device.store._db.execute("BEGIN")
+    (first, *_) = device.store.waiting(1)
+    put(device.store._db, "waiting", [first._replace(batch=b"no JSON")])
+    device.store._db.execute("COMMIT")
+    device.off_us = 0
+    device.tick()
+    device.tick(5)
+    assert (device.counted["accepted"], device.counted["refused"]) == (1, 2)
     device.kill()
 
 

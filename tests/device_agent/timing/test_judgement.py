@@ -233,3 +233,14 @@ def test_a_clock_that_is_told_to_be_right_is_trusted_whatever_speaks_against_it(
     judgement = Judgement(near_us=NEAR_US, wait_us=WAIT_US, past_us=TRUE_US)
     assert judgement.judge(ClockReading(7, 5, "boot-1"), None, trust=True) == "trusted"
     assert judgement.offset_us == 2
+
+
+def test_a_clock_that_a_lander_refuted_is_trusted_when_the_lander_was_wrong():
+    machine = Machine()
+    machine.hears(LANDER_WEIGHT, lander=-2 * DAY_US)
+    assert machine.look() == "ahead"
+    assert machine.goes_on(MINUTE_US) == {"ahead"}
+    machine.hears(LANDER_WEIGHT, lander=0)
+    assert machine.look() == "trusted"
+    assert machine.goes_on(2 * HOUR_US) == {"trusted"}
+    assert machine.judgement.off_us == 0

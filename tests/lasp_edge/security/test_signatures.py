@@ -5,6 +5,7 @@ import importlib.util
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from lasp_edge.errors import UsageError
 from lasp_edge.link import BrokenSealError
 from lasp_edge.protocol.envelope import unpack
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, MemberFrame, PresenceFrame
-from lasp_edge.protocol.kinds import decode
+from lasp_edge.protocol.kinds import FRAME_KINDS, Publisher, decode
 from lasp_edge.protocol.sizes import MAX_FRAME_BYTES, SIGNATURE_BYTES
 from lasp_edge.protocol.topics import Topics
 from lasp_edge.security.access import Role
@@ -23,6 +24,7 @@ from lasp_edge.security.participants import Participant, read
 from lasp_edge.security.signatures import Signatures, SigningKey, new_key
 from lasp_edge.tool import keys_command
 from lasp_edge.tool.broker_options import add_broker_arguments, seal_of
+from tests.lasp_edge.protocol.support_strategies import FRAMES
 from tests.support_missing import lacks
 
 TOPICS = Topics("house")
@@ -62,6 +64,36 @@ def test_what_a_participant_signs_is_let_in_as_it_was(keys, reader):
     payload = signed(keys, "kitchen", PRESENCE)
     assert len(payload) == len(PRESENCE.encode()) + SIGNATURE_BYTES
     assert reader.opened(TOPIC, payload) == PRESENCE.encode()
+
+
+@pytest.mark.parametrize("kind", FRAMES, ids=lambda kind: kind.__name__)
+def test_whatever_a_frame_says_can_be_signed(keys, reader, kind):
+    """Also what stands beside its body, for readers that know it."""
+    by = {Publisher.OPERATOR: "ops", Publisher.LANDER: "lake"}
+    name = by.get(FRAME_KINDS[kind.kind].publishers, "kitchen")
+
+    @given(FRAMES[kind])
+    def check(frame):
+        frame = replace(frame, sender=frame.sender._replace(device=name))
+        payload = signed(keys, name, frame)
+        assert payload != frame.encode()
+        assert len(payload) <= len(frame.encode()) + SIGNATURE_BYTES
+        assert decode(payload) == frame
+        assert reader.opened(TOPIC, payload) == frame.encode()
+
+    check()
+
+
+def test_a_beat_that_says_more_beside_its_body_is_its_authors_too(keys, reader):
+    beat = BeatFrame(KITCHEN, 1, (), done=False, reports=(), control=9, floor_us=5)
+    payload = signed(keys, "kitchen", beat)
+    assert decode(reader.opened(TOPIC, payload)) == beat
+    for at in range(len(payload)):
+        changed = payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]
+        with pytest.raises(BrokenSealError):
+            reader.opened(TOPIC, changed)
+    with pytest.raises(BrokenSealError, match="not signed"):
+        reader.opened(TOPIC, beat.encode())
 
 
 def test_a_reader_without_a_roster_reads_signed_frames_too(keys):
