@@ -28,6 +28,8 @@ def not_kept(directory: Path, error: OSError | sqlite3.Error) -> CommandError:
         there = next(each for each in (directory, *directory.absolute().parents) if each.exists())
         mounted = f"$(findmnt -n -o TARGET -T {shlex.quote(str(there))})"
         return EnvironmentLacks(f"{what}: {error}", f'sudo mount -o remount,rw "{mounted}"')
+    if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+        return EnvironmentLacks("too few files may be open at a time", "ulimit -n 1024")
     sqlite_says = str(getattr(error, "sqlite_errorname", ""))
     if isinstance(error, PermissionError) or sqlite_says.startswith(_NOT_OURS):
         return EnvironmentLacks(

@@ -23,11 +23,21 @@ def write_plainly(report: Mapping[str, Any]) -> None:
 
 
 def write_until_done(report: Mapping[str, Any]) -> None:
-    """Print the same of an agent that ends when all is landed: it may wait for a lander."""
-    waits = report["dirty"] and not any(sink["store"] for sink in report["sinks"].values())
-    lander = f"; {report['dirty']} entries of windows wait for a lander or gateway, and neither was"
-    lander += " heard yet (lasp-edge gateway --help)"
-    print(line_of(report) + (lander if waits else ""), flush=True)  # noqa: T201
+    """Print the same of an agent that ends when all is landed, and for what it waits."""
+    print("; ".join([line_of(report), *_awaited(report)]), flush=True)  # noqa: T201
+
+
+def _awaited(report: Mapping[str, Any]) -> list[str]:
+    """Return why the entries of windows have not landed."""
+    sinks: Mapping[str, Any] = report["sinks"]
+    if report["dirty"] and not any(sink["store"] for sink in sinks.values()):
+        waiting = f"{report['dirty']} entries of windows wait for a lander or gateway"
+        return [f"{waiting}, and neither was heard yet (lasp-edge gateway --help)"]
+    return [
+        f"{count} entries of windows not taken by {name}: {reason}"
+        for name, sink in sinks.items()
+        for reason, count in sink.get("not_taken", {}).items()
+    ]
 
 
 def line_of(report: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from device_agent.clock import Timer
 from device_agent.gateway.core import GatewayCore, WaitingTerms
 from device_agent.gateway.kept import FleetRow
 from device_agent.gateway.results import FleetResults
-from device_agent.gateway.store import PROGRAM, STORE_ID, FleetStore
+from device_agent.gateway.store import INODE, PROGRAM, STORE_ID, FleetStore
 from device_agent.gateway.table import meaning_of, newest_rows
 from device_agent.settings import SECOND_US
 from device_agent.state.damage import DamagedStoreError
@@ -186,8 +186,15 @@ class GatewayProcess:
                 f"{self._directory} holds windows of the program {program!r}; give "
                 f"{self._plan.name!r} a --data-dir of its own"
             )
+        inode = str(store.path.stat().st_ino)
+        is_copy = facts.get(INODE, inode) != inode
+        if is_copy:
+            log.warning(
+                "%s is a copy, perhaps of long ago: devices send what they keep", store.path
+            )
         told = {
-            STORE_ID: facts.get(STORE_ID) or secrets.token_hex(8),
+            STORE_ID: (not is_copy and facts.get(STORE_ID)) or secrets.token_hex(8),
+            INODE: inode,
             PROGRAM: meaning_of(self._plan, store.restored().control),
             "name": self._plan.name,
         }

@@ -3,7 +3,8 @@
 It is kept with the care of an agent's file (`device_agent.state`): a write-ahead log with
 `synchronous=FULL`, a seal on each row, and a damaged file is put aside and never deleted. It can be
 large, so at a start only what tells of the devices is verified; entries and rows are, when they are
-read. A new file has a new id, so devices send it all that they keep.
+read. A new file has a new id, so devices send it all that they keep. So has a copy of one: it may
+be older than the file that it replaces, which has acknowledged what it lacks.
 """
 
 import json
@@ -47,6 +48,8 @@ STORE_ID, PROGRAM, FRONTIER, SERVED = "store", "program", "frontier", "served"
 """Facts: the id of the file, what its windows mean, how far results are final, and of which."""
 CONTROL, HELD = "control", "held"
 """Facts: what operators said of parameters, and which windows wait for devices to promise anew."""
+INODE: Final = "inode"
+"""Fact: the file's number in its file system, by which a copy shows; FAT alone gives new ones."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS entry (

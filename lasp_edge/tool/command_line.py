@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from lasp_edge.errors import CommandError, EnvironmentLacks, Exit
 from lasp_edge.release import RELEASE
@@ -108,6 +109,8 @@ def commands() -> dict[str, str]:
 
 def run_command(name: str, module: str, words: Sequence[str]) -> int:
     """Run the command `name`, which is in `module`, with these arguments; return its exit code."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # no letter of a name ends a command
     if asks_for_json(words):
         begin_json({})
     try:

@@ -44,6 +44,9 @@ class MemoryStore(Store):
         self._db = db
         self._panes = PaneTable(db)
 
+    def need_file(self) -> None:
+        """There is no file that somebody could delete."""
+
     def close(self) -> None:
         """End an open transaction: the process is gone, the disk is not."""
         self._db.set_trace_callback(None)

@@ -26,6 +26,7 @@ def readonly():
         (PermissionError(13, "denied"), Exit.ENVIRONMENT, "chown -R $(id -un) '/a b'"),
         (readonly(), Exit.ENVIRONMENT, "chown -R $(id -un) '/a b'"),
         (OSError(28, "No space left on device"), Exit.ENVIRONMENT, "df -h '/a b'"),
+        (OSError(24, "Too many open files"), Exit.ENVIRONMENT, "ulimit -n 1024"),
         (
             OSError(30, "Read-only file system"),
             Exit.ENVIRONMENT,

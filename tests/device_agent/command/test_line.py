@@ -178,3 +178,12 @@ def test_an_agent_that_ends_when_all_is_landed_says_that_it_waits_for_a_lander(p
     for heard in ({"dirty": 0}, {"sinks": {"lake": {"store": "5e1f", "waiting": 7}}}):
         write_until_done(report | heard)
         assert capsys.readouterr().out == f"{line_of(report)}\n"
+
+
+def test_an_agent_that_ends_when_all_is_landed_says_what_was_not_taken(pair, capsys):
+    attic, _ = pair
+    refused = {"store": "5e1f", "waiting": 7, "not_taken": {"no such window: use its program": 7}}
+    report = attic.core.report() | OUTSIDE | {"dirty": 7, "sinks": {"lake": refused}}
+    write_until_done(report)
+    said = "7 entries of windows not taken by lake: no such window: use its program"
+    assert capsys.readouterr().out == f"{line_of(report)}; {said}\n"

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -80,6 +81,33 @@ def test_killed_twice_it_keeps_and_tells_the_windows_that_the_readings_give(stag
     node = "lasp__process_5ffleet__gateway"
     entity = json.loads(heard[f"homeassistant/sensor/{node}/warm__mean/config"])
     assert entity["state_topic"] == stage.lander.topics.result("warm", "gateway")
+
+
+def test_an_older_copy_of_its_data_gets_what_it_had_acknowledged_since(stage):
+    stage.lander.link.stop(0.0)
+    recorded = stage.record("a", READINGS, 0.7)
+    file = stage.directory / "a.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[: READINGS // 2]))
+    gateway, copy = Gateway(stage), stage.directory / "copy"
+    try:
+        agent = stage.replay("a")
+        wait_until(agent.done)
+        gateway.kill()
+        shutil.copytree(gateway.data, copy)
+        gateway.start()
+        assert agent.end() == 0
+        file.write_text("".join(lines))
+        agent = stage.replay("a")
+        wait_until(agent.done)
+        gateway.kill()
+        shutil.rmtree(gateway.data)
+        shutil.copytree(copy, gateway.data)
+        gateway.start()
+        truth = truth_of([recorded], stage)
+        wait_until(lambda: is_final(gateway.rows(), truth))
+    finally:
+        gateway.kill()
 
 
 def wait_until(holds):

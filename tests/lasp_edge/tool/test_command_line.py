@@ -265,3 +265,23 @@ def test_parsing_options_looks_up_no_terminal():
     told = subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
     assert told.startswith("False usage: lasp-edge x [-h]\n"), told  # as wide as the terminal
     assert told.endswith("True\n")
+
+
+def test_a_terminal_that_lacks_a_letter_ends_no_command():
+    program = (
+        "import sys; from lasp_edge.tool import command_line as tool\n"
+        "class Kitchen:\n"
+        "    add_arguments = staticmethod(lambda parser: None)\n"
+        "    run = staticmethod(lambda arguments: print('k\\xfcche, 21.5 \\xb0C') or 0)\n"
+        "sys.modules['kitchen'] = Kitchen\n"
+        "sys.exit(tool.run_command('kitchen', 'kitchen', []))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[-1] == "k\\xfcche, 21.5 \\xb0C"
