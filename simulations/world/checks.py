@@ -27,7 +27,7 @@ from simulations.world.acting import ActingChecks
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import OUTCOMES, VirtualDevice
-from simulations.world.landing import ARCHIVE, VirtualLander
+from simulations.world.landing import VirtualLander
 from simulations.world.process_checks import check_process
 from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.scanning import ScanChecks
@@ -123,8 +123,7 @@ class Checks:
         if device.clock.wrong or device.name in world.operator.membership.entries:
             return
         lines = device.recording[device.sure_from : device.acknowledged]
-        # What is older than the retention has left the device once another store had it.
-        kept_us = device.core.intake.progress.pruned_us if sink.sink == ARCHIVE else NEVER_US
+        kept_us = device.core.intake.progress.pruned_us if _came_later(device, sink) else NEVER_US
         spoken = [line for line in lines if kept_us <= line.time_us < low_us]
         if not spoken:
             return
@@ -263,8 +262,7 @@ class Checks:
     ) -> None:
         """Compare what has landed of a device in a sink with what its sources gave."""
         plan, lander = world.plans[-1], sink.lander
-        # What is older than the retention has left the device once another store had it.
-        is_short = sink.sink == ARCHIVE and world.scenario.retain_s < LONG_S
+        is_short = _came_later(device, sink) and world.scenario.retain_s < LONG_S
         came_late = bool(sink.former) or is_short
         landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
         sure = set(device.recording[device.sure_from :])
@@ -322,3 +320,12 @@ class Checks:
             landed = sink.lander.shared["total"].value
             if landed != total:
                 world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")
+
+
+def _came_later(device: VirtualDevice, sink: VirtualLander) -> bool:
+    """Return whether a device heard another sink before this one.
+
+    What is older than the retention may have left the device by then, for that one had it.
+    """
+    first, *_ = device.core.panes.sinks
+    return first.name != sink.sink
