@@ -28,7 +28,7 @@ from device_agent.sources.source import Source
 from device_agent.state.damage import DamagedStoreError, lacks_room
 from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
-from lasp_edge.protocol.kinds import is_left_to_operators
+from lasp_edge.protocol.kinds import is_left_to_operators, is_of_its_moment
 
 if TYPE_CHECKING:  # most agents call nobody, and are watched by nobody
     from device_agent.acting.effects import Caller
@@ -247,6 +247,9 @@ class Runtime:
 
     def _hear(self, event: object) -> None:
         if isinstance(event, Message):
+            if event.retain and is_of_its_moment(event.topic, self._core.agent.topics):
+                self._core.counters.note("frame: kept by the broker, and true only when it is sent")
+                return
             self._durable.hear(event.topic, event.payload, self._clock.now_us())
         elif isinstance(event, Connected):
             log.info("connected, MQTT %s", event.protocol)

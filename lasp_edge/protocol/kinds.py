@@ -248,3 +248,16 @@ def is_left_to_operators(topic: str, topics: Topics) -> bool:
         return False
     writers = {row.topic: row.publishers for row in FRAME_KINDS.values()}
     return writers.get(kind) is Publisher.OPERATOR
+
+
+def is_of_its_moment(topic: str, topics: Topics) -> bool:
+    """Return whether what frames on a topic say is true only when they are sent.
+
+    No participant lets the broker keep such a frame: who is given one that was kept does not know
+    how old it is, and what time its sender's clock told.
+    """
+    try:
+        kind = topics.address(topic).kind
+    except ValueError:
+        return False
+    return any(row.topic == kind and not row.retained for row in FRAME_KINDS.values())

@@ -8,7 +8,11 @@ from random import Random
 
 import pytest
 
+from crdts import Replica
 from lasp_edge.errors import Exit
+from lasp_edge.protocol.acks import Answer
+from lasp_edge.protocol.frames import BeatFrame
+from lasp_edge.protocol.kinds import topic_of
 from simulations.oracle import Reading, dynamic_partials
 from tests.brokers import PATIENCE_S
 from tests.device_agent.support_stage import NAME, PROGRAM, Agent, Stage, lasp_edge
@@ -195,6 +199,28 @@ def test_an_agent_that_is_stopped_without_room_says_what_it_cannot_keep(stage):
     assert agent.end() == Exit.ENVIRONMENT
     assert f"type: df -h {agent.data}" in agent.errors.read_text().splitlines()[-1]
     assert "Traceback" not in agent.errors.read_text()
+
+
+def test_clocks_that_the_broker_kept_move_no_clock(stage):
+    """Beats and acknowledgements of years ago, which somebody let the broker keep."""
+    long_ago_s, sink = 1_700_000_000, ("lake", "lake-1")
+    kept = [
+        BeatFrame(Replica(1, 7, name), 1, (), done=False, reports=(), clock_s=long_ago_s)
+        for name in ("x", "y", "z")
+    ]
+    kept += Answer().frames(Replica(1, 5, "lander"), 1, "a", sink, long_ago_s)
+    stage.lander.serve(lambda: stage.lander.link.connected)
+    for frame in kept:
+        topic = topic_of(frame, stage.lander.topics)
+        assert stage.lander.link.publish(topic, frame.encode(), retain=True)
+    stage.record("a", 20)
+    agent = stage.replay("a")
+    stage.lander.serve(lambda: agent.done() or bool(agent.errors.read_text()))
+    assert (agent.newest()["accepted"], agent.newest()["clock"]["state"]) == (20, "trusted")
+    assert agent.end() == 0
+    assert "clock" not in agent.errors.read_text()
+    refused = agent.status()["frames_left_aside"]
+    assert refused["kept by the broker, and true only when it is sent"] >= len(kept)
 
 
 @pytest.mark.parametrize(
