@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from device_agent.acting.alerts import Alerts
 from device_agent.acting.records import Records
 from device_agent.acting.standing import TriggerState
 from device_agent.acting.watch import Watch
@@ -89,3 +90,15 @@ for _name, _history, _owner, _method, _says in (
     ),
 ):
     omitted(_name, _history, _owner, _method, _says)
+
+
+@planted
+def an_alert_that_turns_is_published_at_a_new_connection_only() -> Iterator[None]:
+    """A value passes its level, and nobody hears of it until the network breaks."""
+
+    def say(self: Alerts, name: str, key: str, said: dict[str, Any]) -> None:
+        self._said[name, key] = said
+        self._gone.pop((name, key), None)
+
+    with replaced(Alerts, "_say", say):
+        yield

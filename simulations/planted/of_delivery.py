@@ -8,6 +8,7 @@ from device_agent.changes import PaneId
 from device_agent.gateway.kept import KeptEntry, WriterOfPanes
 from device_agent.gateway.panes import FleetPanes, PaneCell
 from device_agent.panes.delivery import PaneDelivery
+from device_agent.panes.flights import Flights
 from device_agent.panes.panes import Panes
 from device_agent.panes.sender import PaneSender
 from device_agent.panes.sinks import Sinks
@@ -155,11 +156,11 @@ def a_pane_keeps_its_last_readings_only() -> Iterator[None]:
     """A pane is folded anew with each batch instead of being combined."""
     right = Panes.fold_in
 
-    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int) -> None:
+    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int, **more: Any) -> None:
         entry = self.entries.get(pane)
         if entry is not None:
             entry.partial = self.planned.windows[pane.stream].fold.zero
-        right(self, pane, partial, now_us)
+        right(self, pane, partial, now_us, **more)
 
     with replaced(Panes, "fold_in", fold_in):
         yield
@@ -170,10 +171,10 @@ def a_changed_entry_keeps_its_seq() -> Iterator[None]:
     """A pane changes and is sent under the number that it had: the lander takes it for the old."""
     right = Panes.fold_in
 
-    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int) -> None:
+    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int, **more: Any) -> None:
         entry = self.entries.get(pane)
         known = None if entry is None else entry.seq
-        right(self, pane, partial, now_us)
+        right(self, pane, partial, now_us, **more)
         if known is not None:
             self.entries[pane].seq = known
 
@@ -267,4 +268,15 @@ def an_older_version_vouches_for_what_was_read_since() -> Iterator[None]:
             since[pane] = max(since[pane], self._latest_us)
 
     with replaced(Unlanded, "landed", landed):
+        yield
+
+
+@planted
+def an_answer_ends_no_flight() -> Iterator[None]:
+    """What was acknowledged is in flight until its time is over: few frames leave in that time."""
+
+    def answer(self: Flights, _named: Any, now_us: int) -> None:
+        self._answered_us = now_us
+
+    with replaced(Flights, "answer", answer):
         yield

@@ -11,6 +11,7 @@ from device_agent.durable import Durable
 from device_agent.intake.intake import Intake
 from device_agent.panes import cache
 from device_agent.panes.panes import Panes
+from device_agent.state.counters import Counters
 from device_agent.state.store import Store
 from device_agent.state.stored import Stored
 from simulations.planted.bug import planted, replaced
@@ -231,4 +232,19 @@ def a_commit_comes_before_a_batch_is_taken_in() -> Iterator[None]:
         right(self, now_us)
 
     with replaced(Durable, "_take_in_held", take_in_held):
+        yield
+
+
+@planted
+def counts_are_stored_as_of_this_process() -> Iterator[None]:
+    """An agent restarts twice, and what its first process had counted is forgotten."""
+    right = Counters.take_notes
+
+    def take_notes(self: Counters) -> Changes | None:
+        notes = right(self)
+        if notes is not None:
+            notes.counters = {n: t - self._before.get(n, 0) for n, t in notes.counters.items()}
+        return notes
+
+    with replaced(Counters, "take_notes", take_notes):
         yield

@@ -3,6 +3,7 @@
 - a handler is never called twice in a row for one `inputs`, not even by the next process; the world
   looks at that itself, for only it knows which device runs a handler
 - an alert that is on goes off only where its value is at the lower level, or where it has no value
+- at the end the broker holds what each alert says, and that is what its value says
 - a device that is heard counts, however long it measures nothing new
 - a device that is silent for longer than `stale_after_s`, and none before, does not count, to
   anybody who is connected, for as long as it is silent; it counts again when it is heard
@@ -16,6 +17,7 @@ from device_agent.settings import Settings
 from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US
 from simulations.world.programs import ALERT_ABOVE, ALERT_BELOW, HEARD, STALE_S
+from simulations.world.scenario import reconnects
 from simulations.world.world import World
 
 BEAT_STEPS = Settings().keep_alive_us // STEP_US
@@ -50,6 +52,26 @@ class ActingChecks:
             world.trouble.append(f"{device.name}: an alert went off at {value}")
         if (before, said["state"]) == ("off", "on") and value <= ALERT_ABOVE:
             world.trouble.append(f"{device.name}: an alert went on at {value}")
+
+    def at_the_end(self, world: World) -> None:
+        """Compare what the broker holds of alerts with the values that they watch.
+
+        What was lost on its way is said again over a new connection; what is late comes over it.
+        """
+        if not reconnects(world.scenario) or world.scenario.faults.delayed:
+            return
+        for device in world.running():
+            count, total = device.core.results.local()["here"][""].partial
+            topic = world.topics.alert("high", device.name, None)
+            payload = world.broker.retained.get(topic)
+            if not payload:
+                if count:
+                    world.trouble.append(f"{device.name}: nobody is told of its alert")
+                continue
+            is_on = json.loads(payload)["state"] == "on"
+            mean = total / count if count else 0
+            if is_on != (mean > (ALERT_BELOW if is_on else ALERT_ABOVE)):
+                world.trouble.append(f"{device.name}: its alert is told to be on: {is_on}, {mean}")
 
 
 def check_absence(world: World) -> None:

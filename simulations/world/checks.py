@@ -5,7 +5,7 @@
 - `settled` never lies: each device that is not excepted has reported what is held here
 - what a device does not hold for a sink any more has landed there
 - states only grow, as long as a process lives
-- what was in flight is sent again over a new connection
+- what was in flight is sent again over a new connection; what was acknowledged is not in flight
 - at the end all devices hold the same bytes, what landed is the truth, and nobody speaks but beats
 - each sink's windows are what its panes give, final at most once (`window_checks`)
 - nothing is lost or doubled but what is counted (`too_late`, `doubtful`, `refused`, ..), and what
@@ -27,7 +27,8 @@ from simulations.world.acting import ActingChecks
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import OUTCOMES, VirtualDevice
-from simulations.world.landing import ARCHIVE, VirtualLander
+from simulations.world.landing import VirtualLander
+from simulations.world.process_checks import check_process
 from simulations.world.programs import BOUND, STAMPED, TIMED
 from simulations.world.scanning import ScanChecks
 from simulations.world.truth import counted_lines, live_landed
@@ -115,18 +116,21 @@ class Checks:
     def _promise(
         self, world: World, device: VirtualDevice, sink: VirtualLander, low_us: int
     ) -> None:
-        """Hold a promise against what has landed in any store of the sink."""
+        """Hold a promise against what has landed in the store that it is made to.
+
+        What is older than a short retention may have left the device for a former store.
+        """
         if device.clock.wrong or device.name in world.operator.membership.entries:
             return
         lines = device.recording[device.sure_from : device.acknowledged]
-        # What is older than the retention has left the device once another store had it.
-        kept_us = device.core.intake.progress.pruned_us if sink.sink == ARCHIVE else NEVER_US
+        kept_us = device.core.intake.progress.pruned_us if _came_later(device, sink) else NEVER_US
         spoken = [line for line in lines if kept_us <= line.time_us < low_us]
         if not spoken:
             return
         landed: dict[tuple[int, str], int] = defaultdict(int)
         stream = device.core.agent.plan.windows[TIMED].stream
-        for lander in (sink.lander, *sink.former):
+        is_short = world.scenario.retain_s < LONG_S
+        for lander in (sink.lander, *(sink.former if is_short else ())):
             for at, total in counted_lines(lander, stream, device.name).items():
                 landed[at] |= total
         refused = device.counted(*OUTCOMES)
@@ -144,11 +148,12 @@ class Checks:
         """Demand that it waits for no answer to what the connection before may have lost."""
         if any(sink.flights.count for sink in device.core.panes.sinks):
             world.trouble.append(f"{device.name} waits for an answer over a connection that ended")
+        check_process(world, device)
 
     def ended(self, world: World, device: VirtualDevice) -> None:
         """Note how far a replica came: its entries are frozen from now on."""
-        del world
         self._last_seq[device.core.replica] = device.core.panes.memory.seq
+        check_process(world, device)
 
     def stepped(self, world: World) -> None:
         """Look at each sink, and at one device, a different one after each step."""
@@ -210,6 +215,8 @@ class Checks:
                 of_lake = (stream, key, pane_us, device.name, *of)
                 if of_lake not in landed or landed[of_lake][0] < entry.seq:
                     world.trouble.append(f"{device.name} dropped {pane}, {sink.name} lacks it")
+                if sink.flights.count and sink.flights.holds(memory.key(pane)):
+                    world.trouble.append(f"{device.name} waits for an answer to {pane}: it came")
 
     def _bounded(self, world: World, device: VirtualDevice) -> None:
         core = device.core
@@ -219,6 +226,10 @@ class Checks:
 
     def at_the_end(self, world: World) -> None:
         """Hold a settled world against the truth."""
+        for device in world.running():
+            check_process(world, device)
+        if world.scenario.acting:
+            self._acting.at_the_end(world)
         clones = bool(world.seen["clone"])
         for device in world.devices.values():
             for sink in world.sinks:
@@ -251,8 +262,7 @@ class Checks:
     ) -> None:
         """Compare what has landed of a device in a sink with what its sources gave."""
         plan, lander = world.plans[-1], sink.lander
-        # What is older than the retention has left the device once another store had it.
-        is_short = sink.sink == ARCHIVE and world.scenario.retain_s < LONG_S
+        is_short = _came_later(device, sink) and world.scenario.retain_s < LONG_S
         came_late = bool(sink.former) or is_short
         landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
         sure = set(device.recording[device.sure_from :])
@@ -310,3 +320,12 @@ class Checks:
             landed = sink.lander.shared["total"].value
             if landed != total:
                 world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")
+
+
+def _came_later(device: VirtualDevice, sink: VirtualLander) -> bool:
+    """Return whether a device heard another sink before this one.
+
+    What is older than the retention may have left the device by then, for that one had it.
+    """
+    first, *_ = device.core.panes.sinks
+    return first.name != sink.sink

@@ -11,6 +11,7 @@ from device_agent.settings import Settings
 from lasp_edge.language.plan import Plan
 from simulations.world.clock import Clock
 from simulations.world.disk import Disk
+from simulations.world.links import LegMessage
 from simulations.world.meters import Arrivals, MeterFile
 from simulations.world.process import AgentProcess
 from simulations.world.programs import LIVE, RECORDED
@@ -58,6 +59,8 @@ class VirtualDevice(AgentProcess):
         connected: whether the broker and it know of each other.
         start_step, connect_step: when it starts, and connects, next.
         deaf_until, mute_until, full_until, disk_until: until which step that lasts.
+        held_until: until which step what it sends is held up.
+        held: that.
         misses_entries_until: until which step it hears nothing of parameters, and all else.
         forgot: its store was lost, or went back; what it had said may not be known to it.
         sure_from: the first line of the recording that was never lost with a store.
@@ -68,6 +71,7 @@ class VirtualDevice(AgentProcess):
         order: lines in the order in which they were taken in.
         slots: how many readings each pane of a room has.
         meter: what its meter wrote; None where its program has no streams.
+        uncounted: what the process before had counted when it began, and this one has not.
         goes_back: how often its store was lost, or went back.
         arrivals: when what it was given is of.
         untold: lines that may count twice without anybody knowing it.
@@ -86,12 +90,15 @@ class VirtualDevice(AgentProcess):
         self.start_step = self.connect_step = 0
         self.said_twice = self._counted_twice = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
-        self.misses_entries_until = 0
+        self.misses_entries_until = self.held_until = 0
+        self.held: list[LegMessage] = []
         self.acted: dict[str, str] = {}
         self.order: list[RecordedLine] = []
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
         self.goes_back = 0
+        self._began: tuple[int, dict[str, int]] = (0, {})
+        self.uncounted: list[str] = []
         self.arrivals = Arrivals()
         self.untold = UntoldLines()
 
@@ -114,6 +121,7 @@ class VirtualDevice(AgentProcess):
         self._ahead_us = self.clock.read(true_us) - true_us
         self.starts += 1
         self.start(nonce)
+        self._compare_counts()
         self._counted_twice = self.counted(TWICE)
         self._tell_clock(true_us)
         self.arrivals.restart()
@@ -123,6 +131,14 @@ class VirtualDevice(AgentProcess):
             self.untold.begin(self.position)
         if self.meter is not None:
             self.meter.position = self.meter.acknowledged = int(cursor(METERS) or 0)
+
+    def _compare_counts(self) -> None:
+        """Look for what the process before this one had counted when it began, on this store."""
+        (goes_back, before), counts = self._began, dict(self.core.counters.totals)
+        self.uncounted = [name for name, times in before.items() if counts.get(name, 0) < times]
+        if goes_back != self.goes_back:
+            self.uncounted = []
+        self._began = (self.goes_back, counts)
 
     def _tell_clock(self, true_us: int) -> None:
         clock = self.clock

@@ -88,11 +88,15 @@ KINDS: Final[dict[str, FaultKind]] = {
     "hostile": _of_fleet(1, 20),
     "retire": _of_device(3, 30),
     "new_lake": _of_fleet(),
+    "held_up": _of_device(1, 12),
 }
 """Every kind of structural fault. The amount of a clock's jump is seconds, of its drift parts in
 10,000, of hostile frames how many, and of `unsynced_lost` how many commits; a torn commit ends
 after as many operations of the database, or, where that is a multiple of `BEHIND`, right
 behind a whole one."""
+LATER: Final[dict[str, tuple[int, ...]]] = {"held_up": (0, 0, 0, 0, 0, 60)}
+"""Kinds that are drawn from a stream of their own, so that what a seed draws of others stays, with
+the rates that theirs is drawn from."""
 BEHIND = 4
 """Of torn commits one in as many comes between two whole ones: one lasts for hundreds of
 operations, so they would hardly ever be hit there."""
@@ -164,6 +168,8 @@ class FaultRates:
         hostile: frames that no agent sends: mutated, forged, on strange topics.
         retire: an operator retires the device, and admits it again later.
         new_lake: the lake is lost; an empty one takes its place.
+        held_up: what a device sends is held up for some steps, and comes when its card was replaced
+            by an empty one and its next life has asked who it was.
     """
 
     loss: float = 0.0
@@ -203,10 +209,19 @@ class FaultRates:
     hostile: float = 0.0
     retire: float = 0.0
     new_lake: float = 0.0
+    held_up: float = 0.0
 
     @classmethod
-    def drawn(cls, random: Random, kinds: tuple[str, ...] = tuple(KINDS)) -> Self:
-        """Return the rates of one seed: of each kind none, few or many."""
+    def drawn(
+        cls, random: Random, kinds: tuple[str, ...] = tuple(KINDS), later: Random | None = None
+    ) -> Self:
+        """Return the rates of one seed: of each kind none, few or many.
+
+        Args:
+            random: what is drawn from.
+            kinds: those that may be on.
+            later: the same for `LATER`; None: they are off.
+        """
         rates: dict[str, Any] = {
             "loss": random.choice((0.0, 0.0, 0.05, 0.3)),
             "doubled": random.choice((0.0, 0.0, 0.1, 0.5)),
@@ -214,6 +229,9 @@ class FaultRates:
             "delay_steps": random.choice((2, 5, 20)),
         }
         for kind in kinds:
+            if kind in LATER:
+                rates[kind] = 0 if later is None else later.choice(LATER[kind])
+                continue
             often = random.choice(RATES)
             rates[kind] = often if KINDS[kind].of_device else 3 * often
         return cls(**rates)
@@ -248,10 +266,13 @@ class FaultRates:
         """Whether a message may be lost, doubled or delayed."""
         return bool(self.loss or self.doubled or self.delayed)
 
-    def schedule(self, random: Random, devices: list[str], steps: int) -> list[Fault]:
-        """Return the structural faults of a run, in order."""
-        faults = []
+    def schedule(
+        self, random: Random, devices: list[str], steps: int, later: Random | None = None
+    ) -> list[Fault]:
+        """Return the structural faults of a run, in order; see `drawn`."""
+        faults, others = [], random
         for name, kind in KINDS.items():
+            random = later if later is not None and name in LATER else others
             rate = getattr(self, name) * steps / HOUR_STEPS
             if not rate:
                 continue

@@ -15,6 +15,9 @@ from simulations.world.world import KEEPALIVE_STEPS, World
 
 Befall = Callable[[World, VirtualDevice, int], bool]
 
+ASKED_STEPS = 12
+"""Steps in which a life that starts has asked, was answered twice, and reads again."""
+
 
 def befall(world: World, fault: Fault) -> None:
     """Let a fault happen; count it if it did."""
@@ -249,6 +252,28 @@ def _retire(world: World, device: VirtualDevice, steps: int) -> bool:
     return True
 
 
+def _held_up(world: World, device: VirtualDevice, steps: int) -> bool:
+    if not device.connected or device.held_until or device.held:
+        return False
+    device.held_until = world.step_number + steps
+    world.later(steps, lambda: _lose_while_held(world, device))
+    return True
+
+
+def _lose_while_held(world: World, device: VirtualDevice) -> None:
+    """Replace the card of a device, and let what it had sent come when its next life has asked."""
+    device.held_until = 0
+    _go_back(world, device, b"", 0)
+    world.later(ASKED_STEPS, lambda: _let_go(world, device))
+
+
+def _let_go(world: World, device: VirtualDevice) -> None:
+    """Let what was held up come."""
+    held, device.held = device.held, []
+    for message in held:
+        world.send(message)
+
+
 def _new_lake(world: World, _device: VirtualDevice, _amount: int) -> bool:
     _any_sink(world).lose_store()
     return True
@@ -286,6 +311,7 @@ _BEFALL: dict[str, Befall] = {
     "hostile": _hostile,
     "retire": _retire,
     "new_lake": _new_lake,
+    "held_up": _held_up,
 }
 
 

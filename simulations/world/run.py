@@ -6,6 +6,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import NamedTuple
 
 from crdts import Membership
@@ -16,6 +17,7 @@ from simulations.world.device import VirtualDevice
 from simulations.world.faults import STEP_US, Fault
 from simulations.world.lander import SimulatedLander
 from simulations.world.misfortunes import befall, heal
+from simulations.world.narrow import narrowed
 from simulations.world.scenario import Scenario, reconnects, waits_for_silence
 from simulations.world.world import World
 
@@ -51,6 +53,11 @@ class RunOutcome(NamedTuple):
 
 def run(scenario: Scenario) -> RunOutcome:
     """Run a scenario to its end, or to its first trouble."""
+    with narrowed() if scenario.narrow else nullcontext():
+        return _run(scenario)
+
+
+def _run(scenario: Scenario) -> RunOutcome:
     checks = Checks()
     world = World(scenario, checks)
     settled = 0
@@ -114,7 +121,8 @@ def _demand_in_time(world: World, agreed: int, repairing: int) -> None:
         repairing: steps from then on until landers knew what they did, too.
     """
     refuses = world.seen["retire"] or world.seen["former_lander"]  # what is refused waits longer
-    if not reconnects(world.scenario) or refuses:
+    sweeps = world.scenario.narrow  # what is in the store alone waits for its turn
+    if not reconnects(world.scenario) or refuses or sweeps:
         return
     late = agreed - ROUNDS * ROUND_STEPS - world.scenario.faults.delay_steps
     late = max(late, repairing - REPAIR_STEPS)

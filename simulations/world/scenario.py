@@ -1,16 +1,19 @@
 """What a run is made from: drawn from one seed, or written down."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from device_agent.settings import SECOND_US, Settings
-from simulations.world.faults import CALM, KINDS, Fault, FaultRates
+from simulations.world.faults import CALM, KINDS, LATER, Fault, FaultRates
 
 SIZES = (1, 2, 2, 3, 3, 4, 5)
 """From which the number of devices is drawn."""
 STEPS = (*[12] * 3, *[20] * 6, *[30] * 4, *[60] * 2, 120)
 """From which the number of steps with faults is drawn. Planted bugs are found in short runs with
 many faults after less work than in long ones; a few things only happen in long ones."""
+ALONE = 0.03
+"""The part of the seeds in which one kind of `LATER` befalls each device once, and nothing else:
+what heals another fault often heals what such a rare one does."""
 LIVE_ITEMS = 8
 """Items of streams that agents keep in memory: so few that there are cuts in short runs."""
 
@@ -35,6 +38,7 @@ class Scenario:
         first: the number of the first device.
         acting: the program acts on its values; see `programs.trial`.
         scans: the program has streams, and devices have meters; see `programs.trial`.
+        narrow: limits are so small that a short run comes to them; see `narrow`.
         apart: devices do not hear each other, as behind a broker whose rules keep them apart.
     """
 
@@ -55,6 +59,7 @@ class Scenario:
     apart: bool = False
     acting: bool = False
     scans: bool = False
+    narrow: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -70,16 +75,16 @@ class Scenario:
 
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     """Return what a seed stands for."""
-    random = Random(seed)
+    random, later = Random(seed), Random(f"{seed} later")
     size, steps = random.choice(SIZES), random.choice(STEPS)
-    faults = FaultRates.drawn(random, kinds)
+    faults = FaultRates.drawn(random, kinds, later)
     names = [f"pi-{number}" for number in range(size)]
-    return Scenario(
+    scenario = Scenario(
         seed,
         size,
         steps,
         faults,
-        tuple(faults.schedule(random, names, steps)),
+        tuple(faults.schedule(random, names, steps, later)),
         keyed=random.random() < 0.2,  # noqa: PLR2004
         shared=random.random() < 0.2,  # noqa: PLR2004
         files=random.random() < 0.1,  # noqa: PLR2004
@@ -89,7 +94,14 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         archive=random.random() < 0.25,  # noqa: PLR2004
         acting=random.random() < 0.15,  # noqa: PLR2004
         scans=random.random() < 0.15,  # noqa: PLR2004
+        narrow=later.random() < 0.15,  # noqa: PLR2004
     )
+    if later.random() >= ALONE:
+        return scenario
+    kind = later.choice([each for each in LATER if each in kinds] or [""])
+    steps = max(steps, 2 * KINDS[kind].most) if kind else steps
+    alone = [Fault(later.randint(1, steps), kind, name, KINDS[kind].most) for name in names if kind]
+    return replace(scenario, steps=steps, faults=CALM, schedule=tuple(sorted(alone)))
 
 
 def reconnects(scenario: Scenario) -> bool:

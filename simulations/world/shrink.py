@@ -21,7 +21,7 @@ from simulations.world.scenario import Scenario
 TRIES = 60
 """Runs that shrinking takes, at most: some seconds."""
 
-EXTRAS = ("keyed", "shared", "files", "sessions", "archive", "acting", "scans")
+EXTRAS = ("keyed", "shared", "files", "sessions", "archive", "acting", "scans", "narrow")
 """What a scenario may have besides, by the names of its fields."""
 
 _BRACKETED = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")

@@ -237,12 +237,13 @@ class World:
                 break
             topic, payload, retain, *_ = publication
             self.bytes += len(topic) + len(payload)
-            if "hostile" in self._kinds and self.broker.route(topic) is not NOWHERE:
+            if payload and "hostile" in self._kinds and self.broker.route(topic) is not NOWHERE:
                 self.heard.append((topic, payload))
             if self.observer is not None:
                 self.observer.published(self, device, publication)
-            if self.step_number >= device.mute_until:
-                self.send(LegMessage(TO_BROKER, topic, payload, retain))
+            message = LegMessage(TO_BROKER, topic, payload, retain)
+            if _leaves(device, message, self.step_number):
+                self.send(message)
         for name, inputs in CALLED:
             if device.acted.get(name) == inputs:
                 self.trouble.append(f"{device.name}: a handler was called twice for one inputs")
@@ -360,6 +361,14 @@ class World:
             logs = [sink.lander.control_log for sink in self.sinks]
             for message in operator.repeated_entries(logs, known):
                 self.route(message)
+
+
+def _leaves(device: VirtualDevice, message: LegMessage, step: int) -> bool:
+    """Return whether what a device publishes is on its way; it may be held up, or lost."""
+    if step < device.held_until:
+        device.held.append(message)
+        return False
+    return step >= device.mute_until
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,61 @@
+"""Narrow limits: those of memory and of pages, so small that a run of a minute comes to them.
+
+What lies beyond a limit that only weeks reach is in no short run: entries that leave memory and
+come back from the store, pages of them, blocks of identities, several frames in place of one,
+deltas that are replaced by the whole. So some seeds run with limits that a minute reaches.
+
+Source: Zhou et al., "FoundationDB: A Distributed Unbundled Transactional Key Value Store", SIGMOD
+2021, section 4 (a simulation draws the tuning parameters, too).
+
+    >>> from device_agent.panes import cache
+    >>> with narrowed():
+    ...     cache.KEPT_ENTRIES
+    4
+    >>> cache.KEPT_ENTRIES
+    2000
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Final
+
+from device_agent import durable
+from device_agent.gateway import panes as fleet_panes
+from device_agent.intake import identities
+from device_agent.panes import cache, sender
+from device_agent.scans import history
+from device_agent.settings import SECOND_US
+from device_agent.state import stored
+from device_agent.variables import trace
+
+NARROW: Final[tuple[tuple[ModuleType, str, int], ...]] = (
+    (cache, "KEPT_ENTRIES", 6),
+    (cache, "PAGE", 4),
+    (durable, "PAGE", 4),
+    (durable, "PAGE_BYTES", 1),
+    (durable, "PRUNE_US", 5 * SECOND_US),
+    (identities, "KEPT_IDENTITIES", 24),
+    (sender, "FRAME_BYTES", 3_600),
+    (stored, "DELTAS_PER_STATE", 2),
+    (stored, "DELTAS_PER_KEY", 2),
+    (trace, "TAIL_BYTES", 48),
+    (fleet_panes, "MOST_ENTRIES", 6),
+    (fleet_panes, "MOST_TOTALS", 4),
+    (history, "_LOOK_US", 20 * SECOND_US),
+)
+"""Module, name of the limit, and what it is in place of what a device has. Each is read when it is
+needed, so that a run has its own."""
+
+
+@contextmanager
+def narrowed() -> Iterator[None]:
+    """Let all limits be narrow for a while."""
+    wide = [getattr(module, name) for module, name, _ in NARROW]
+    try:
+        for module, name, limit in NARROW:
+            setattr(module, name, limit)
+        yield
+    finally:
+        for (module, name, _), limit in zip(NARROW, wide, strict=True):
+            setattr(module, name, limit)
