@@ -73,8 +73,9 @@ CHECKPOINT_PAGES = 2_000
 """Pages of the log, 1 MB, after which they go to where they belong: each page that changed often
 is written there once."""
 _PAGE_HEAD_BYTES, _LOG_HEAD_BYTES = 24, 32
-_BIG_ENDIAN_LOG = bytes.fromhex("377f0683")
-"""With what a log begins whose checksums are of big-endian words (SQLite's file format, 4.1)."""
+_LOGS = {bytes.fromhex("377f0682"): "<", bytes.fromhex("377f0683"): ">"}
+"""With what a log begins, and the byte order of the words of which its checksums are (SQLite's file
+format, 4.1)."""
 
 
 class StoreForm(NamedTuple):
@@ -255,7 +256,9 @@ def _logged_commits(path: Path) -> list[int]:
 
 def _is_head(head: bytes) -> bool:
     """Return whether a log's head ends with its checksum; SQLite passes over a log with another."""
-    order = ">" if head[:4] == _BIG_ENDIAN_LOG else "<"
+    order = _LOGS.get(head[:4])
+    if order is None:
+        return False
     first = second = 0
     for even, odd in struct.iter_unpack(f"{order}II", head[:24]):
         first = (first + even + second) % 2**32

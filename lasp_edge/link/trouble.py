@@ -94,7 +94,10 @@ def _untrusted(why: str, broker: BrokerUrl) -> str:
     if "mismatch" in why:
         return f"{said}; use a name in --broker that its certificate has"
     if "expired" in why or "not yet valid" in why:
-        return f"{said}; is this machine's clock right? (date)"
+        right = f"{said}; is this machine's clock right? (date)"
+        return (
+            f"{right} If it is, the broker needs a new certificate" if "expired" in why else right
+        )
     return f"{said}; name the authority that signed it: --ca-file FILE"
 
 

@@ -182,9 +182,12 @@ def test_a_bit_that_flips_in_the_log_is_noticed_and_a_torn_last_commit_is_said(t
 def test_a_log_whose_head_is_damaged_is_not_taken_for_no_log(tmp_path):
     left = killed(tmp_path, 12)
     log = (left / f"{FILE_NAME}-wal").read_bytes()
-    for bit in range(32 * 8):
+    for bit in range(32 * 8 + 1):
         damaged = bytearray(log)
-        damaged[bit // 8] ^= 1 << bit % 8
+        if bit < 32 * 8:
+            damaged[bit // 8] ^= 1 << bit % 8
+        else:
+            damaged = bytearray(len(log))
         again = tmp_path / "again"
         shutil.rmtree(again, ignore_errors=True)
         shutil.copytree(left, again)

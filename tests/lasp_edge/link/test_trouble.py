@@ -7,12 +7,14 @@ import logging
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from lasp_edge.link import BrokerUrl, Disconnected, Limits, TlsFiles
+from lasp_edge.link.trouble import unreachable
 from tests.brokers import (
     free_port,
     messages,
@@ -308,3 +310,20 @@ def test_tls_where_none_is_spoken_is_said(tmp_path, connect):
 def test_no_tls_where_it_is_spoken_is_said(tls_broker, connect):
     link = connect(f"mqtt://127.0.0.1:{tls_broker.port}", limits=QUICK)
     says(link, "before it answered; if it wants TLS, use mqtts://")
+
+
+@pytest.mark.parametrize(
+    ("why", "advice"),
+    [
+        (
+            "certificate has expired",
+            "is this machine's clock right? (date) If it is, the broker needs a new certificate",
+        ),
+        ("certificate is not yet valid", "is this machine's clock right? (date)"),
+    ],
+)
+def test_a_certificate_out_of_its_time_may_be_the_clocks_fault_or_the_brokers(why, advice):
+    error = ssl.SSLCertVerificationError(1, why)
+    error.verify_message = why
+    line = unreachable(error, BrokerUrl.parse("mqtts://broker.example"))
+    assert line.endswith(f"CERTIFICATE_VERIFY_FAILED: {why}); {advice}")
