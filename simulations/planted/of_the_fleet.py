@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from crdts import OwnedMap, Version
+from crdts import Counter, OwnedMap, Version
 from crdts.tally import Tally
 from device_agent.core import Core
 from device_agent.fleet.agreement import Agreements
@@ -159,7 +159,7 @@ def a_contribution_is_counted_at_each_start() -> Iterator[None]:
     def connected(self: Sharing, now_us: int) -> None:
         for state in self._states.values():
             own: Any = state.whole.restricted(self._agent.replica.device)
-            if own.value:
+            if isinstance(own, Counter) and own.value:
                 state.store(own.increment(self._agent.replica, own.value))
         right(self, now_us)
 

@@ -10,7 +10,7 @@ Source: Zhou et al., "FoundationDB: A Distributed Unbundled Transactional Key Va
     >>> from device_agent.panes import cache
     >>> with narrowed():
     ...     cache.KEPT_ENTRIES
-    4
+    6
     >>> cache.KEPT_ENTRIES
     2000
 """

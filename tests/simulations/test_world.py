@@ -7,7 +7,10 @@ from random import Random
 import pytest
 
 from device_agent.changes import Changes
+from device_agent.fleet.beats import Beats
 from simulations.explore import main
+from simulations.planted import of_the_fleet  # noqa: F401 - fills the table
+from simulations.planted.bug import BUGS, replaced
 from simulations.world.disk import FileDisk, MemoryDisk
 from simulations.world.faults import KINDS, Fault, FaultRates
 from simulations.world.misfortunes import befall
@@ -92,6 +95,27 @@ def test_two_processes_with_one_name_are_alarmed_within_a_minute(seed):
     alarmed = {key for key, each in world.devices.items() if each.counted("clone_alarms")}
     world.close()
     assert alarmed == {"pi-0", "pi-0-copy"}
+
+
+def test_what_a_lost_life_sent_comes_when_the_next_one_has_asked():
+    scenario = Scenario(1, 1, 40, schedule=(Fault(11, "held_up", "pi-0", 12),))
+    found = run(scenario)
+    assert (found.trouble, found.seen["held_up"]) == ((), 1)
+    with BUGS["panes_of_an_earlier_life_land_after_the_later_one_has_asked"].plant():
+        assert "counts twice" in run(scenario).trouble[0]
+
+
+def test_a_part_that_fails_under_its_guard_is_found():
+    def fails(self, now_us):
+        raise KeyError(now_us)
+
+    with replaced(Beats, "tick", fails):
+        assert "pi-0: failed: beats" in run(Scenario(1, 1, 5)).trouble[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_seed_ends_with_the_truth_where_limits_are_narrow(seed):
+    assert run(replace(scenario_of(seed), narrow=True)).trouble == ()
 
 
 def test_exploring_says_what_an_hour_gives_and_what_was_seen(capsys):
