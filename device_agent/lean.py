@@ -8,8 +8,8 @@ a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxie
 are let in again: a user's program that imports them gets them, and pays for them.
 
 The link has a thread of its own, and glibc gives each thread an arena of its own: what one of them
-gives back the other cannot use, 1 MiB after a day's replay. So a lean process has one arena, unless
-the environment says how many.
+gives back the other cannot use, 1 MiB after a day's replay. So a lean process has one arena, and
+gives memory back in smaller pieces, unless the environment says otherwise.
 """
 
 import os
@@ -17,8 +17,13 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
-"""What glibc is told; other C libraries do not read it."""
+_SMALL_HEAP = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+    "MALLOC_TOP_PAD_": "16384",
+}
+"""What glibc is told, in bytes but for the arenas; other C libraries do not read it."""
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
 
 
@@ -34,7 +39,7 @@ def become_lean() -> None:
     if as_command and not is_lean():
         sys.stdout.flush()
         line = [sys.executable, "-P", "-m", "device_agent.lean", *sys.argv[1:]]
-        environment = ONE_ARENA | os.environ
+        environment = _SMALL_HEAP | os.environ
         os.execve(sys.executable, line, environment)  # noqa: S606 - this interpreter, these words
 
 
