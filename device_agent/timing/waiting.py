@@ -159,4 +159,6 @@ def _unpacked(packed: Any) -> Any:
         return Retraction(_unpacked(said))
     if kind == "decimal":
         return Decimal(said)
-    return Fraction(*[int(part, 16) for part in said]) if kind == "/" else [said]
+    if kind == "/":  # an earlier release wrote integers
+        return Fraction(*[int(part, 16) if type(part) is str else part for part in said])
+    return [said]

@@ -1,6 +1,8 @@
 """Readings that are taken back: streams and windows are as if they had never been."""
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 from random import Random
 
 import pytest
@@ -12,7 +14,7 @@ from device_agent.changes import Retraction
 from device_agent.scans.items import PRESENT, RETRACTED, Item, packed, unpacked
 from device_agent.settings import Settings
 from device_agent.sources.mapping import FieldMapping
-from device_agent.timing.waiting import _as_json, _from_json
+from device_agent.timing.waiting import _packed, _unpacked
 from lasp_edge import Program, folds, scans
 from tests.device_agent.agents import NOW_US
 from tests.device_agent.scans.support_streams import SECOND_US
@@ -120,9 +122,15 @@ def test_a_field_says_what_is_taken_back():
     assert batch.values == [Retraction(310), 160, 170, Retraction(180)]
 
 
-def test_a_retraction_waits_for_the_clock_like_a_reading():
-    text = json.dumps([Retraction(5)], default=_as_json)
-    assert json.loads(text, object_hook=_from_json) == [Retraction(5)]
+@pytest.mark.parametrize("value", [5, 20.5, Decimal("1.5"), Fraction(1, 3), 1 << 2_000])
+def test_a_retraction_waits_for_the_clock_like_a_reading(value):
+    text = json.dumps([_packed(Retraction(value))])
+    assert list(map(_unpacked, json.loads(text))) == [Retraction(value)]
+
+
+def test_what_an_earlier_release_let_wait_is_read():
+    text = '[{"/": [-1, 30]}, {"retracted": 5}, 20.5]'
+    assert list(map(_unpacked, json.loads(text))) == [Fraction(-1, 30), Retraction(5), 20.5]
 
 
 TEXTS = st.text(max_size=3)
