@@ -10,6 +10,9 @@ store holds of the lives before it.
 A hello alone proves little: a stranger may forge it, and a device may end before it says anything
 else. So a life that goes on to say nothing puts an end to earlier ones for `SILENT_US` only.
 
+A network may bring a frame of the life before between two hellos of a new one, which has become
+later meanwhile. It has not spoken yet, so it is no copy: it puts an end to that life, too.
+
 Two copies of a device may be alive at the same time. The one that is not heard any more is told to
 ask, learns of the other, and takes a later incarnation: then both are heard.
 
@@ -86,7 +89,7 @@ class Lives:
         self._end_silence(device, now_us)
         was = self._known.get(device) or _first(before)
         announced = self._announced.get(device, _Announced(frozenset(), was, now_us))
-        if not self._hears(replica, before):
+        if not self._hears(replica, before, is_first=nonce in announced.nonces):
             return False
         if (nonce, _HEARD) not in was.bars and len(announced.nonces) < KEPT_LIVES:
             nonces = announced.nonces | {nonce}
@@ -116,7 +119,9 @@ class Lives:
             self._known[device] = announced.before
             del self._announced[device]
 
-    def _hears(self, replica: Replica, before: HasReplica | None) -> bool:
+    def _hears(
+        self, replica: Replica, before: HasReplica | None, *, is_first: bool = False
+    ) -> bool:
         incarnation, nonce, device = replica
         known = self._known.get(device)
         if known is None:
@@ -127,7 +132,7 @@ class Lives:
         if incarnation <= bars.get(nonce, known.newest):
             self._known[device] = known
             return False
-        if nonce not in bars:
+        if nonce not in bars or is_first:
             bars = {each: max(bar, known.newest) for each, bar in bars.items()}
         bars[nonce] = _HEARD
         last = tuple(bars.items())[-KEPT_LIVES:]

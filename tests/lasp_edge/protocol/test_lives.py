@@ -54,6 +54,17 @@ def test_two_copies_that_are_alive_are_both_heard_once_each_is_later_than_the_ot
     assert lives.delivers(life(3, 7))
 
 
+def test_a_life_that_said_hello_alone_ends_the_one_of_which_a_frame_came_between():
+    lives = Lives()
+    assert lives.announces(life(1, 8), 0)
+    assert lives.delivers(life(2, 7), 1), "held up by the network"
+    assert lives.announces(life(3, 8), 2), "it was told of that one"
+    assert not lives.delivers(life(2, 7), 3)
+    assert lives.delivers(life(3, 8), 3)
+    assert lives.delivers(life(4, 7), 4), "it is a copy, and alive"
+    assert lives.delivers(life(3, 8), 5)
+
+
 def test_of_two_lives_of_one_incarnation_the_one_that_came_first_is_heard():
     lives = Lives()
     heard = [lives.delivers(life(1, nonce)) for nonce in (7, 8, 7, 8)]
