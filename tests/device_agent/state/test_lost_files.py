@@ -8,16 +8,7 @@ from device_agent.changes import Changes
 from device_agent.state.damage import DamagedStoreError, damaged_files
 from device_agent.state.store import FILE_NAME, Store
 from tests.device_agent.agents import NOW_US, Device
-
-
-def killed(directory, commits):
-    """Return a directory as a killed agent leaves it: all but the first commits are in the log."""
-    device = Device(directory / "live")
-    for step in range(commits):
-        device.read([20.0 + step], [NOW_US + step])
-    shutil.copytree(directory / "live", directory / "left")
-    device.kill()
-    return directory / "left"
+from tests.device_agent.state.test_damage import killed
 
 
 @pytest.mark.parametrize("is_quarantine", [True, False], ids=["killed midway", "deleted"])
