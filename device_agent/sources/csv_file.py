@@ -11,7 +11,7 @@ from pathlib import Path
 
 from device_agent.sources.fields import Record
 from device_agent.sources.mapping_options import mapping_of
-from device_agent.sources.recorded_file import UNREADABLE, RecordedFile
+from device_agent.sources.recorded_file import BATCH_BYTES, UNREADABLE, RecordedFile, lacks_end
 from device_agent.sources.replay import Replay, Row, Rows, replay_of
 from device_agent.sources.source import SourceContext
 
@@ -57,8 +57,9 @@ class CsvRows(Rows):
         self.retry_us = None
         reader = csv.reader(self._lines(now_us), strict=True)
         rows: list[Row] = []
+        end = self.offset + BATCH_BYTES
         place, self.ended = (self.offset, self.line), False
-        while len(rows) < limit and not self.ended:
+        while len(rows) < limit and self.offset < end and not self.ended:
             record = self._next_record(reader)
             if record is not None:
                 rows.append(Row(record, self.offset, self.line))
@@ -84,7 +85,7 @@ class CsvRows(Rows):
 
     def _lines(self, now_us: int) -> Iterator[str]:
         while lines := self.read_lines(1):
-            if not lines[0].endswith(b"\n"):
+            if lacks_end(lines[0]):
                 settled_us = self._settled_us(now_us)
                 if settled_us > now_us:
                     self.retry_us = settled_us

@@ -10,7 +10,7 @@ from typing import Any
 
 from device_agent.sources.fields import Record
 from device_agent.sources.mapping_options import mapping_of
-from device_agent.sources.recorded_file import UNREADABLE
+from device_agent.sources.recorded_file import UNREADABLE, lacks_end
 from device_agent.sources.replay import Replay, Row, Rows, replay_of
 from device_agent.sources.source import SourceContext
 
@@ -54,7 +54,7 @@ class JsonLines(Rows):
 
     def _complete_lines(self, limit: int) -> list[bytes]:
         lines = self.read_lines(limit)
-        if lines and not lines[-1].endswith(b"\n") and isinstance(record_of(lines[-1]), str):
+        if lines and lacks_end(lines[-1]) and isinstance(record_of(lines[-1]), str):
             self.go_back(self.offset - len(lines.pop()), self.line - 1)
         return lines
 

@@ -7,7 +7,6 @@ file that grows.
 
 import zlib
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -15,6 +14,12 @@ _BOM = b"\xef\xbb\xbf"
 UNREADABLE = "unreadable rest of the file"
 HEAD_BYTES = 256
 """Bytes at the beginning that tell a file from another one, at most: some rows with their times."""
+LONGEST_LINE = 1 << 20
+"""Bytes of a line, at most; what is longer is taken as several lines. No sensor writes such a one,
+but a card that lost power in the middle of a write may: zeros without an end. They must not fill
+memory."""
+BATCH_BYTES = 1 << 20
+"""Bytes after which no more lines are read at once."""
 
 
 class AnotherFileError(ValueError):
@@ -48,14 +53,18 @@ class RecordedFile:
             raise AnotherFileError(f"it is shorter than the {offset} bytes that were read of it")
 
     def read_lines(self, limit: int) -> list[bytes]:
-        """Return up to `limit` lines; only the last of the file may lack its end of line."""
+        """Return up to `limit` lines; only the last and too long ones may lack their end."""
         lines: list[bytes] = []
+        end = self.offset + BATCH_BYTES
+        self.ended = False
         try:
-            lines.extend(islice(self._file, limit))
+            while len(lines) < limit and self.offset < end and not self.ended:
+                line = self._file.readline(LONGEST_LINE)
+                lines += [line] if line else []
+                self.ended = not line
+                self.offset += len(line)
         except (OSError, EOFError, zlib.error):
-            self.damaged = True
-        self.ended = len(lines) < limit
-        self.offset += sum(map(len, lines))
+            self.damaged = self.ended = True
         if not self.line and lines and lines[0].startswith(_BOM):
             lines[0] = lines[0][len(_BOM) :]
         self.line += len(lines)
@@ -74,6 +83,11 @@ class RecordedFile:
     def close(self) -> None:
         """Close it."""
         self._file.close()
+
+
+def lacks_end(line: bytes) -> bool:
+    """Return whether a line may go on once more of the file is there."""
+    return not line.endswith(b"\n") and len(line) < LONGEST_LINE
 
 
 def head_of(path: Path) -> bytes:

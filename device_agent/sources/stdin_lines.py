@@ -15,12 +15,10 @@ from device_agent.sources.fields import Record
 from device_agent.sources.jsonl_file import NOT_JSON
 from device_agent.sources.mapping import FieldMapping
 from device_agent.sources.mapping_options import mapping_of
+from device_agent.sources.recorded_file import LONGEST_LINE
 from device_agent.sources.source import Source, SourceContext
 
 _CHUNK = 1 << 16
-LONGEST_LINE = 1 << 20
-"""Bytes of a line, at most: a longer one is no JSON that a sensor writes, and must not fill
-memory."""
 _LOOK_US = 100_000
 """Microseconds between two looks for more."""
 

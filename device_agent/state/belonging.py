@@ -1,6 +1,7 @@
 """Whose a data directory is: of which device and program, and whether an agent runs on it."""
 
 import fcntl
+import os
 from pathlib import Path
 
 from device_agent.state.store import LOCK_NAME
@@ -10,7 +11,8 @@ from lasp_edge.language.plan import Plan
 def is_used(directory: Path) -> bool:
     """Return whether an agent runs on a data directory."""
     try:
-        with (directory / LOCK_NAME).open(encoding="ascii") as file:
+        flags = os.O_RDONLY | os.O_NONBLOCK
+        with os.fdopen(os.open(directory / LOCK_NAME, flags)) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

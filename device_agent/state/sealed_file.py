@@ -5,6 +5,7 @@ seals, and what is damage. What the tables hold is theirs.
 """
 
 import fcntl
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -204,7 +205,8 @@ def _statement(table: str, columns: int) -> str:
 
 def _locked(path: Path) -> TextIO:
     """Return an open file that one process at a time can have."""
-    file = path.open("w", encoding="ascii")
+    # What stands there may be anything, a pipe too, for whose reader nobody may wait.
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

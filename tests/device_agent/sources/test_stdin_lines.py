@@ -5,7 +5,8 @@ import os
 import pytest
 
 from device_agent.sources.mapping import FieldMapping
-from device_agent.sources.stdin_lines import LONGEST_LINE, StdinLines
+from device_agent.sources.recorded_file import LONGEST_LINE
+from device_agent.sources.stdin_lines import StdinLines
 
 
 @pytest.fixture
