@@ -94,7 +94,7 @@ class Fence(Part):
 
     Attributes:
         state: how it came to publish, or that it is still asking.
-        has_heard_lander: a lander has answered this process.
+        told_by: landers that have answered this process, some of them at least.
     """
 
     name = "fence"
@@ -109,7 +109,7 @@ class Fence(Part):
         self._agent, self._intake, self._become = agent, intake, become
         self._wait_us = agent.settings.fence_wait_us
         self.state = FenceState.ASKING if self._wait_us else FenceState.NOT_ASKED
-        self.has_heard_lander = False
+        self.told_by: set[str] = set()
         self._landers: set[str] = set()
         me = agent.replica
         self._answers = Answers({*restored.replicas, me[:2]}, me.incarnation)
@@ -215,13 +215,14 @@ class Fence(Part):
             tells = not is_ignorant(frame, me.nonce)
             if tells or _has_passed(self._began_us, IGNORANT_US, now_us):
                 self._answers.add(frame)
+                if frame.keeps and len(self.told_by) < MOST_VOUCHES:
+                    self.told_by.add(voucher.device)
                 self._answered(now_us, is_landed=frame.keeps)
 
     def _answered(self, now_us: int, *, is_landed: bool) -> None:
         if self._answered_us is None or (is_landed and not self._is_landed):
             self._answered_us = now_us
         self._is_landed = self._is_landed or is_landed
-        self.has_heard_lander |= is_landed
         if not self.closed:
             self._follow(now_us)
 

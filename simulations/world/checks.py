@@ -1,7 +1,7 @@
 """What must hold in every world: at each publication, after each step, and at the end.
 
 - no dot names two things, and a frozen entry is never continued
-- a promise never passes what has not landed
+- a promise never passes what has not landed (`promise_checks`)
 - `settled` never lies: each device that is not excepted has reported what is held here
 - what a device does not hold for a sink any more has landed there
 - states only grow, as long as a process lives
@@ -18,7 +18,6 @@ from typing import Any
 
 from crdts import Replica, Version
 from device_agent.panes.flights import MOST_IN_FLIGHT
-from device_agent.panes.panes import NEVER_US
 from device_agent.parts import Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.aggregates.fleet import counting
@@ -28,19 +27,16 @@ from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.landing import VirtualLander
-from simulations.world.process_checks import check_process
+from simulations.world.process_checks import check_process, check_reading
 from simulations.world.programs import BOUND, STAMPED, TIMED
+from simulations.world.promise_checks import check_landed_since, check_promise
 from simulations.world.scanning import ScanChecks
-from simulations.world.truth import counted_lines, live_landed
+from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed
 from simulations.world.window_checks import FrontierWatch, wrong_windows
 from simulations.world.world import World
 
 KEPT_NAMES = 260
 """Counters of a device, at most: the bound of `device_agent.state.counters`, and its groups."""
-
-
-LONG_S = 3_600
-"""Seconds of retention that no run passes."""
 
 
 class Checks:
@@ -88,7 +84,7 @@ class Checks:
         for sink in world.sinks:
             low = frame.low_of(sink.sink, sink.lander.lake)
             if low is not None and low.low_us is not None and not sink.refused:
-                self._promise(world, device, sink, low.low_us)
+                check_promise(world, device, sink, low.low_us)
 
     def _panes(self, world: World, device: VirtualDevice, frame: PaneFrame) -> None:
         for block in frame.blocks:
@@ -112,37 +108,6 @@ class Checks:
         known = self._dots.setdefault(dot, content)
         if known != content:
             world.trouble.append(f"a dot names two things: {dot} is {known} and {content}")
-
-    def _promise(
-        self, world: World, device: VirtualDevice, sink: VirtualLander, low_us: int
-    ) -> None:
-        """Hold a promise against what has landed in the store that it is made to.
-
-        What is older than a short retention may have left the device for a former store.
-        """
-        if device.clock.wrong or device.name in world.operator.membership.entries:
-            return
-        lines = device.recording[device.sure_from : device.acknowledged]
-        kept_us = device.core.intake.progress.pruned_us if _came_later(device, sink) else NEVER_US
-        spoken = [line for line in lines if kept_us <= line.time_us < low_us]
-        if not spoken:
-            return
-        landed: dict[tuple[int, str], int] = defaultdict(int)
-        stream = device.core.agent.plan.windows[TIMED].stream
-        is_short = world.scenario.retain_s < LONG_S
-        for lander in (sink.lander, *(sink.former if is_short else ())):
-            for at, total in counted_lines(lander, stream, device.name).items():
-                landed[at] |= total
-        refused = device.counted(*OUTCOMES)
-        missing = {
-            (line.time_us, line.room, line.value)
-            for line in spoken
-            if not landed[line.time_us // 10_000_000, line.room] // line.value % 4
-        }
-        if len(missing) > refused:
-            world.trouble.append(
-                f"{device.name} promises {low_us}, and {min(missing)} is not there"
-            )
 
     def connected(self, world: World, device: VirtualDevice) -> None:
         """Demand that it waits for no answer to what the connection before may have lost."""
@@ -170,6 +135,8 @@ class Checks:
             self._scans.stepped(world, device)
         for each in devices:
             self._grows(world, each)
+            check_landed_since(world, each)
+            check_reading(world, each)
 
     def _settled(self, world: World, device: VirtualDevice) -> None:
         core = device.core
@@ -262,7 +229,7 @@ class Checks:
     ) -> None:
         """Compare what has landed of a device in a sink with what its sources gave."""
         plan, lander = world.plans[-1], sink.lander
-        is_short = _came_later(device, sink) and world.scenario.retain_s < LONG_S
+        is_short = came_later(device, sink) and world.scenario.retain_s < LONG_S
         came_late = bool(sink.former) or is_short
         landed = counted_lines(lander, plan.windows[TIMED].stream, device.name)
         sure = set(device.recording[device.sure_from :])
@@ -320,12 +287,3 @@ class Checks:
             landed = sink.lander.shared["total"].value
             if landed != total:
                 world.trouble.append(f"{sink.sink} counts {landed} readings of {total}")
-
-
-def _came_later(device: VirtualDevice, sink: VirtualLander) -> bool:
-    """Return whether a device heard another sink before this one.
-
-    What is older than the retention may have left the device by then, for that one had it.
-    """
-    first, *_ = device.core.panes.sinks
-    return first.name != sink.sink

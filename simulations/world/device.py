@@ -64,8 +64,11 @@ class VirtualDevice(AgentProcess):
         misses_entries_until: until which step it hears nothing of parameters, and all else.
         forgot: its store was lost, or went back; what it had said may not be known to it.
         sure_from: the first line of the recording that was never lost with a store.
+        is_copy: it began on a copy of another one's disk, which runs too.
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
+        begun_us: when it was started last.
+        is_vouched: a lander has said since then who the device was before.
         said_twice: readings that its earlier processes said that they may count twice.
         acted: value -> the `inputs` for which its handler was called last, if it must know of that.
         order: lines in the order in which they were taken in.
@@ -86,7 +89,8 @@ class VirtualDevice(AgentProcess):
         self.recording: list[RecordedLine] = []
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
         self.sure_from = 0
-        self.connected = self.forgot = self.uncertain = False
+        self.connected = self.forgot = self.uncertain = self.is_copy = False
+        self.begun_us, self.is_vouched = 0, False
         self.start_step = self.connect_step = 0
         self.said_twice = self._counted_twice = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
@@ -120,7 +124,10 @@ class VirtualDevice(AgentProcess):
         """Start a process: it takes its own time from the wall clock once."""
         self._ahead_us = self.clock.read(true_us) - true_us
         self.starts += 1
+        self.begun_us, self.is_vouched = true_us, False
         self.start(nonce)
+        if self.is_copy and self.starts == 1:
+            self.unsure += self.core.agent.clock.waiting  # both of them place what waits
         self._compare_counts()
         self._counted_twice = self.counted(TWICE)
         self._tell_clock(true_us)
@@ -238,8 +245,6 @@ class VirtualDevice(AgentProcess):
     def kill(self) -> None:
         """End the process without warning, if there is one."""
         self.said_twice, self._counted_twice = self.maybe_twice(), 0
-        if self.durable is not None and self.core.fence.has_heard_lander:
-            self.untold.told()
         super().kill()
 
     def counted(self, *names: str) -> int:

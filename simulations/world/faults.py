@@ -30,7 +30,7 @@ START_US: Final = 1_700_000_000 * SECOND_US
 HOUR_STEPS: Final = 3_600 * SECOND_US // STEP_US
 
 
-RATES: Final = (0, 0, 0, 60, 180)
+RATES: Final = (0, 0, 0, 60, 240)
 """From which the rate of a kind of structural faults is drawn, an hour and device."""
 
 

@@ -26,6 +26,7 @@ class VirtualLander:
         terms: for whom windows wait.
 
     Attributes:
+        name: the lander's, as it answers.
         lander: what has landed, by the rules of the real lander.
         former: the stores that were lost.
         refused: it ran a program that lacks a window, so it refused what devices had promised.
@@ -34,7 +35,7 @@ class VirtualLander:
     """
 
     def __init__(self, plan: Plan, sink: str = DEFAULT_SINK, terms: WaitingTerms = TERMS) -> None:
-        self.sink, self._terms = sink, terms
+        self.sink, self.name, self._terms = sink, f"lander of {sink}", terms
         self._plan = self._running = plan
         self._processes = 0
         self.lander = self._on_new_store(1)
@@ -52,7 +53,11 @@ class VirtualLander:
 
     def _new_process(self) -> Replica:
         self._processes += 1
-        return Replica(1, self._processes, f"lander of {self.sink}")
+        return Replica(1, self._processes, self.name)
+
+    def holds(self, device: str) -> bool:
+        """Return whether something of a device is in its store."""
+        return any(of == device for _, _, _, of, *_ in self.lander.panes)
 
     def hear(self, topic: str, payload: bytes, step: int) -> None:
         """Note a message for the next commit, if it runs and is connected."""

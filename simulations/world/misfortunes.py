@@ -13,6 +13,8 @@ from simulations.world.links import TO_BROKER, LegMessage
 from simulations.world.scenario import reconnects
 from simulations.world.world import KEEPALIVE_STEPS, World
 
+LATE_STEPS = 4
+"""Steps after the start of a life by which its peers have answered; it waits for landers longer."""
 Befall = Callable[[World, VirtualDevice, int], bool]
 
 ASKED_STEPS = 12
@@ -153,10 +155,16 @@ def _disk_fails(
 
 
 def _go_back(world: World, device: VirtualDevice, image: bytes, steps: int) -> None:
-    """End the process, and let it start on another content of the disk."""
+    """End the process, and let it start on another content of the disk.
+
+    Every second time landers hear nothing until a little after it has started: peers answer first.
+    """
     world.end(device.name, device, steps)
     device.disk.restore(image)
     device.forget()
+    if steps % 2:
+        for sink in world.sinks:
+            sink.cut_until = max(sink.cut_until, world.step_number + steps + LATE_STEPS)
 
 
 def _unsynced_lost(world: World, device: VirtualDevice, steps: int) -> bool:
@@ -193,20 +201,22 @@ def _clone(world: World, device: VirtualDevice, steps: int) -> bool:
         return False
     copy = world.add(key, device.name)
     copy.disk.restore(device.disk.images[-1])
-    copy.plan = device.plan
+    copy.plan, copy.is_copy = device.plan, True
     device.uncertain = True
     world.later(steps, lambda: _remove(world, key))
     return True
 
 
 def _remove(world: World, key: str) -> None:
-    """Take a clone out of the world; what it had not landed is gone."""
+    """Take a clone out of the world; what it had not landed is gone, what it had said is not."""
     copy = world.devices.pop(key)
     world.addresses.note({each: of.name for each, of in world.devices.items()})
     world.disconnect(copy, 0)
     copy.kill()
     copy.disk.remove()
-    world.devices[copy.name].unsure += copy.live + copy.unsure
+    device = world.devices[copy.name]
+    device.unsure += copy.live + copy.unsure
+    device.said_twice += copy.maybe_twice()
 
 
 def _clock_jump(_world: World, device: VirtualDevice, seconds: int) -> bool:

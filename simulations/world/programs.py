@@ -26,7 +26,7 @@ RECORDED, LIVE = "recorded", "live"
 
 HEARD, STALE_S = "heard", 60
 """The value that a device leaves which is silent for this many seconds."""
-ALERT_ABOVE, ALERT_BELOW = 20, 3
+ALERT_ABOVE, ALERT_BELOW = 4, 2
 """Where the alert goes on, and off: means of powers of four are often between."""
 CALLED: list[tuple[str, str]] = []
 """Name and `inputs` of each value that a handler was called for; the world takes them after each

@@ -98,6 +98,8 @@ def disturbed(world: World) -> Iterator[int]:
 def _settle(world: World) -> int:
     """Heal everything, and run until nothing is due; return how many steps that took."""
     heal(world)
+    while world.to_come and not world.trouble:
+        world.step()  # what a link held up comes after the end of all faults
     agreed: int | None = None
     for steps in range(SETTLE_STEPS):
         if world.trouble:

@@ -6,11 +6,14 @@ from random import Random
 from device_agent.settings import SECOND_US, Settings
 from simulations.world.faults import CALM, KINDS, LATER, Fault, FaultRates
 
-SIZES = (1, 2, 2, 3, 3, 4, 5)
-"""From which the number of devices is drawn."""
-STEPS = (*[12] * 3, *[20] * 6, *[30] * 4, *[60] * 2, 120)
-"""From which the number of steps with faults is drawn. Planted bugs are found in short runs with
-many faults after less work than in long ones; a few things only happen in long ones."""
+SHORT = {1: (12, 20, 30), 2: (12, 20, 20, 30), 3: (12, 12, 20), 4: (12,), 5: (12,)}
+"""Devices of short runs, and the steps with faults from which one is drawn. Planted bugs are found
+in short runs with many faults after less work than in long ones."""
+LONG = ((1, 60), (2, 60), (3, 60), (1, 120), (2, 120))
+"""Devices and steps of long runs: a few things only happen in these."""
+SHAPES = (*[(size, steps) for size, drawn in SHORT.items() for steps in drawn] * 3, *LONG)
+"""From which the number of devices and that of steps with faults are drawn. The work of a run is
+that of all its devices in all its steps."""
 ALONE = 0.03
 """The part of the seeds in which one kind of `LATER` befalls each device once, and nothing else:
 what heals another fault often heals what such a rare one does."""
@@ -76,7 +79,7 @@ class Scenario:
 def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
     """Return what a seed stands for."""
     random, later = Random(seed), Random(f"{seed} later")
-    size, steps = random.choice(SIZES), random.choice(STEPS)
+    size, steps = random.choice(SHAPES)
     faults = FaultRates.drawn(random, kinds, later)
     names = [f"pi-{number}" for number in range(size)]
     scenario = Scenario(
@@ -93,7 +96,7 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         commit_s=random.choice((0, 0, 10)),
         archive=random.random() < 0.25,  # noqa: PLR2004
         acting=random.random() < 0.15,  # noqa: PLR2004
-        scans=random.random() < 0.15,  # noqa: PLR2004
+        scans=random.random() < 0.1,  # noqa: PLR2004
         narrow=later.random() < 0.15,  # noqa: PLR2004
     )
     if later.random() >= ALONE:

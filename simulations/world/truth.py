@@ -4,7 +4,12 @@ from collections import defaultdict
 
 from lasp_edge.folds.columns import Partial
 from lasp_edge.language.declarations import Window
+from simulations.world.device import VirtualDevice
 from simulations.world.lander import SimulatedLander
+from simulations.world.landing import VirtualLander
+
+LONG_S = 3_600
+"""Seconds of retention that no run passes."""
 
 
 def counted_lines(lander: SimulatedLander, stream: int, device: str) -> dict[tuple[int, str], int]:
@@ -38,3 +43,12 @@ def landed_partials(
             before = found.get((pane_us, key), window.fold.zero)
             found[pane_us, key] = window.fold.combine(before, partial)
     return {at: partial for at, partial in found.items() if any(partial)}
+
+
+def came_later(device: VirtualDevice, sink: VirtualLander) -> bool:
+    """Return whether a device heard another sink before this one.
+
+    What is older than the retention may have left the device by then, for that one had it.
+    """
+    first, *_ = device.core.panes.sinks
+    return first.name != sink.sink

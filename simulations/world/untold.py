@@ -1,7 +1,8 @@
 """Untold lines: those that count twice, and of which nobody can know.
 
-A life that no lander told anything reads again what a lost one had read: peers know less. It may
-say so once it is told of the other one, and so may each life after it on the same store. Where that
+A life reads again what a lost one had read where no lander told it of that: peers know less, and a
+lander may be away, or hold another store. It may say so once it is told of the other one, and so
+may each life after it on the same store. Where that
 store is lost, too, before any of them was told, no store is left that holds one of both readings:
 README.md has it under its limits. Only such lines are forgiven, each as often as that happened.
 
@@ -41,7 +42,7 @@ class UntoldLines:
         self._taken |= lines
 
     def told(self) -> None:
-        """Note that a lander told the process who the device was before."""
+        """Note that each lander that knows it told the process who the device was before."""
         self._held.clear()
 
     def begin(self, position: int) -> None:

@@ -9,23 +9,41 @@ LIVE_RATE = 0.2
 """Readings in a step that a device's second source gives."""
 RECORD_RATE = 0.4
 """Lines in a step that a device's recording grows by."""
+EARLY_STEPS = 6
+"""Steps in which sources give more often: a device promises nothing before each of them has given
+something, and short runs are to have more than that."""
+EARLY_RATE = 0.6
+"""Readings of each source in such a step."""
 REPEATED = 0.1
 """Lines that stand in the recording once more."""
+BEHIND_RATE, BEHIND_US = 0.15, 2_000_000
+"""Lines that are a little older than the time before which the device has promised no more, and how
+much older they are at most, in microseconds."""
 PANE_US = 10_000_000
 """The span of the panes whose readings must be told apart."""
 
 
+def rate_at(step: int, usual: float) -> float:
+    """Return how many readings a source gives in a step."""
+    return EARLY_RATE if step <= EARLY_STEPS else usual
+
+
 def record(device: VirtualDevice, now_us: int, random: Random) -> None:
-    """Let a device's recording grow, most often by nothing."""
-    if random.random() >= RECORD_RATE:
-        return
+    """Let a device's recording grow by a line."""
     lines = device.recording
     if lines and random.random() < REPEATED:
         lines.append(random.choice(lines))
         return
-    late_us = random.choice((0, 0, 0, 1, 30)) * random.randint(0, 1_000_000)
-    time_us, room = now_us - late_us, random.choice("ab")
+    time_us, room = _drawn_time(device, now_us, random), random.choice("ab")
     slot = device.slots.get((time_us // PANE_US, room), 0)
     if slot < SLOTS:
         device.slots[time_us // PANE_US, room] = slot + 1
         lines.append(RecordedLine(time_us, 4**slot, room))
+
+
+def _drawn_time(device: VirtualDevice, now_us: int, random: Random) -> int:
+    """Return the time of the next line: often now, or late, or right behind the last promise."""
+    late_us = random.choice((0, 0, 0, 1, 30)) * random.randint(0, 1_000_000)
+    if random.random() >= BEHIND_RATE or device.durable is None:
+        return now_us - late_us
+    return min(device.core.intake.progress.promised_us, now_us) - random.randint(1, BEHIND_US)

@@ -23,6 +23,7 @@ from device_agent.gateway.core import WaitingTerms
 from device_agent.parts import Publication
 from device_agent.settings import Settings
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.fencing import VouchFrame
 from lasp_edge.protocol.kinds import FRAME_KINDS, topic_of
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from lasp_edge.protocol.topics import Topics
@@ -39,7 +40,7 @@ from simulations.world.programs import CALLED, LIVE, RECORDED, trial
 from simulations.world.scenario import Scenario
 from simulations.world.sensors import Sensors
 from simulations.world.streamed import METERS
-from simulations.world.workload import LIVE_RATE, record
+from simulations.world.workload import LIVE_RATE, RECORD_RATE, rate_at, record
 
 IN_FLIGHT = 20
 """The most publications that a link takes in a step: mosquitto's receive maximum, unless set."""
@@ -80,6 +81,7 @@ class World:
         bytes: of all that devices published.
         heard: the last messages that devices published, where strangers use them.
         addresses: of the devices, by their names.
+        to_come: step -> what is to be done then.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class World:
         self._files = (
             TemporaryDirectory(prefix="world-", dir=QUICK_FILES) if scenario.files else None
         )
-        self._later: dict[int, list[Callable[[], object]]] = defaultdict(list)
+        self.to_come: dict[int, list[Callable[[], object]]] = defaultdict(list)
         self.heard: deque[tuple[str, bytes]] = deque(maxlen=40)
         self._kinds = {fault.kind for fault in scenario.schedule}
         self._wills: dict[int, list[LastWill]] = defaultdict(list)
@@ -139,13 +141,13 @@ class World:
 
     def later(self, steps: int, action: Callable[[], object]) -> None:
         """Do something after some steps, or when all is healed."""
-        self._later[self.step_number + steps].append(action)
+        self.to_come[self.step_number + steps].append(action)
 
     def calm(self) -> None:
         """Let messages arrive, and do at once what is to be done later."""
         self.links.calm()
-        for step in sorted(self._later):
-            for action in self._later.pop(step):
+        for step in sorted(self.to_come):
+            for action in self.to_come.pop(step):
                 action()
 
     def running(self) -> list[VirtualDevice]:
@@ -156,7 +158,7 @@ class World:
         """Let a step pass."""
         self.now_us += STEP_US
         self.step_number += 1
-        for action in self._later.pop(self.step_number, ()):
+        for action in self.to_come.pop(self.step_number, ()):
             action()
         if self.step_number % SNAPSHOT_STEPS == 0:
             self.broker.take_snapshot()
@@ -182,13 +184,17 @@ class World:
                 if unanswered and draw() < unanswered:
                     self.seen["unanswered"] += 1
                     continue
+                keys = self.addresses.of.get(frame.about, ()) if type(frame) is VouchFrame else ()
+                for device in filter(None, map(self.devices.get, keys)):
+                    device.is_vouched = True
                 topic, is_kept = topic_of(frame, self.topics), FRAME_KINDS[frame.kind].retained
                 self.send(LegMessage(TO_BROKER, topic, frame.encode(), is_kept))
 
     def _live(self, key: str, device: VirtualDevice, *, reading: bool) -> None:
         step = self.step_number
         if reading and key == device.name and self._sensors is None:
-            record(device, self.now_us, self.random)
+            if self.random.random() < rate_at(step, RECORD_RATE):
+                record(device, self.now_us, self.random)
             if device.meter is not None:
                 device.meter.grow(self.now_us, self.random)
         if device.disk_until and step >= device.disk_until:
@@ -222,7 +228,7 @@ class World:
             self._collect(device)
             return
         device.read_recording(self.now_us)
-        if reading and self.random.random() < LIVE_RATE:
+        if reading and self.random.random() < rate_at(self.step_number, LIVE_RATE):
             device.read_live(self.now_us)
         self._collect(device)
 
@@ -282,6 +288,10 @@ class World:
         del key
         if self.observer is not None and device.durable is not None:
             self.observer.ended(self, device)
+        if device.durable is not None:
+            told_by = device.core.fence.told_by
+            if told_by and told_by >= {sink.name for sink in self.sinks if sink.holds(device.name)}:
+                device.untold.told()
         if device.disk_until:
             device.acted.clear()  # what it did last may not be durable
         CALLED.clear()  # where it ends in its turn, its calls are not the next device's
@@ -378,10 +388,5 @@ def _plan(release: int, **has: bool) -> Plan:
 
 def _trial(scenario: Scenario, release: int) -> Plan:
     """Return the plan of a release of a scenario's program."""
-    return _plan(
-        release,
-        keyed=scenario.keyed,
-        shared=scenario.shared,
-        acting=scenario.acting,
-        scans=scenario.scans,
-    )
+    has = {name: getattr(scenario, name) for name in ("keyed", "shared", "acting", "scans")}
+    return _plan(release, **has)

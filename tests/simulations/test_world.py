@@ -98,7 +98,7 @@ def test_two_processes_with_one_name_are_alarmed_within_a_minute(seed):
 
 
 def test_what_a_lost_life_sent_comes_when_the_next_one_has_asked():
-    scenario = Scenario(1, 1, 40, schedule=(Fault(11, "held_up", "pi-0", 12),))
+    scenario = Scenario(5, 1, 40, schedule=(Fault(11, "held_up", "pi-0", 12),))
     found = run(scenario)
     assert (found.trouble, found.seen["held_up"]) == ((), 1)
     with BUGS["panes_of_an_earlier_life_land_after_the_later_one_has_asked"].plant():

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import re
-import tracemalloc
 import zlib
 
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from device_agent.sources.choice import source_from_spec
 from device_agent.sources.jsonl_file import NOT_A_LINE, NOT_AN_OBJECT, JsonLines, record_of
-from device_agent.sources.recorded_file import LONGEST_LINE
 from device_agent.sources.replay import ROWS
 from device_agent.sources.source import SourceContext
 
@@ -247,35 +245,6 @@ def test_a_cut_off_gzip_file_gives_what_it_holds_and_says_so(tmp_path):
     assert values == list(range(len(values)))
     assert len(values) > 100
     assert last.refused == {"unreadable rest of the file": 1}
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize(("kind", "head"), [("jsonl", ""), ("csv", "ts,t\n")])
-def test_a_line_without_an_end_does_not_fill_memory(tmp_path, kind, head, suffix):
-    row = {"jsonl": '{{"ts": {0}, "t": {0}}}\n', "csv": "{0},{0}\n"}[kind].format
-    text = head + row(1) + "\0" * (5 * LONGEST_LINE + 7) + "\n" + row(2)
-    path = written(tmp_path / f"rows{suffix}", text)
-    tracemalloc.start()
-    values, last = drained(source(path, kind))
-    _, most_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert values == [1, 2]
-    assert last.cursor == cursor_at(text, len(text), text.count("\n") + 5)
-    assert most_bytes < 6 * LONGEST_LINE
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_many_long_lines_do_not_fill_memory(tmp_path, kind):
-    spaces = " " * (LONGEST_LINE // 16)
-    row = {"jsonl": '{{"ts": {0}, "t": {0}{1}}}\n', "csv": "{0},{0},{1}\n"}[kind].format
-    text = {"jsonl": "", "csv": "ts,t,x\n"}[kind] + "".join(row(n, spaces) for n in range(160))
-    path = written(tmp_path / "rows", text)
-    tracemalloc.start()
-    values, _ = drained(source(path, kind))
-    _, most_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert values == list(range(160))
-    assert most_bytes < 6 * LONGEST_LINE
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "5", "5:", ":5", "-1:0", "1:2:3"])

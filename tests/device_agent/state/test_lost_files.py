@@ -1,12 +1,14 @@
 """A store whose file is deleted or replaced, with its log or without, while it is used or not."""
 
+import os
 import shutil
 
 import pytest
 
 from device_agent.changes import Changes
+from device_agent.state.belonging import is_used
 from device_agent.state.damage import DamagedStoreError, damaged_files
-from device_agent.state.store import FILE_NAME, Store
+from device_agent.state.store import FILE_NAME, LOCK_NAME, Store
 from tests.device_agent.agents import NOW_US, Device
 from tests.device_agent.state.test_damage import killed
 
@@ -63,4 +65,14 @@ def test_a_store_that_somebody_put_in_its_place_is_opened_next(tmp_path):
     assert (device.store.quarantined, device.counted["accepted"]) == (None, 2)
     device.read([23.0], [NOW_US + 3])
     assert device.store.restored().counters["accepted"] == 3
+    device.kill()
+
+
+def test_a_pipe_in_the_place_of_the_lock_is_a_lock(tmp_path):
+    os.mkfifo(tmp_path / LOCK_NAME)
+    assert not is_used(tmp_path)
+    device = Device(tmp_path)
+    assert is_used(tmp_path)
+    with pytest.raises(BlockingIOError):
+        Store(tmp_path)
     device.kill()

@@ -14,9 +14,8 @@ from crdts.wire import MAX_BYTES, decode, encode
 from device_agent.changes import BLOCK_US, BlockId, Changes
 from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Block, tags_text
-from device_agent.state.belonging import is_used
 from device_agent.state.opening import APPLICATION, FORMAT, UNMARKED
-from device_agent.state.store import FILE_NAME, LOCK_NAME, Store, existing_store
+from device_agent.state.store import FILE_NAME, Store, existing_store
 from lasp_edge.errors import NotFound, UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
@@ -213,16 +212,6 @@ def test_a_second_damaged_file_does_not_replace_the_first(tmp_path):
         kept.append((store.quarantined, content))
         store.close()
     assert [path.read_bytes() for path, _ in kept] == [content for _, content in kept]
-
-
-def test_a_pipe_in_the_place_of_the_lock_is_a_lock(tmp_path):
-    os.mkfifo(tmp_path / LOCK_NAME)
-    assert not is_used(tmp_path)
-    device = Device(tmp_path)
-    assert is_used(tmp_path)
-    with pytest.raises(BlockingIOError):
-        Store(tmp_path)
-    device.kill()
 
 
 def test_a_data_directory_has_one_agent_at_a_time(tmp_path):

@@ -1,0 +1,90 @@
+"""What must hold of promises: whatever a device says to have landed has landed.
+
+- a low watermark never passes what has not landed
+- nor does the time before which an entry that grows has landed, though a promise may not show it:
+  another entry that waits holds it back most often
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from device_agent.changes import PaneId
+from device_agent.panes.panes import NEVER_US
+from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
+from simulations.world.landing import VirtualLander
+from simulations.world.programs import TIMED
+from simulations.world.truth import LONG_S, came_later, counted_lines
+from simulations.world.workload import PANE_US
+from simulations.world.world import World
+
+
+def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
+    """Hold a low watermark against what has landed in the store that it is promised to."""
+    if device.clock.wrong or device.name in world.operator.membership.entries:
+        return
+    spoken = (line for line in _known(device, sink) if line.time_us < low_us)
+    lacking = _lacking(world, device, sink, spoken)
+    if len(lacking) > device.counted(*OUTCOMES):
+        world.trouble.append(f"{device.name} promises {low_us}, and {min(lacking)} is not there")
+
+
+def check_landed_since(world: World, device: VirtualDevice) -> None:
+    """Hold what a device takes for landed of entries that grow against what has landed."""
+    memory = device.core.panes.memory
+    for known in device.core.panes.sinks:
+        since = memory.unlanded.since(known.bit)
+        for sink in world.sinks if since else ():
+            if sink.lander.lake != known.store:
+                continue
+            for pane, since_us in since.items():
+                if since_us > pane.pane_us and pane in memory.entries:
+                    _check_entry(world, device, sink, pane, since_us)
+
+
+def _check_entry(
+    world: World, device: VirtualDevice, sink: VirtualLander, pane: PaneId, since_us: int
+) -> None:
+    """Hold an entry of which everything before a time has landed against what has landed of it."""
+    pane_us, stream, key, *_ = pane
+    if stream != device.core.agent.plan.windows[TIMED].stream:
+        return
+    _, here = device.core.panes.memory.entries[pane].partial
+    of_world = (stream, key, pane_us, device.name, pane.incarnation, pane.nonce)
+    _, (_, landed) = sink.lander.panes.get(of_world, (0, (0, 0)))
+    lacking = [
+        line
+        for line in device.recording
+        if pane_us <= line.time_us < since_us
+        and (line.time_us // PANE_US, line.room) == (pane_us // PANE_US, key)
+        and here // line.value % 4 > landed // line.value % 4
+    ]
+    if lacking:
+        world.trouble.append(f"{device.name} takes {lacking[0]} for landed, and it is not there")
+
+
+def _known(device: VirtualDevice, sink: VirtualLander) -> list[RecordedLine]:
+    """Return the lines that it has taken in, and knows of.
+
+    What is older than a short retention may have left the device for a former store.
+    """
+    lines = device.recording[device.sure_from : device.acknowledged]
+    kept_us = device.core.intake.progress.pruned_us if came_later(device, sink) else NEVER_US
+    return [line for line in lines if kept_us <= line.time_us]
+
+
+def _lacking(
+    world: World, device: VirtualDevice, sink: VirtualLander, spoken: Iterable[RecordedLine]
+) -> set[RecordedLine]:
+    """Return those lines that are not in a sink, nor in one before it where retention is short."""
+    lines = list(spoken)
+    if not lines:
+        return set()
+    landed: dict[tuple[int, str], int] = defaultdict(int)
+    stream = device.core.agent.plan.windows[TIMED].stream
+    is_short = world.scenario.retain_s < LONG_S
+    for lander in (sink.lander, *(sink.former if is_short else ())):
+        for at, total in counted_lines(lander, stream, device.name).items():
+            landed[at] |= total
+    return {
+        line for line in lines if not landed[line.time_us // PANE_US, line.room] // line.value % 4
+    }
