@@ -53,8 +53,8 @@ class Teller(NamedTuple):
     life: OtherLife
 
 
-_MOST_ENDS: Final = 8
-"""Processes whose ends are remembered: as many as lives that a lander tells of."""
+_MOST_ENDS: Final = 16
+"""Processes whose ends are remembered: what an earlier one sent may land late, or lie elsewhere."""
 
 
 class Highs:

@@ -89,8 +89,22 @@ def test_many_processes_without_trouble_raise_no_doubt():
         highs.advance("csv:a", 50 + nonce, 1, 50 + nonce)
         assert (highs.doubt_us("csv:a"), highs.maybe_twice) == (None, 0)
         facts, accepted = highs.take_facts(), accepted + 1
-    assert len(facts.highs[str(CSV)]) <= 4 + 2 * 8, "what is stored of it is bounded"
+    assert len(facts.highs[str(CSV)]) <= 4 + 2 * 16, "what is stored of it is bounded"
     assert len(facts.lines[str(CSV)][0]) <= 3 * 8
+
+
+def test_what_a_process_told_is_held_against_its_end_twelve_starts_later():
+    """It went on behind its last image; what it sent then is long on its way."""
+    facts = stored(accepted=5)
+    for nonce in range(SECOND, SECOND + 12):
+        highs = started(facts, *range(FIRST, nonce))
+        highs.advance("csv:a", 50 + nonce, 1, 50 + nonce)
+        facts = highs.take_facts()
+    tell(highs, 5, 50, FIRST)
+    assert (highs.doubt_us("csv:a"), highs.maybe_twice) == (None, 0)
+    tell(highs, 9, 80, FIRST)
+    assert highs.doubt_us("csv:a") == 80
+    assert highs.maybe_twice >= 4
 
 
 def test_a_source_that_came_later_was_not_known_at_the_end_of_the_processes_before():
