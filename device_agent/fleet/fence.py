@@ -133,6 +133,11 @@ class Fence(Part):
         return self.state is FenceState.ASKING
 
     @property
+    def asks(self) -> bool:
+        """Whether it waits for answers, or is about to ask."""
+        return self._is_asking or self._is_due_anew
+
+    @property
     def lets_read(self) -> bool:
         """Whether sources with own times may be read."""
         return self._waited or not (self.closed or self._is_renewed)

@@ -58,7 +58,8 @@ class ActingChecks:
 
         What was lost on its way is said again over a new connection; what is late comes over it.
         """
-        if not reconnects(world.scenario) or world.scenario.faults.delayed:
+        is_late = world.scenario.faults.delayed or world.seen["held_up"]
+        if not reconnects(world.scenario) or is_late:
             return
         for device in world.running():
             count, total = device.core.results.local()["here"][""].partial

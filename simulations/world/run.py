@@ -70,15 +70,26 @@ def _run(scenario: Scenario) -> RunOutcome:
         if waits_for_silence(scenario) and not world.trouble:
             check_absence(world)
         if not world.trouble and scenario.seed % 4 == 0:
-            for _ in range(scenario.faults.delay_steps):
-                world.step()  # until the last message of before is here
-            checks.quiet = True
-            for _ in range(QUIET_STEPS):
-                world.step()
+            _demand_silence(world, checks)
     finally:
         world.close()
     trace = checks.trace.hexdigest()
     return RunOutcome(scenario, tuple(world.trouble), world.seen, settled, trace)
+
+
+def _demand_silence(world: World, checks: Checks) -> None:
+    """Demand that a settled world is silent but for beats, and that nobody asks for ever."""
+    for _ in range(world.scenario.faults.delay_steps):
+        world.step()  # until the last message of before is here
+    for _ in range(SETTLE_STEPS):
+        if not any(device.core.fence.asks for device in world.running()):
+            break
+        world.step()  # a copy that ran to the end may have made a device ask once more
+    else:
+        world.trouble.append("a device asks who it was before, and never stops")
+    checks.quiet = True
+    for _ in range(QUIET_STEPS):
+        world.step()
 
 
 def disturbed(world: World) -> Iterator[int]:
