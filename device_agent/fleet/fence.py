@@ -94,6 +94,8 @@ class Fence(Part):
 
     Attributes:
         state: how it came to publish, or that it is still asking.
+        is_asking: it says hello until it is answered, or has asked often enough.
+        is_due_anew: it is about to ask once more.
         told_by: landers that have answered this process, some of them at least.
     """
 
@@ -118,24 +120,19 @@ class Fence(Part):
         self._random = Random(me.nonce + 2)
         self._needs_lander = bool(agent.plan.pane_streams)
         self._challenge = self._attempt = self._hellos = 0
-        self._is_asking = self._is_landed = self._is_renewed = False
+        self.is_asking = self._is_landed = self._is_renewed = False
         self._began_us: int | None = None
         self._asked_us: int | None = None
         self._answered_us: int | None = None
         self._next_us = 0
         self._round_us: int | None = None
         self._waited = False
-        self._is_due_anew = False
+        self.is_due_anew = False
         self._changed = True
 
     @property
     def closed(self) -> bool:
         return self.state is FenceState.ASKING
-
-    @property
-    def asks(self) -> bool:
-        """Whether it waits for answers, or is about to ask."""
-        return self._is_asking or self._is_due_anew
 
     @property
     def lets_read(self) -> bool:
@@ -166,13 +163,13 @@ class Fence(Part):
         self._challenge = self._random.randrange(1, CHALLENGES)
         self._answers.clear()
         self._answered_us, self._is_landed = None, False
-        self._attempt, self._is_asking, self._is_due_anew = 0, True, False
+        self._attempt, self.is_asking, self.is_due_anew = 0, True, False
         self._next_us = self._round_us = now_us
 
     def tick(self, now_us: int) -> None:
         if self._began_us is None:
             self._began_us = now_us
-        if self._is_due_anew and _has_passed(self._round_us, ASK_ANEW_US, now_us):
+        if self.is_due_anew and _has_passed(self._round_us, ASK_ANEW_US, now_us):
             self._ask(now_us)
         self._waited = self._waited or _has_passed(self._began_us, self._wait_us, now_us)
         if not self.closed:
@@ -188,7 +185,7 @@ class Fence(Part):
 
     def publications(self, now_us: int) -> Iterator[Publication]:
         """Say hello while nobody has answered."""
-        if not (self._is_asking and is_time(now_us, self._next_us, ASK_US << MOST_ASKED)):
+        if not (self.is_asking and is_time(now_us, self._next_us, ASK_US << MOST_ASKED)):
             return
         attempt = min(self._attempt + 1, ATTEMPTS - 1)
         me = self._agent.replica
@@ -203,7 +200,7 @@ class Fence(Part):
         doublings = self._attempt - (1 if self.state is FenceState.ALONE else most // 2)
         wait_us = ASK_US if self.closed else ASK_US << min(max(0, doublings), MOST_ASKED)
         self._next_us = now_us + wait_us
-        self._is_asking = self.state is not FenceState.VOUCHED or self._attempt < most
+        self.is_asking = self.state is not FenceState.VOUCHED or self._attempt < most
 
     def _take_vouch(self, frame: VouchFrame, now_us: int) -> None:
         """Take an answer to the own hello."""
@@ -211,7 +208,7 @@ class Fence(Part):
         if frame.subject.device != me.device:
             return  # about another device, of which the witness asked
         if frame.challenge == HINT:
-            self._is_due_anew = self._is_due_anew or not self.closed
+            self.is_due_anew = self.is_due_anew or not self.closed
         elif frame.challenge != self._challenge:
             self._agent.counters.note("frame: a vouch that was not asked for")
         elif self._answers.has_room_for(voucher.device):
@@ -242,7 +239,7 @@ class Fence(Part):
             self._ask(now_us)  # a lander is to hear what it has become
             self._is_renewed = self._needs_lander
         elif self._is_landed:
-            self._is_asking = self._is_renewed = False
+            self.is_asking = self._is_renewed = False
             if len(self._landers) < MOST_VOUCHES:
                 self._landers.update(answers.landers_of(self._agent.replica))
 
@@ -276,22 +273,22 @@ class Fence(Part):
         is_later = other.device == me.device and other.incarnation >= me.incarnation
         if is_later and other.nonce != me.nonce and not self.closed:
             self._agent.counters.note("clone_alarms")
-            self._is_due_anew = True
+            self.is_due_anew = True
 
     def _look_for_later_life(self, frame: Frame, _now_us: int) -> None:
         """Ask again where the broker kept something of a later life: that alone is no proof."""
         other, me = frame.sender, self._agent.replica
         if other.device == me.device and other > me and other.nonce != me.nonce:
-            self._is_due_anew = self._is_due_anew or not self.closed
+            self.is_due_anew = self.is_due_anew or not self.closed
 
     def _hear_lander(self, frame: AckFrame, _now_us: int) -> None:
         """Ask again where a lander is heard that has not answered this replica yet.
 
         Each knows what has landed there, and a device may deliver to several.
         """
-        waits = frame.sender.device not in self._landers and not self._is_asking
+        waits = frame.sender.device not in self._landers and not self.is_asking
         if self._wait_us and waits and not self.closed:
-            self._is_due_anew = True
+            self.is_due_anew = True
 
     def succeed(self) -> None:
         self._landers.clear()

@@ -82,7 +82,8 @@ def _demand_silence(world: World, checks: Checks) -> None:
     for _ in range(world.scenario.faults.delay_steps):
         world.step()  # until the last message of before is here
     for _ in range(SETTLE_STEPS):
-        if not any(device.core.fence.asks for device in world.running()):
+        fences = [device.core.fence for device in world.running()]
+        if not any(fence.is_asking or fence.is_due_anew for fence in fences):
             break
         world.step()  # a copy that ran to the end may have made a device ask once more
     else:
