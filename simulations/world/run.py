@@ -82,8 +82,7 @@ def _demand_silence(world: World, checks: Checks) -> None:
     for _ in range(world.scenario.faults.delay_steps):
         world.step()  # until the last message of before is here
     for _ in range(SETTLE_STEPS):
-        fences = [device.core.fence for device in world.running()]
-        if not any(fence.is_asking or fence.is_due_anew for fence in fences):
+        if not somebody_asks(world):
             break
         world.step()  # a copy that ran to the end may have made a device ask once more
     else:
@@ -150,11 +149,11 @@ def at_rest(world: World) -> bool:
 
 
 def agree(world: World) -> bool:
-    """Return whether all panes have landed, and all devices agree."""
+    """Return whether all panes have landed, and all devices agree and know who they were."""
     devices = world.running()
     if len(devices) < len(world.devices) or not all(device.connected for device in devices):
         return False
-    if not all(device.has_read_all for device in devices):
+    if not all(device.has_read_all for device in devices) or somebody_asks(world):
         return False
     stores = {sink.lander.lake for sink in world.sinks}
     for device in devices:
@@ -167,6 +166,12 @@ def agree(world: World) -> bool:
     if any(log != control for log in logs):
         return False
     return all(device.digests() == first and device.is_at_rest(membership) for device in devices)
+
+
+def somebody_asks(world: World) -> bool:
+    """Return whether a device asks who it was before, or is about to."""
+    fences = [device.core.fence for device in world.running()]
+    return any(fence.is_asking or fence.is_due_anew for fence in fences)
 
 
 def landers_know(world: World) -> bool:
@@ -189,17 +194,17 @@ def _has_landed(device: VirtualDevice, lander: SimulatedLander) -> bool:
 def unsettled(world: World) -> str:
     """Return which devices are not at rest, and why."""
     membership = world.operator.membership
-    waiting = [
-        f"{key} ({'off' if device.durable is None else _why(device, membership)})"
-        for key, device in world.devices.items()
-        if device.durable is None or not device.is_at_rest(membership)
-    ]
+    reasons = {key: _why(device, membership) for key, device in world.devices.items()}
+    waiting = [f"{key} ({reason})" for key, reason in reasons.items() if reason]
     return ", ".join(waiting) or "they hold different states"
 
 
 def _why(device: VirtualDevice, membership: Membership) -> str:
+    if device.durable is None:
+        return "off"
     agreements = device.core.agreements.all()
     unsettled = [name for name, each in agreements.items() if not each.settled or each.offline]
     reasons = [] if device.core.done else ["not all landed"]
     reasons += [] if device.membership() == membership else ["commands unknown"]
+    reasons += ["asks who it was"] if device.core.fence.is_asking else []
     return ", ".join(reasons + unsettled)
