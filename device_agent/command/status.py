@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from device_agent.facts import SinkRow
+from device_agent.fleet.alarms import CLONED
 from device_agent.panes.own_windows import OwnWindow, own_windows
 from device_agent.panes.standing import standing
 from device_agent.state.counters import OUTCOMES
@@ -213,9 +214,7 @@ def _plainly(status: dict[str, Any]) -> str:
     if status["retired"]:
         lines.append(f"  retired        {', '.join(status['retired'])} (counted no more)")
     if status["clone_alarms"]:
-        lines.append(
-            f"  ALARM          another live agent has this name ({status['clone_alarms']})"
-        )
+        lines.append(f"  ALARM          {CLONED} ({status['clone_alarms']})")
     return "\n".join(lines)
 
 

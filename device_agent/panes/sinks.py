@@ -53,6 +53,10 @@ STRANGERS = (
     "{!r} names one new store after another, so the next must wait: somebody forges "
     "acknowledgements, if no lake was made anew; see lasp-edge broker"
 )
+TOO_MANY = (
+    f"one answers beside the {MAX_SINKS} that are known, and gets nothing: stop those that are not "
+    "yours; see lasp-edge broker"
+)
 MOVES = "sinks: another store, and everything is sent to it"
 """What a move to another store is counted as."""
 
@@ -196,6 +200,7 @@ class Sinks:
             sink = self._first(frame.sink) or self._add(frame.sink)
         if sink is None:
             self._counters.note("frame: acknowledgement of one sink too many")
+            self._counters.note(f"sink: {TOO_MANY}")
             return None
         if frame.store != sink.store and not self._moves(sink, frame.store, frame.clock_s):
             return None

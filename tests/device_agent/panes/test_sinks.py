@@ -3,6 +3,7 @@
 import itertools
 
 from crdts import Replica
+from device_agent.panes.sinks import TOO_MANY
 from device_agent.settings import SECOND_US, Settings
 from lasp_edge import Program, folds
 from lasp_edge.protocol.acks import NotTaken
@@ -183,6 +184,10 @@ def test_invented_sinks_are_bounded_and_are_forgotten(tmp_path):
         device.hear(ack_of(device.name, sink=(f"invented {number}", "x")))
     assert len(device.core.report()["sinks"]) == MAX_SINKS
     assert device.counted["frame: acknowledgement of one sink too many"] == 4 * MAX_SINKS + 1
+    alarms = [name for name in device.counted if name.startswith("sink: ")]
+    assert alarms == [f"sink: {TOO_MANY}"], (
+        "the owner is told: it may be the own one that is left out"
+    )
     device.tick(2)
     device.restart()
     assert len(device.core.report()["sinks"]) == MAX_SINKS
