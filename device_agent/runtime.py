@@ -29,6 +29,7 @@ from device_agent.state.damage import DamagedStoreError, lacks_room
 from device_agent.timing.system_clock import SystemClock
 from lasp_edge.link import BrokerUrl, Connected, Disconnected, Link, Message, Seal, Will
 from lasp_edge.protocol.kinds import is_left_to_operators, is_of_its_moment
+from lasp_edge.protocol.topics import readable
 
 if TYPE_CHECKING:  # most agents call nobody, and are watched by nobody
     from device_agent.acting.effects import Caller
@@ -107,7 +108,7 @@ class Runtime:
         will = core.beats.presence(online=False)
         self.link = Link(
             broker,
-            client_id=f"{core.agent.topics.root}/{core.replica.device}",
+            client_id=f"{core.agent.topics.root}/{readable(core.replica.device)}",
             subscriptions=core.subscriptions(),
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=Random(core.replica.nonce),

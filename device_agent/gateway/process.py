@@ -43,7 +43,7 @@ from lasp_edge.protocol.kinds import (
 from lasp_edge.protocol.overheard import Overheard
 from lasp_edge.protocol.sharing import RepairFrame, SharedFrame
 from lasp_edge.protocol.sizes import MAX_MESSAGE_BYTES
-from lasp_edge.protocol.topics import Topics
+from lasp_edge.protocol.topics import Topics, readable
 from lasp_edge.tool.times import shown_time
 
 log = logging.getLogger(__name__)
@@ -236,7 +236,7 @@ class _Running:
         will = self._results.will
         self.link = Link(
             broker,
-            client_id=f"{topics.root}/gateway-{settings.name}",
+            client_id=f"{topics.root}/gateway-{readable(settings.name)}",
             subscriptions=[*_subscriptions(topics), *self._results.subscriptions],
             last_will=Will(will.topic, will.payload, 1, will.retain),
             jitter=random.Random(nonce),

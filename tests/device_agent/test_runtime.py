@@ -55,6 +55,15 @@ def test_two_agents_agree_land_everything_and_say_goodbye(stage):
         assert "accepted       3000" in plain
 
 
+def test_a_broker_takes_a_device_whose_name_has_what_it_takes_in_no_client_id(stage):
+    device = "caf\u00e9 \u0085+1"
+    recorded = stage.record(device, 30)
+    agent = stage.replay(device)
+    stage.lander.serve(lambda: agent.agreed(1))
+    assert agent.end() == 0
+    stage.windows_are(recorded)
+
+
 def reads_on(stage: Stage, agent: Agent, count: int) -> bool:
     """Wait until an agent has read so many more; return whether it is not done then."""
     wanted = agent.newest()["accepted"] + count
