@@ -23,6 +23,7 @@ from device_agent.settings import SECOND_US
 from lasp_edge.aggregates.fleet import counting
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from simulations.world.acting import ActingChecks
+from simulations.world.age_checks import check_ages
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import OUTCOMES, VirtualDevice
@@ -131,6 +132,8 @@ class Checks:
         self._settled(world, device)
         self._bounded(world, device)
         self._holds(world, device)
+        if world.scenario.keyed:
+            check_ages(world, device)
         if world.scenario.scans:
             self._scans.stepped(world, device)
         for each in devices:
@@ -170,12 +173,15 @@ class Checks:
     def _holds(self, world: World, device: VirtualDevice) -> None:
         """Look for entries that are not held for a sink any more, and have not landed there."""
         memory = device.core.panes.memory
-        stores = {sink.lander.lake: sink.lander.panes for sink in world.sinks}
+        stores = {sink.lander.lake: sink for sink in world.sinks}
         for sink in device.core.panes.sinks:
-            landed = stores.get(sink.store)
-            if landed is None:
+            store = stores.get(sink.store)
+            if store is None:
                 continue
+            landed, not_taken = store.lander.panes, store.not_taken[device.name]
             for pane, entry in memory.entries.items():
+                if entry.refused & sink.bit and memory.key(pane) not in not_taken:
+                    world.trouble.append(f"{device.name}: {sink.name} never refused this {pane}")
                 if entry.dirty & sink.bit:
                     continue
                 pane_us, stream, key, *of = pane

@@ -1,6 +1,8 @@
 """What must hold of promises: whatever a device says to have landed has landed.
 
 - a low watermark never passes what has not landed
+- nor what a source may still give: lines that are so little older than the last one, and readings
+  that were given and are not durable yet
 - nor does the time before which an entry that grows has landed, though a promise may not show it:
   another entry that waits holds it back most often
 """
@@ -10,6 +12,7 @@ from collections.abc import Iterable
 
 from device_agent.changes import PaneId
 from device_agent.panes.panes import NEVER_US
+from device_agent.settings import Settings
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.landing import VirtualLander
 from simulations.world.programs import TIMED
@@ -17,15 +20,30 @@ from simulations.world.truth import LONG_S, came_later, counted_lines
 from simulations.world.workload import PANE_US
 from simulations.world.world import World
 
+LATENESS_US = Settings().lateness_us
+"""How much older than the last line a source's next one may be."""
+
 
 def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
     """Hold a low watermark against what has landed in the store that it is promised to."""
     if device.clock.wrong or device.name in world.operator.membership.entries:
         return
+    _check_sources(world, device, low_us)
     spoken = (line for line in _known(device, sink) if line.time_us < low_us)
     lacking = _lacking(world, device, sink, spoken)
     if len(lacking) > device.counted(*OUTCOMES):
         world.trouble.append(f"{device.name} promises {low_us}, and {min(lacking)} is not there")
+
+
+def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
+    """Hold a low watermark against what the sources of a device may still give."""
+    if world.step_number > world.scenario.steps or device.is_copy or device.clock.was_wrong:
+        return
+    furthest_us = device.furthest_us
+    if furthest_us is None or low_us > furthest_us - LATENESS_US:
+        world.trouble.append(f"{device.name} promises {low_us}, and a source came to {furthest_us}")
+    if device.held_us and low_us > device.held_us[0]:
+        world.trouble.append(f"{device.name} promises {low_us}, and holds what came before")
 
 
 def check_landed_since(world: World, device: VirtualDevice) -> None:
