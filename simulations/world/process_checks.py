@@ -20,8 +20,11 @@ WAIT_US = Settings().fence_wait_us
 def check_reading(world: World, device: VirtualDevice) -> None:
     """Look at a process that runs."""
     waited_us = world.now_us - device.begun_us
-    core = device.core
-    if core.fence.lets_read and waited_us < WAIT_US and core.replica not in device.vouched:
+    if not device.core.fence.lets_read or waited_us >= WAIT_US:
+        return
+    # Who changes a hello on its way gets an answer for this device that says nothing of it.
+    is_known = device.vouched if world.seen["hostile"] else device.core.replica in device.vouched
+    if not is_known:
         world.trouble.append(f"{device.name} reads after {waited_us} us, no lander knows of it")
 
 
