@@ -30,7 +30,7 @@ from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.landing import VirtualLander
 from simulations.world.process_checks import check_process, check_reading
 from simulations.world.programs import BOUND, STAMPED, TIMED
-from simulations.world.promise_checks import check_landed_since, check_promise
+from simulations.world.promise_checks import check_landed_since, check_promise, check_waiting
 from simulations.world.scanning import ScanChecks
 from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed
 from simulations.world.window_checks import FrontierWatch, wrong_windows
@@ -84,8 +84,10 @@ class Checks:
             self._digests[device.name, report.variable].add(report.digest)
         for sink in world.sinks:
             low = frame.low_of(sink.sink, sink.lander.lake)
-            if low is not None and low.low_us is not None and not sink.refused:
-                check_promise(world, device, sink, low.low_us)
+            if low is not None and low.low_us is not None:
+                check_waiting(world, device, sink, low.low_us)
+                if not sink.refused:
+                    check_promise(world, device, sink, low.low_us)
 
     def _panes(self, world: World, device: VirtualDevice, frame: PaneFrame) -> None:
         for block in frame.blocks:

@@ -1,6 +1,7 @@
 """What must hold of promises: whatever a device says to have landed has landed.
 
 - a low watermark never passes what has not landed
+- nor the start of an entry that has not landed, nor been refused, unless a part of it has landed
 - nor what a source may still give: lines that are so little older than the last one, and readings
   that were given and are not durable yet
 - nor does the time before which an entry that grows has landed, though a promise may not show it:
@@ -33,6 +34,20 @@ def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_
     lacking = _lacking(world, device, sink, spoken)
     if len(lacking) > device.counted(*OUTCOMES):
         world.trouble.append(f"{device.name} promises {low_us}, and {min(lacking)} is not there")
+
+
+def check_waiting(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
+    """Hold a low watermark against the entries that a store has neither taken nor refused."""
+    memory = device.core.panes.memory
+    for known in device.core.panes.sinks if memory.dirty else ():
+        if known.store != sink.lander.lake:
+            continue
+        since = memory.unlanded.since(known.bit)
+        for pane in memory.dirty:
+            entry = memory.entries[pane]
+            waits = entry.dirty & known.bit and not entry.refused & known.bit
+            if waits and low_us > since.get(pane, pane.pane_us):
+                world.trouble.append(f"{device.name} promises {low_us}, and {pane} has not landed")
 
 
 def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
