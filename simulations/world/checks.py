@@ -30,7 +30,12 @@ from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.landing import VirtualLander
 from simulations.world.process_checks import check_process, check_reading
 from simulations.world.programs import BOUND, STAMPED, TIMED
-from simulations.world.promise_checks import check_landed_since, check_promise, check_waiting
+from simulations.world.promise_checks import (
+    check_highs,
+    check_landed_since,
+    check_promise,
+    check_waiting,
+)
 from simulations.world.scanning import ScanChecks
 from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed
 from simulations.world.window_checks import FrontierWatch, wrong_windows
@@ -82,6 +87,7 @@ class Checks:
     def _beat(self, world: World, device: VirtualDevice, frame: BeatFrame) -> None:
         for report in frame.reports:
             self._digests[device.name, report.variable].add(report.digest)
+        check_highs(world, device, frame.highs)
         for sink in world.sinks:
             low = frame.low_of(sink.sink, sink.lander.lake)
             if low is not None and low.low_us is not None:

@@ -75,6 +75,7 @@ class VirtualDevice(AgentProcess):
         order: lines in the order in which they were taken in.
         order_us: when each of them was given.
         taken_us: when it took in lines last.
+        reached_us: the greatest time of a line that it took in.
         furthest_us: the greatest time of a line that it was given; None before the first.
         held_us: when readings of its second source were given that are not known to be durable.
         slots: how many readings each pane of a room has.
@@ -108,7 +109,7 @@ class VirtualDevice(AgentProcess):
         self.held_us: list[int] = []
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
-        self.goes_back = 0
+        self.goes_back = self.reached_us = 0
         self._began: tuple[int, dict[str, int]] = (0, {})
         self.uncounted: list[str] = []
         self.arrivals = Arrivals()
@@ -186,6 +187,7 @@ class VirtualDevice(AgentProcess):
         def is_durable() -> None:
             self.order_us += [true_us] * len(lines)
             self.taken_us = max(true_us, self._tick_us)
+            self.reached_us = max([*times_us, self.reached_us])
             self._is_durable(lines, after, times_us)
 
         self._take(batch, true_us, is_durable)

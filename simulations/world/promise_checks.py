@@ -6,6 +6,7 @@
   that were given and are not durable yet
 - nor does the time before which an entry that grows has landed, though a promise may not show it:
   another entry that waits holds it back most often
+- how far a source has come is told as it is: a later life may have nothing else to go by
 """
 
 from collections import defaultdict
@@ -14,15 +15,17 @@ from collections.abc import Iterable
 from device_agent.changes import PaneId
 from device_agent.panes.panes import NEVER_US
 from device_agent.settings import Settings
+from lasp_edge.protocol.fencing import SourceHigh, source_id
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.landing import VirtualLander
-from simulations.world.programs import TIMED
+from simulations.world.programs import RECORDED, TIMED
 from simulations.world.truth import LONG_S, came_later, counted_lines
 from simulations.world.workload import PANE_US
 from simulations.world.world import World
 
 LATENESS_US = Settings().lateness_us
 """How much older than the last line a source's next one may be."""
+_RECORDED = source_id(RECORDED)
 
 
 def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
@@ -34,6 +37,15 @@ def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_
     lacking = _lacking(world, device, sink, spoken)
     if len(lacking) > device.counted(*OUTCOMES):
         world.trouble.append(f"{device.name} promises {low_us}, and {min(lacking)} is not there")
+
+
+def check_highs(world: World, device: VirtualDevice, highs: Iterable[SourceHigh]) -> None:
+    """Hold how far a device says that its recording has come against the lines that it took in."""
+    if device.forgot or device.is_copy or not device.reached_us or device.counted(*OUTCOMES):
+        return
+    told_us = max([high.high_us for high in highs if high.source == _RECORDED], default=None)
+    if told_us is None or told_us < device.reached_us:
+        world.trouble.append(f"{device.name} came to {device.reached_us}, and tells of {told_us}")
 
 
 def check_waiting(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:

@@ -78,7 +78,7 @@ def _held_back(lander: SimulatedLander, frontier_us: int | None) -> Iterator[str
             continue
         if promise.done:
             done_us.append(promise.low_us)
-        elif listening.silence_us(promise) <= TERMS.dead_after_us:
+        elif listening.now_us <= max(promise.heard_us, listening.since_us) + TERMS.dead_after_us:
             lows_us.append(promise.low_us)
     allowed_us = min(lows_us, default=max(done_us, default=BOTTOM_US))
     if allowed_us > (BOTTOM_US if frontier_us is None else frontier_us):
