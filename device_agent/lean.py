@@ -7,6 +7,10 @@ module `ssl` with only the names of the errors that it looks for, and, unless th
 a proxy for MQTT, neither PySocks nor `urllib.request`, which it uses for proxies alone. Then all
 are let in again: a user's program that imports them gets them, and pays for them.
 
+Some other modules, 1 MiB with what they import, are imported by Python's own and by paho for what
+an agent seldom does. They are put off: each is run at the first use of a name in it. From Python
+3.12 on that keeps out less, as each dataclass uses `inspect`.
+
 The link has a thread of its own, and glibc gives each thread an arena of its own: what one of them
 gives back the other cannot use, 1 MiB after a day's replay. So a lean process has one arena, and
 gives memory back in smaller pieces, unless the environment says otherwise.
@@ -16,6 +20,7 @@ import os
 import sys
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 _SMALL_HEAP = {
     "MALLOC_ARENA_MAX": "1",
@@ -24,6 +29,9 @@ _SMALL_HEAP = {
     "MALLOC_TOP_PAD_": "16384",
 }
 """What glibc is told, in bytes but for the arenas; other C libraries do not read it."""
+_SELDOM = ("inspect", "ipaddress", "uuid")
+"""What `dataclasses`, `urllib.parse` and paho import: for classes without a docstring, for an
+address in brackets, for a client without an id."""
 _NAMES = ("SSLError", "SSLWantReadError", "SSLWantWriteError", "CertificateError")
 
 
@@ -57,18 +65,37 @@ def _keep_out() -> None:
         sys.modules[name] = None  # type: ignore[assignment]  # what Python takes for "not there"
 
 
+def _put_off(name: str) -> None:
+    """Have a module imported when somebody first takes a name from it."""
+    if name in sys.modules:
+        return
+    stand_in = ModuleType(name, "Stands for a module until it is used.")
+
+    def become_it(wanted: str) -> Any:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        vars(stand_in).update(vars(import_module(name)))
+        vars(stand_in).pop("__getattr__", None)
+        return getattr(stand_in, wanted)
+
+    vars(stand_in)["__getattr__"] = become_it
+    sys.modules[name] = stand_in
+
+
 def _let_in() -> None:
     """Forget what was imported without OpenSSL, but for paho: the next import finds the real."""
     named = sys.modules.pop("ssl")
     for name in ("_hashlib", "hashlib", "socks", "urllib.request"):
         sys.modules.pop(name, None)
     for name, module in list(sys.modules.items()):
-        if getattr(module, "ssl", None) is named and not name.startswith("paho."):
+        if getattr(module, "__dict__", {}).get("ssl") is named and not name.startswith("paho."):
             del sys.modules[name]
 
 
 if __name__ == "__main__":
     _keep_out()
+    for _name in _SELDOM:
+        _put_off(_name)
     from lasp_edge.tool.command_line import run_command
 
     import_module("device_agent.command.agent")

@@ -1,7 +1,8 @@
 """Variables: named states, as programs and dataflows declare them, and the mutators they take."""
 
+import inspect
 from dataclasses import dataclass
-from inspect import signature
+from types import FunctionType
 from typing import Any
 
 from crdts import Lattice
@@ -61,7 +62,17 @@ def check_mutator(name: str, kind: type[Lattice], mutator: str, count: int) -> N
     method = getattr(kind, mutator, None)
     if method is None or not is_mutator(method):
         raise ValueError(f"update: {name!r} ({kind.__name__}) has no mutator {mutator!r}")
+    takes = 2 + count  # the state, the writer, the arguments
+    if isinstance(method, FunctionType) and _takes(method, takes):
+        return
     try:
-        signature(method).bind(*[None] * (2 + count))  # the state, the writer, the arguments
+        inspect.signature(method).bind(*[None] * takes)
     except TypeError as error:
         raise ValueError(f"update: {kind.__name__}.{mutator} of {name!r}: {error}") from None
+
+
+def _takes(function: FunctionType, count: int) -> bool:
+    """Return whether a function surely takes `count` positional arguments."""
+    code, optional = function.__code__, len(function.__defaults__ or ())
+    few_or_many = code.co_argcount - optional <= count <= code.co_argcount
+    return few_or_many and not code.co_kwonlyargcount

@@ -246,7 +246,9 @@ class Fence(Part):
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
         answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
-        for teller, highs in answers.tellings(own):
+        # The oldest first: a process names those that it follows, and what may count twice with one
+        # of them is no more where the next has it, too.
+        for teller, highs in sorted(answers.tellings(own)):
             life = OtherLife(teller.nonce, answers.line(teller))
             tellings.learn(highs, Teller(teller.incarnation, answers.knows(teller), life), now_us)
         if newest is not None and not answers.is_told_by(newest):

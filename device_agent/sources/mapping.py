@@ -323,7 +323,12 @@ class FieldMapping:
         return self._bounded("event", f"no event of {wanted}: the message has {_keys(record)}")
 
     def _no_field(self, what: str, text: str, record: Record) -> str:
-        """Return that a field is missing, and what the record has instead."""
+        """Return that a field is missing or of no use, and what the record has instead."""
+        found = Field(text).of(record, ABSENT)
+        if found is not ABSENT:
+            return self._bounded(
+                what, f'field "{text}" is {"null" if found is None else "no list"}'
+            )
         return self._bounded(what, f'no field "{text}": the message has {_keys(record)}')
 
     def _bounded(self, what: str, text: str) -> str:

@@ -3,12 +3,14 @@
 An agent holds its file alone (see `device_agent.state.store`). So file and log are copied, and the
 copy is opened as after a power cut, which SQLite is made for. The file itself changes only when the
 log is emptied into it; a copy during which that happened is made again. The same is done on a card
-that has become read-only, and by a user who may only read: SQLite reads no file of this kind where
-it can write none beside it.
+that is full or has become read-only, and by a user who may only read: SQLite reads no file of this
+kind where it can write none beside it. A copy that has no room among the temporary files, which may
+be on the same card, is made in memory.
 """
 
 import shutil
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,8 +23,12 @@ _ONLY_COPIED = {
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
 }
-"""Another process has the file, or nothing can be written beside it."""
+"""Another process has the file, or nothing can be written beside it. What cannot be read at all
+cannot be copied either."""
+_IN_MEMORY = "/dev/shm"  # noqa: S108 - what is made there has a name that nobody can foresee
 
 
 class Look:
@@ -54,11 +60,13 @@ class Look:
         try:
             return self._opened_copy()
         except OSError as error:
+            with suppress(OSError):
+                return self._opened_copy(_IN_MEMORY)
             raise sqlite3.OperationalError(str(error)) from error
 
-    def _opened_copy(self) -> sqlite3.Connection:
+    def _opened_copy(self, place: str | None = None) -> sqlite3.Connection:
         path = self._path
-        with TemporaryDirectory(prefix="lasp-edge-") as directory:
+        with TemporaryDirectory(prefix="lasp-edge-", dir=place) as directory:
             copy = Path(directory) / path.name
             for _ in range(TRIES):
                 before, self._copied = path.stat().st_mtime_ns, _written(path)

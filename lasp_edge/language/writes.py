@@ -14,8 +14,8 @@ in closures, globals, defaults, attributes, containers, and in functions that th
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
-from inspect import getattr_static
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -60,10 +60,21 @@ def _parts(thing: Any, names: frozenset[str]) -> tuple[frozenset[str], Iterable[
         return names, list(thing.values())
     if isinstance(thing, list | tuple | set | frozenset):
         return names, thing
-    called = getattr_static(type(thing), "__call__", None)
+    called = _stored(type(thing), "__call__")
     if isinstance(called, FunctionType):
         names |= frozenset(_names(called.__code__))
-    return names, [called, *(getattr_static(thing, name, None) for name in sorted(names))]
+    return names, [called, *(_stored(thing, name) for name in sorted(names))]
+
+
+def _stored(thing: Any, name: str) -> Any:
+    """Return an attribute as it is stored, so that no property is called, or None."""
+    kind, places = thing, []
+    if not isinstance(thing, type):
+        kind = type(thing)
+        with suppress(AttributeError):
+            places.append(object.__getattribute__(thing, "__dict__"))
+    places += [vars(base) for base in kind.__mro__]
+    return next((place[name] for place in places if name in place), None)
 
 
 def _names(code: CodeType | None) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """Finding MODULE:program, as uvicorn finds an app: the current directory counts."""
 
 import importlib
+import inspect
 import re
 import sys
 import traceback
-from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
@@ -87,7 +87,9 @@ def _meant(error: BaseException) -> str:
     method = getattr(Program, found[1], None) if found else None
     if found is None or method is None:
         return ""
-    return _near(found[2], [name for name in signature(method).parameters if name != "self"])
+    return _near(
+        found[2], [name for name in inspect.signature(method).parameters if name != "self"]
+    )
 
 
 def _near(word: str, known: list[str]) -> str:

@@ -32,6 +32,47 @@ assert http.client.HTTPSConnection("example.org").port == 443
 """
 
 
+WRITES = """
+import os, sys
+from crdts import BoundedLWWSet
+from lasp_edge import Program, folds
+
+{wants}
+program = Program("writing")
+event = program.event("x")
+samples = program.declare_dynamic(BoundedLWWSet(bound=3), "samples")
+program.fold_dynamic(program.fold(samples, folds.mean(), "here"), "everywhere")
+program.window("window", source=event, fold=folds.mean(), size_s=60, key=lambda event: "")
+
+@program.on_event(event)
+def sampled(event, update):
+    update(samples, BoundedLWWSet.add, event.value, event.time_us)
+    seldom = [sys.modules[name] for name in ("inspect", "ipaddress", "uuid")]
+    unused = [module.__name__ for module in seldom if "__file__" not in vars(module)]
+    os.write(2, f"UNUSED {{unused}}\\n".encode())
+"""
+"""Most programs write like this one, which says at a reading which modules nobody has used yet."""
+SELDOM = ["inspect", "ipaddress", "uuid"] if sys.version_info < (3, 12) else ["ipaddress", "uuid"]
+"""From Python 3.12 on each dataclass uses `inspect`."""
+
+LOOKS = """
+from dataclasses import dataclass
+from inspect import getattr_static, signature
+import inspect, ipaddress, urllib.parse, uuid
+
+@dataclass
+class Plain:
+    here: int = 1
+
+assert Plain.__doc__ == "Plain(here: int = 1)"
+assert list(signature(Plain).parameters) == ["here"] == list(inspect.signature(Plain).parameters)
+assert inspect.unwrap is sys.modules["inspect"].unwrap
+assert not hasattr(inspect, "absent")
+assert str(ipaddress.ip_address("127.0.0.1")) == "127.0.0.1"
+assert urllib.parse.urlsplit("mqtt://[::1]:1883").hostname == "::1"
+assert uuid.UUID(int=1).int == 1
+"""
+
 HEAVY = ("libssl", "/_csv", "/unicodedata")
 """In the paths of libraries that an agent without TLS and a CSV file does without."""
 
@@ -83,6 +124,29 @@ def test_program_that_wants_openssl_gets_all_of_it(tmp_path):
     loaded, report = first_lines(tmp_path, WANTS)
     assert loaded.startswith("OPENSSL True\nlibssl")
     assert report["device"] == "pi-1"
+
+
+@pytest.mark.parametrize(("wants", "unused"), [("", SELDOM), (LOOKS, [])], ids=["plain", "looks"])
+def test_an_agent_imports_what_is_seldom_needed_when_it_is_needed(tmp_path, wants, unused):
+    (tmp_path / "writing.py").write_text(WRITES.format(wants=wants))
+    (tmp_path / "some.jsonl").write_text('{"t": 1700000000, "x": 1}\n')
+    words = [
+        *("agent", "writing:program", "--device", "pi-1", "--broker", "mqtt://127.0.0.1:9"),
+        *("--data-dir", str(tmp_path / "data"), "--time", "t"),
+        *("--source", f"jsonl:{tmp_path / 'some.jsonl'}"),
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "lasp_edge", *words],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as agent:
+        said = [next((line for line in agent.stderr if "UNUSED" in line or "Error" in line), "")]
+        agent.terminate()
+        said += [line for line in agent.stderr if "Error" in line]
+    assert said == [f"UNUSED {unused}\n"]
 
 
 def test_agent_with_tls_has_openssl(tmp_path):

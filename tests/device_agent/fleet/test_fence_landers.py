@@ -5,7 +5,7 @@ from dataclasses import replace
 from crdts import BoundedLWWSet, Replica
 from device_agent.fleet.fence import MOST_ASKED_OF_LANDERS
 from lasp_edge import Program, folds
-from lasp_edge.protocol.fencing import HelloFrame, SourceHigh
+from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, Telling, VouchFrame
 from lasp_edge.protocol.frames import BeatFrame
 from tests.device_agent.agents import NOW_US, Device, ack_of
 from tests.device_agent.fleet.test_fence import (
@@ -145,3 +145,27 @@ def test_a_replica_that_has_become_later_reads_when_a_lander_has_heard_of_it(dev
     assert device.core.fence.lets_read
     device.acknowledge()
     assert device.frames(HelloFrame, [p for _ in range(60) for p in device.tick()]) == []
+
+
+def test_processes_that_follow_each_other_are_one_life_whose_readings_may_count_twice_once(sure):
+    """A card of long ago is put back: of the line since then a lander has heard the last ones."""
+    sure.read([20.0] * 7, [NOW_US + n for n in range(7)])
+    sure.tick(2)
+    sure.restart()
+    processes = [
+        Replica(incarnation, 1_000 + incarnation, "pi-1") for incarnation in range(9, 5, -1)
+    ]
+    tellings = [Telling(each, (SourceHigh(SOURCE, NOW_US + 90, 60),)) for each in processes]
+    lines = tuple(
+        [(n, tuple(x for m in range(n - 1, 1_005, -1) for x in (m, 60))) for _, n, _ in processes]
+    )
+    (newest, highs), *others = tellings
+    hello = hello_of(sure)
+    for voucher in (KEEPER, Replica(1, 2, "lander of archive")):
+        vouch = VouchFrame.of(
+            voucher, 1, hello, processes[0], newest, highs, keeps=True, others=tuple(others)
+        )
+        sure.hear(replace(vouch, lines=lines))
+    sure.tick(2)
+    assert sure.core.replica.incarnation == 10
+    assert sure.counted[TWICE] == 7, "all that the store holds, and no more"

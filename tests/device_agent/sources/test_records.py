@@ -87,6 +87,13 @@ def test_a_misspelled_field_is_named_beside_what_the_message_has():
     assert batch.refused == {'no field "tsx": the message has "ts", "v"': 100}
 
 
+def test_a_field_that_is_there_and_of_no_use_is_not_said_to_be_missing():
+    timed = FieldMapping({"v": "v"}, time="a.ts").batch("s", [{"a": {"ts": None}, "v": 2}])
+    assert timed.refused == {'field "a.ts" is null': 1}
+    listed = FieldMapping(["v"], items="list").batch("s", [{"list": {"v": 1}}, {"list": None}])
+    assert listed.refused == {'field "list" is no list': 1, 'field "list" is null': 1}
+
+
 def test_reasons_do_not_grow_with_what_strangers_send():
     mapping = FieldMapping({"v": "v"})
     batch = mapping.batch("s", [{f"key{number}" * 99: 1} for number in range(100)])

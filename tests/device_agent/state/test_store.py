@@ -16,7 +16,7 @@ from device_agent.intake.batch import Batch
 from device_agent.intake.identities import Block, tags_text
 from device_agent.state.opening import APPLICATION, FORMAT, UNMARKED
 from device_agent.state.store import FILE_NAME, Store, existing_store
-from lasp_edge.errors import NotFound, UsageError
+from lasp_edge.errors import UsageError
 from tests.device_agent.agents import LAKE, NOW_US, Device, greenhouse, rooms, truth_of
 
 CHECKOUT = Path(__file__).parents[3]
@@ -220,61 +220,6 @@ def test_a_data_directory_has_one_agent_at_a_time(tmp_path):
         Store(tmp_path)
     device.kill()
     Store(tmp_path).close()
-
-
-def test_one_may_look_while_an_agent_writes(tmp_path):
-    device = Device(tmp_path)
-    device.read([20.0], [NOW_US])
-    looking = existing_store(tmp_path)
-    assert [reading["q"] for reading in looking.readings()] == [2000]
-    device.read([21.0], [NOW_US])
-    assert len(list(looking.readings())) == 2
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        looking._db.execute("DELETE FROM reading")
-    looking.close()
-    device.kill()
-    closed = existing_store(tmp_path)
-    assert len(list(closed.readings())) == 2
-    closed.close()
-
-
-def without_an_index(directory):
-    """Let SQLite make no index of a log, as on a card that has become read-only."""
-    (directory / f"{FILE_NAME}-shm").symlink_to("/proc/nowhere")
-
-
-def test_one_may_look_where_nothing_can_be_written_beside_the_file(tmp_path):
-    device = Device(tmp_path)
-    device.read([20.0], [NOW_US])
-    device.kill()
-    without_an_index(tmp_path)
-    looking = existing_store(tmp_path)
-    assert [reading["q"] for reading in looking.readings()] == [2000]
-    looking.close()
-
-
-def test_a_file_that_may_not_be_read_is_no_traceback(tmp_path, monkeypatch):
-    Device(tmp_path).kill()
-    without_an_index(tmp_path)
-
-    def denied(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("shutil.copyfile", denied)
-    with pytest.raises(NotFound, match=r"cannot be read: .*Permission denied"):
-        existing_store(tmp_path)
-
-
-def test_looking_at_a_damaged_file_leaves_it_where_it_is(tmp_path):
-    (tmp_path / FILE_NAME).write_bytes(b"no database" * 1_000)
-    with pytest.raises(NotFound, match="cannot be read"):
-        existing_store(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
-
-
-def test_looking_where_no_agent_was_says_so(tmp_path):
-    with pytest.raises(NotFound, match="holds no agent data"):
-        existing_store(tmp_path)
 
 
 def test_readings_are_kept_as_read_in_the_order_of_acceptance(tmp_path):
