@@ -16,6 +16,7 @@ from simulations.planted import (
     of_acting,
     of_control,
     of_delivery,
+    of_lives,
     of_omission,
     of_scans,
     of_the_fleet,
@@ -32,7 +33,7 @@ SEEDS = 1_000
 """A planted bug that this many seeds do not find is not found."""
 ROOMS = (
     *(of_the_store, of_delivery, of_the_fleet, of_omission, of_acting, of_scans),
-    *(of_windows, of_waiting, of_control),
+    *(of_windows, of_waiting, of_control, of_lives),
 )
 """The modules that fill the table of bugs."""
 

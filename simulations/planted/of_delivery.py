@@ -7,6 +7,7 @@ from typing import Any
 from device_agent.changes import PaneId
 from device_agent.gateway.kept import KeptEntry, WriterOfPanes
 from device_agent.gateway.panes import FleetPanes, PaneCell
+from device_agent.panes.cache import PaneCache
 from device_agent.panes.delivery import PaneDelivery
 from device_agent.panes.flights import Flights
 from device_agent.panes.panes import Panes
@@ -279,4 +280,39 @@ def an_answer_ends_no_flight() -> Iterator[None]:
         self._answered_us = now_us
 
     with replaced(Flights, "answer", answer):
+        yield
+
+
+@planted
+def a_refused_entry_that_grows_is_still_refused() -> Iterator[None]:
+    """A lander refused an entry; it grows, and nobody waits for it, nor does a promise."""
+    right = Panes.fold_in
+
+    def fold_in(self: Panes, pane: PaneId, partial: Any, now_us: int, **more: Any) -> None:
+        entry = self.entries.get(pane)
+        refused = 0 if entry is None else entry.refused
+        right(self, pane, partial, now_us, **more)
+        self.entries[pane].refused = refused
+
+    with replaced(Panes, "fold_in", fold_in):
+        yield
+
+
+@planted
+def what_one_sink_refuses_holds_no_promise_to_another() -> Iterator[None]:
+    """The lake runs a former program, the archive is away, and is promised what it lacks."""
+    right = PaneCache.oldest_dirty_us
+
+    def oldest_dirty_us(self: PaneCache, bit: int, clock_us: int) -> int | None:
+        entries = self._panes.entries
+        kept = {pane: entries[pane].refused for pane in self._panes.dirty}
+        for pane, refused in kept.items():
+            entries[pane].refused = refused | bit if refused else refused
+        try:
+            return right(self, bit, clock_us)
+        finally:
+            for pane, refused in kept.items():
+                entries[pane].refused = refused
+
+    with replaced(PaneCache, "oldest_dirty_us", oldest_dirty_us):
         yield

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from crdts.frontier import Promise
 from device_agent.gateway import core as gateway_core
 from device_agent.gateway.core import GatewayCore
 from device_agent.gateway.kept import FleetRow, KeptEntry, WindowStart
 from device_agent.gateway.windows import FleetWindows, Touched
-from lasp_edge.protocol.frontier import Coverage, Liveness, advance
+from lasp_edge.protocol.frontier import Coverage, Listening, Liveness, advance
 from simulations.planted.bug import planted, replaced
 from simulations.world.keeper import SimulatedKeeper
 
@@ -76,4 +77,15 @@ def the_frontier_is_not_kept() -> Iterator[None]:
         return turn
 
     with replaced(GatewayCore, "join", join):
+        yield
+
+
+@planted
+def who_is_silent_holds_the_frontier() -> Iterator[None]:
+    """A device is gone for good: no window of the fleet ever becomes final again."""
+
+    def silence_us(_self: Listening, _promise: Promise | None) -> int:
+        return 0
+
+    with replaced(Listening, "silence_us", silence_us):
         yield

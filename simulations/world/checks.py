@@ -23,13 +23,19 @@ from device_agent.settings import SECOND_US
 from lasp_edge.aggregates.fleet import counting
 from lasp_edge.protocol.frames import AskFrame, BeatFrame, PaneFrame, VariableFrame
 from simulations.world.acting import ActingChecks
+from simulations.world.age_checks import check_ages
 from simulations.world.broker import NOWHERE
 from simulations.world.decoding import decoded
 from simulations.world.device import OUTCOMES, VirtualDevice
 from simulations.world.landing import VirtualLander
 from simulations.world.process_checks import check_process, check_reading
 from simulations.world.programs import BOUND, STAMPED, TIMED
-from simulations.world.promise_checks import check_landed_since, check_promise
+from simulations.world.promise_checks import (
+    check_highs,
+    check_landed_since,
+    check_promise,
+    check_waiting,
+)
 from simulations.world.scanning import ScanChecks
 from simulations.world.truth import LONG_S, came_later, counted_lines, live_landed
 from simulations.world.window_checks import FrontierWatch, wrong_windows
@@ -81,10 +87,13 @@ class Checks:
     def _beat(self, world: World, device: VirtualDevice, frame: BeatFrame) -> None:
         for report in frame.reports:
             self._digests[device.name, report.variable].add(report.digest)
+        check_highs(world, device, frame.highs)
         for sink in world.sinks:
             low = frame.low_of(sink.sink, sink.lander.lake)
-            if low is not None and low.low_us is not None and not sink.refused:
-                check_promise(world, device, sink, low.low_us)
+            if low is not None and low.low_us is not None:
+                check_waiting(world, device, sink, low.low_us)
+                if not sink.refused:
+                    check_promise(world, device, sink, low.low_us)
 
     def _panes(self, world: World, device: VirtualDevice, frame: PaneFrame) -> None:
         for block in frame.blocks:
@@ -131,6 +140,8 @@ class Checks:
         self._settled(world, device)
         self._bounded(world, device)
         self._holds(world, device)
+        if world.scenario.keyed:
+            check_ages(world, device)
         if world.scenario.scans:
             self._scans.stepped(world, device)
         for each in devices:
@@ -170,12 +181,15 @@ class Checks:
     def _holds(self, world: World, device: VirtualDevice) -> None:
         """Look for entries that are not held for a sink any more, and have not landed there."""
         memory = device.core.panes.memory
-        stores = {sink.lander.lake: sink.lander.panes for sink in world.sinks}
+        stores = {sink.lander.lake: sink for sink in world.sinks}
         for sink in device.core.panes.sinks:
-            landed = stores.get(sink.store)
-            if landed is None:
+            store = stores.get(sink.store)
+            if store is None:
                 continue
+            landed, not_taken = store.lander.panes, store.not_taken[device.name]
             for pane, entry in memory.entries.items():
+                if entry.refused & sink.bit and memory.key(pane) not in not_taken:
+                    world.trouble.append(f"{device.name}: {sink.name} never refused this {pane}")
                 if entry.dirty & sink.bit:
                     continue
                 pane_us, stream, key, *of = pane

@@ -15,14 +15,19 @@ DRIFT_PARTS = 10_000
 
 
 class Clock:
-    """A wall clock on virtual time."""
+    """A wall clock on virtual time.
+
+    Attributes:
+        wrong: something is wrong with it.
+        was_wrong: something was, and was set right.
+    """
 
     def __init__(self) -> None:
         self._offset_us = 0
         self._drift = 0
         self._since_us = 0
         self._frozen_us: int | None = None
-        self.wrong = False
+        self.wrong = self.was_wrong = False
 
     def read(self, true_us: int) -> int:
         """Return what the clock says."""
@@ -56,4 +61,4 @@ class Clock:
         """Set it right."""
         self._offset_us = self._drift = 0
         self._frozen_us = None
-        self.wrong = False
+        self.wrong, self.was_wrong = False, self.was_wrong or self.wrong

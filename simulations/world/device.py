@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from crdts import Replica
 from device_agent.clock import ClockReading
 from device_agent.intake.batch import Batch
 from device_agent.parts import Publication
@@ -68,10 +69,15 @@ class VirtualDevice(AgentProcess):
         uncertain: a copy of it ran, so nobody can tell what its latest state is to be.
         starts: how often its process was started.
         begun_us: when it was started last.
-        is_vouched: a lander has said since then who the device was before.
+        vouched: which replicas landers have named since then as the latest of the device.
         said_twice: readings that its earlier processes said that they may count twice.
         acted: value -> the `inputs` for which its handler was called last, if it must know of that.
         order: lines in the order in which they were taken in.
+        order_us: when each of them was given.
+        taken_us: when it took in lines last.
+        reached_us: the greatest time of a line that it took in.
+        furthest_us: the greatest time of a line that it was given; None before the first.
+        held_us: when readings of its second source were given that are not known to be durable.
         slots: how many readings each pane of a room has.
         meter: what its meter wrote; None where its program has no streams.
         uncounted: what the process before had counted when it began, and this one has not.
@@ -90,17 +96,20 @@ class VirtualDevice(AgentProcess):
         self.position = self.acknowledged = self.live = self.unsure = self.starts = 0
         self.sure_from = 0
         self.connected = self.forgot = self.uncertain = self.is_copy = False
-        self.begun_us, self.is_vouched = 0, False
+        self.begun_us, self.vouched = 0, set[Replica]()
         self.start_step = self.connect_step = 0
         self.said_twice = self._counted_twice = 0
         self.deaf_until = self.mute_until = self.full_until = self.disk_until = 0
-        self.misses_entries_until = self.held_until = 0
+        self.misses_entries_until = self.held_until = self.taken_us = self._tick_us = 0
         self.held: list[LegMessage] = []
         self.acted: dict[str, str] = {}
         self.order: list[RecordedLine] = []
+        self.order_us: list[int] = []
+        self.furthest_us: int | None = None
+        self.held_us: list[int] = []
         self.slots: dict[tuple[int, str], int] = {}
         self.meter = MeterFile() if METERS in sources else None
-        self.goes_back = 0
+        self.goes_back = self.reached_us = 0
         self._began: tuple[int, dict[str, int]] = (0, {})
         self.uncounted: list[str] = []
         self.arrivals = Arrivals()
@@ -124,7 +133,8 @@ class VirtualDevice(AgentProcess):
         """Start a process: it takes its own time from the wall clock once."""
         self._ahead_us = self.clock.read(true_us) - true_us
         self.starts += 1
-        self.begun_us, self.is_vouched = true_us, False
+        self.held_us.clear()
+        self.begun_us, self.vouched = true_us, set[Replica]()
         self.start(nonce)
         if self.is_copy and self.starts == 1:
             self.unsure += self.core.agent.clock.waiting  # both of them place what waits
@@ -172,7 +182,15 @@ class VirtualDevice(AgentProcess):
         )
         self.position = after
         times_us = self.arrivals.coming([line.time_us for line in lines])
-        self._take(batch, true_us, lambda: self._is_durable(lines, after, times_us))
+        self.furthest_us = max([*times_us, self.furthest_us or times_us[0]])
+
+        def is_durable() -> None:
+            self.order_us += [true_us] * len(lines)
+            self.taken_us = max(true_us, self._tick_us)
+            self.reached_us = max([*times_us, self.reached_us])
+            self._is_durable(lines, after, times_us)
+
+        self._take(batch, true_us, is_durable)
 
     def _take(self, batch: Batch, true_us: int, acknowledge: Callable[[], None]) -> None:
         assert self.durable is not None
@@ -214,15 +232,18 @@ class VirtualDevice(AgentProcess):
     def read_live(self, true_us: int) -> None:
         """Let its second source give a reading."""
         self.unsure += 1
+        self.held_us.append(true_us)
         batch = Batch(LIVE, ["stamped"], [None], [1], [{}])
         self._take(batch, true_us, self._live_is_durable)
 
     def _live_is_durable(self) -> None:
         self.unsure -= 1
+        self.held_us.pop(0)
         self.live += 1
 
     def publications(self, true_us: int) -> Iterator[Publication]:
         """Do what is due, and yield what is to be published."""
+        self._tick_us = true_us
         self._tell_clock(true_us)
         return self.tick(self.now_us(true_us))
 

@@ -25,19 +25,22 @@ PaneKey = tuple[int, str, int, str, int, int]
 class SimulatedKeeper:
     """The durable side of a simulated gateway; it never fails.
 
+    Args:
+        membership: the commands that it has from the start.
+
     Attributes:
         panes: pane -> its greatest seq, and the partial at that.
         revisions: window -> all its rows.
         promises: the newest low watermark of each device.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, membership: Membership | None = None) -> None:
         self.panes: dict[PaneKey, tuple[int, Partial]] = {}
         self.revisions: dict[WindowStart, list[FleetRow]] = {}
         self.promises = Frontier()
         self._places: dict[int, dict[int, set[PaneKey]]] = {}
         self._starts: dict[int, list[int]] = {}
-        self._membership = Membership()
+        self._membership = membership or Membership()
         self._heard: dict[str, str] = {}
         self._frontier_us: int | None = None
         self._served: frozenset[int] | None = None

@@ -59,6 +59,7 @@ class SimulatedLander:
         process, plan: see there; others after a restart.
         shared: the join of what has landed of each shared variable.
         refused: what was not taken, by topic and reason.
+        listening: its clock at its last commit, and since when it listened by then.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first two have a default
@@ -76,7 +77,7 @@ class SimulatedLander:
     ) -> None:
         self.process, self.plan, self._terms = process, plan, terms
         self._sink = sink
-        self._keeper = keeper or SimulatedKeeper()
+        self._keeper = keeper or SimulatedKeeper(membership)
         self.shared: dict[str, Lattice] = {} if shared is None else shared
         self.refused: dict[tuple[str, str], Refusal] = {}
         self._acceptance = _Acceptance(
@@ -91,18 +92,23 @@ class SimulatedLander:
         self._core = GatewayCore(plan, self._acceptance, self._keeper, process, terms)
         self._pending = Accepted()
         self._since_us: int | None = None
+        self.listening: Listening | None = None
         self._greetings = Greetings()
         self._acks_sent = 0
 
     def restarted(self, plan: Plan, process: Replica) -> "SimulatedLander":
-        """Return the same lake under another process, with the same program or another one."""
-        of_lake = (self.lake, plan, self.membership, self._sink)
+        """Return the same lake under another process, with the same program or another one.
+
+        It knows of devices and commands what was kept.
+        """
         self.commit(None)
         after = SimulatedLander(
-            *of_lake, process, shared=self.shared, keeper=self._keeper, terms=self._terms
+            *(self.lake, plan, None, self._sink, process),
+            shared=self.shared,
+            keeper=self._keeper,
+            terms=self._terms,
         )
         after.refused = self.refused
-        after._acceptance.witness = self._acceptance.witness
         return after
 
     @property
@@ -155,7 +161,7 @@ class SimulatedLander:
             return
         listening = None
         if now_us is not None and self._since_us is not None:
-            listening = Listening(now_us, self._since_us)
+            listening = self.listening = Listening(now_us, self._since_us)
         pending, self._pending = self._pending, Accepted()
         self._keeper.commit(self._core.join(pending, listening).changes)
 

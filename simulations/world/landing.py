@@ -4,11 +4,14 @@ What arrives waits for the next commit. A crash before it loses that, and nothin
 of it; what was committed stays.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from crdts import Membership, Replica
+from device_agent.changes import EntryKey
 from device_agent.gateway.core import WaitingTerms
 from lasp_edge.language.plan import Plan
+from lasp_edge.protocol.acks import AckFrame
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.sinks import DEFAULT_SINK
 from simulations.world.lander import TERMS, SimulatedLander
@@ -30,6 +33,7 @@ class VirtualLander:
         lander: what has landed, by the rules of the real lander.
         former: the stores that were lost.
         refused: it ran a program that lacks a window, so it refused what devices had promised.
+        not_taken: device -> which versions of its entries the present store did not take.
         down_until, cut_until, slow_until: until which step it is off, hears nothing, is slow.
         due_step: when it commits next.
     """
@@ -41,6 +45,7 @@ class VirtualLander:
         self.lander = self._on_new_store(1)
         self.former: list[SimulatedLander] = []
         self.refused = False
+        self.not_taken: dict[str, set[EntryKey]] = defaultdict(set)
         self.down_until = self.cut_until = self.slow_until = self.due_step = 0
         self._inbox: list[tuple[str, bytes]] = []
         self._slow_steps = 0
@@ -75,9 +80,20 @@ class VirtualLander:
             self._is_connected = True
             self.lander.connected(now_us)
         self.lander.commit(now_us)
-        yield from (answer for answer in answers if answer is not None)
+        for answer in answers:
+            if answer is not None:
+                if type(answer) is AckFrame and answer.not_taken:
+                    self._note(answer)
+                yield answer
         yield from self.lander.repeated(now_us)
         yield from self.lander.asks(now_us)
+
+    def _note(self, answer: AckFrame) -> None:
+        """Note what an answer does not take."""
+        known = self.not_taken[answer.about]
+        for _, (incarnation, nonce, runs) in answer.not_taken:
+            for first, last in runs:
+                known.update(EntryKey(incarnation, nonce, seq) for seq in range(first, last + 1))
 
     def disconnect(self) -> None:
         """Lose the connection until the next commit."""
@@ -106,6 +122,7 @@ class VirtualLander:
     def lose_store(self) -> None:
         """Put an empty store with another id in place of this one."""
         self.former.append(self.lander)
+        self.not_taken.clear()
         self.lander = self._on_new_store(len(self.former) + 1, self.lander.membership)
         self._inbox.clear()
         self.disconnect()

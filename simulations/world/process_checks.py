@@ -1,13 +1,16 @@
 """What must hold of each process of an agent: no part of it fails, and what is counted stays.
 
 - nothing that an agent runs under its guard ever raises: that is its own bug, whatever came
-- a process reads nothing before a lander has said who the device was before, or has had the time
-  for it: peers know less
+- a process reads nothing before a lander has heard who the device is now, and so takes nothing
+  that an earlier life of it sent, or has had the time for it: peers know less
+- readings count unless there is a reason: none is doubtful where no store was lost or copied, none
+  is late where all are kept, and none lies in the future of a clock that was always right
 - a process that goes on from a store knows at least what the one before it knew when it began
 """
 
 from device_agent.settings import Settings
-from simulations.world.device import VirtualDevice
+from simulations.world.device import TWICE, VirtualDevice
+from simulations.world.truth import LONG_S
 from simulations.world.world import World
 
 WAIT_US = Settings().fence_wait_us
@@ -17,14 +20,33 @@ WAIT_US = Settings().fence_wait_us
 def check_reading(world: World, device: VirtualDevice) -> None:
     """Look at a process that runs."""
     waited_us = world.now_us - device.begun_us
-    if device.core.fence.lets_read and waited_us < WAIT_US and not device.is_vouched:
-        world.trouble.append(f"{device.name} reads after {waited_us} us, and no lander has told it")
+    if not device.core.fence.lets_read or waited_us >= WAIT_US:
+        return
+    # Who changes a hello on its way gets an answer for this device that says nothing of it.
+    is_known = device.vouched if world.seen["hostile"] else device.core.replica in device.vouched
+    if not is_known:
+        world.trouble.append(f"{device.name} reads after {waited_us} us, no lander knows of it")
 
 
 def check_process(world: World, device: VirtualDevice) -> None:
     """Look at a process that has just connected, or is about to end."""
     if device.uncounted:
         world.trouble.append(f"{device.name} has forgotten counts of: {min(device.uncounted)}")
+    for reason in _unreasonable(world, device):
+        world.trouble.append(f"{device.name}: {device.counted(reason)} readings are {reason}")
     failed = device.core.agent.guard.reasons
     if failed:
         world.trouble.append(f"{device.name}: {failed[0]}")
+
+
+def _unreasonable(world: World, device: VirtualDevice) -> list[str]:
+    """Return under which names a device counted readings that nothing speaks against."""
+    if device.forgot or device.uncertain or device.is_copy:
+        return ["refused"] if device.counted("refused") else []
+    reasons = ["refused", "doubtful", TWICE]
+    if not (device.clock.wrong or device.clock.was_wrong):
+        reasons.append("in_the_future")
+        first_lines = sum(line.time_us < 0 for line in device.recording)  # behind no promise at all
+        if world.scenario.retain_s >= LONG_S and device.counted("too_late") > first_lines:
+            reasons.append("too_late")
+    return [reason for reason in reasons if device.counted(reason)]

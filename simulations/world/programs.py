@@ -20,7 +20,9 @@ SLOTS = 16
 """Readings of a device that one pane of a room can tell apart: 4 ** 15 < 2 ** 31."""
 BOUND = 8
 """Samples that a device keeps."""
-TIMED, STAMPED = "timed_by_room", "stamped_in_all"
+AGE_S = 8
+"""Seconds for which it keeps other ones of each room, where it has a value for each."""
+TIMED, STAMPED, LATELY = "timed_by_room", "stamped_in_all", "lately"
 RECORDED, LIVE = "recorded", "live"
 """The sources: one has times and a cursor, one is stamped on acceptance."""
 
@@ -50,7 +52,8 @@ def trial(
 
     Args:
         release: the second one has a window more; -1: the one before lacks the window by room.
-        keyed: it has a dynamic variable with keys.
+        keyed: it has dynamic variables with keys: one for all devices, and one of which samples
+            are kept for some seconds.
         shared: it has a counter that all devices share.
         acting: it acts on its values, and has one that silent devices leave.
         scans: it has streams, and windows over them; the second release has one stream more.
@@ -63,9 +66,7 @@ def trial(
     here = program.fold(samples, folds.mean(), "here")
     everywhere = program.fold_dynamic(here, "everywhere")
     if keyed:
-        by_room = program.declare_dynamic(BoundedLWWSet(bound=2), "by_room", key=room)
-        program.collect(timed, into=by_room)
-        program.fold_dynamic(program.fold(by_room, folds.max(), "rooms_here"), "rooms_everywhere")
+        _by_room(program, timed)
     if shared:
         _share(program, timed)
     if acting:
@@ -79,6 +80,16 @@ def trial(
     if release > 0:
         program.window("added_later", source=timed, fold=folds.max(), size_s=40, slide_s=40)
     return program
+
+
+def _by_room(program: Program, timed: EventType) -> None:
+    """Let each room have a value of its own, for the fleet, and for the last seconds here."""
+    by_room = program.declare_dynamic(BoundedLWWSet(bound=2), "by_room", key=room)
+    program.collect(timed, into=by_room)
+    program.fold_dynamic(program.fold(by_room, folds.max(), "rooms_here"), "rooms_everywhere")
+    recent = program.declare_dynamic(BoundedLWWSet(max_age_s=AGE_S), "recent", key=room)
+    program.collect(timed, into=recent)
+    program.fold(recent, folds.mean(), LATELY)
 
 
 def _share(program: Program, timed: EventType) -> None:

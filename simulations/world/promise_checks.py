@@ -1,8 +1,12 @@
 """What must hold of promises: whatever a device says to have landed has landed.
 
 - a low watermark never passes what has not landed
+- nor the start of an entry that has not landed, nor been refused, unless a part of it has landed
+- nor what a source may still give: lines that are so little older than the last one, and readings
+  that were given and are not durable yet
 - nor does the time before which an entry that grows has landed, though a promise may not show it:
   another entry that waits holds it back most often
+- how far a source has come is told as it is: a later life may have nothing else to go by
 """
 
 from collections import defaultdict
@@ -10,22 +14,63 @@ from collections.abc import Iterable
 
 from device_agent.changes import PaneId
 from device_agent.panes.panes import NEVER_US
+from device_agent.settings import Settings
+from lasp_edge.protocol.fencing import SourceHigh, source_id
 from simulations.world.device import OUTCOMES, RecordedLine, VirtualDevice
 from simulations.world.landing import VirtualLander
-from simulations.world.programs import TIMED
+from simulations.world.programs import RECORDED, TIMED
 from simulations.world.truth import LONG_S, came_later, counted_lines
 from simulations.world.workload import PANE_US
 from simulations.world.world import World
+
+LATENESS_US = Settings().lateness_us
+"""How much older than the last line a source's next one may be."""
+_RECORDED = source_id(RECORDED)
 
 
 def check_promise(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
     """Hold a low watermark against what has landed in the store that it is promised to."""
     if device.clock.wrong or device.name in world.operator.membership.entries:
         return
+    _check_sources(world, device, low_us)
     spoken = (line for line in _known(device, sink) if line.time_us < low_us)
     lacking = _lacking(world, device, sink, spoken)
     if len(lacking) > device.counted(*OUTCOMES):
         world.trouble.append(f"{device.name} promises {low_us}, and {min(lacking)} is not there")
+
+
+def check_highs(world: World, device: VirtualDevice, highs: Iterable[SourceHigh]) -> None:
+    """Hold how far a device says that its recording has come against the lines that it took in."""
+    if device.forgot or device.is_copy or not device.reached_us or device.counted(*OUTCOMES):
+        return
+    told_us = max([high.high_us for high in highs if high.source == _RECORDED], default=None)
+    if told_us is None or told_us < device.reached_us:
+        world.trouble.append(f"{device.name} came to {device.reached_us}, and tells of {told_us}")
+
+
+def check_waiting(world: World, device: VirtualDevice, sink: VirtualLander, low_us: int) -> None:
+    """Hold a low watermark against the entries that a store has neither taken nor refused."""
+    memory = device.core.panes.memory
+    for known in device.core.panes.sinks if memory.dirty else ():
+        if known.store != sink.lander.lake:
+            continue
+        since = memory.unlanded.since(known.bit)
+        for pane in memory.dirty:
+            entry = memory.entries[pane]
+            waits = entry.dirty & known.bit and not entry.refused & known.bit
+            if waits and low_us > since.get(pane, pane.pane_us):
+                world.trouble.append(f"{device.name} promises {low_us}, and {pane} has not landed")
+
+
+def _check_sources(world: World, device: VirtualDevice, low_us: int) -> None:
+    """Hold a low watermark against what the sources of a device may still give."""
+    if world.step_number > world.scenario.steps or device.is_copy or device.clock.was_wrong:
+        return
+    furthest_us = device.furthest_us
+    if furthest_us is None or low_us > furthest_us - LATENESS_US:
+        world.trouble.append(f"{device.name} promises {low_us}, and a source came to {furthest_us}")
+    if device.held_us and low_us > device.held_us[0]:
+        world.trouble.append(f"{device.name} promises {low_us}, and holds what came before")
 
 
 def check_landed_since(world: World, device: VirtualDevice) -> None:

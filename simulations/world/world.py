@@ -184,9 +184,9 @@ class World:
                 if unanswered and draw() < unanswered:
                     self.seen["unanswered"] += 1
                     continue
-                keys = self.addresses.of.get(frame.about, ()) if type(frame) is VouchFrame else ()
-                for device in filter(None, map(self.devices.get, keys)):
-                    device.is_vouched = True
+                if isinstance(frame, VouchFrame):
+                    for key in self.devices.keys() & self.addresses.of.get(frame.about, ()):
+                        self.devices[key].vouched.add(frame.subject)
                 topic, is_kept = topic_of(frame, self.topics), FRAME_KINDS[frame.kind].retained
                 self.send(LegMessage(TO_BROKER, topic, frame.encode(), is_kept))
 

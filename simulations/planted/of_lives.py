@@ -1,0 +1,140 @@
+"""Bugs of a device's lives and of its sources: what counts, what is told, and what is kept."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from device_agent.fleet.answers import Answers
+from device_agent.fleet.fence import Fence
+from device_agent.gateway.core import GatewayCore
+from device_agent.gateway.kept import FleetChanges
+from device_agent.intake.highs import Highs
+from device_agent.intake.progress import SourceProgress
+from device_agent.variables.sets import Sets
+from lasp_edge.protocol.fencing import SourceHigh, Telling
+from simulations.planted.bug import omitted, planted, replaced
+from simulations.world.keeper import SimulatedKeeper
+
+
+@planted
+def a_later_life_reads_before_a_lander_has_heard_of_it() -> Iterator[None]:
+    """A store is lost; what the life before had sent comes late, and its lines are read again."""
+
+    def lets_read(self: Fence) -> bool:
+        return self._waited or not self.closed
+
+    with replaced(Fence, "lets_read", property(lets_read)):
+        yield
+
+
+@planted
+def what_a_process_said_itself_makes_its_readings_doubtful() -> Iterator[None]:
+    """A device connects anew, is told what it had told, and refuses what comes a little late."""
+
+    def tellings(self: Answers, _own: int) -> Iterator[Telling]:
+        return (telling for vouch in self._told.values() for telling in vouch.told)
+
+    with replaced(Answers, "tellings", tellings):
+        yield
+
+
+@planted
+def a_source_is_told_to_have_come_as_far_as_its_last_batch() -> Iterator[None]:
+    """The last line was a late one: a later life on a lost store reads those before it again."""
+    right = Highs.advance
+
+    def advance(self: Highs, source: str, high_us: int, *counted: int) -> None:
+        right(self, source, high_us, *counted)
+        at = self._id(source)
+        self._highs[at] = SourceHigh(at, high_us, self._highs[at].accepted)
+
+    with replaced(Highs, "advance", advance):
+        yield
+
+
+@planted
+def a_source_that_gave_nothing_yet_holds_no_promise() -> Iterator[None]:
+    """A file is read only after a while, and a sensor has promised the time of its lines."""
+
+    def low_us(
+        self: SourceProgress, now_us: int, end_us: Callable[[], int | None], max_skew_us: int = 0
+    ) -> int | None:
+        lows = [self._low_us(self._rows[name], now_us, end_us, max_skew_us) for name in self._live]
+        return min([each for each in lows if each is not None], default=None)
+
+    with replaced(SourceProgress, "low_us", low_us):
+        yield
+
+
+@planted
+def a_lander_keeps_what_it_heard_of_a_device_first() -> Iterator[None]:
+    """A lander restarts, and tells a device that lost its store of a time long ago."""
+    right = SimulatedKeeper.commit
+
+    def commit(self: SimulatedKeeper, changes: FleetChanges) -> None:
+        changes.heard = {
+            device: self._heard.get(device, line) for device, line in changes.heard.items()
+        }
+        right(self, changes)
+
+    with replaced(SimulatedKeeper, "commit", commit):
+        yield
+
+
+@planted
+def a_restarted_lander_has_forgotten_who_is_retired() -> Iterator[None]:
+    """A lander restarts, and counts a device on that an operator had retired."""
+    right = GatewayCore._join_liveness  # noqa: SLF001
+
+    def join_liveness(self: GatewayCore, accepted: Any, changes: FleetChanges, clock: Any) -> None:
+        right(self, accepted, changes, clock)
+        changes.members = {}
+
+    with replaced(GatewayCore, "_join_liveness", join_liveness):
+        yield
+
+
+omitted(
+    "samples_are_never_too_old",
+    "A device keeps samples for some seconds, and folds them for ever.",
+    Sets,
+    "expire",
+    [],
+    needs="keyed",
+)
+
+
+def _aged_from(shift_us: Callable[[list[int], int], int]) -> Callable[..., None]:
+    right = Sets._add  # noqa: SLF001
+
+    def add(
+        self: Sets, where: tuple[str, str], values: Any, times_us: list[int], accepted_us: int
+    ) -> None:
+        right(self, where, values, times_us, shift_us(times_us, accepted_us))
+
+    return add
+
+
+@planted
+def samples_age_from_their_own_time() -> Iterator[None]:
+    """A reading comes late: it goes before it was kept for as long as the program says."""
+    with replaced(Sets, "_add", _aged_from(lambda times_us, _accepted_us: times_us[0])):
+        yield
+
+
+@planted
+def what_a_start_restores_is_never_too_old() -> Iterator[None]:
+    """An agent restarts with samples of its store, and nobody looks when they are to go."""
+    right_restore, right_schedule = Sets.restore, Sets._schedule  # noqa: SLF001
+    restoring: list[str] = []
+
+    def restore(self: Sets, name: str) -> None:
+        restoring.append(name)
+        right_restore(self, name)
+        restoring.clear()
+
+    def schedule(self: Sets, *of_key: Any) -> None:
+        if not restoring:
+            right_schedule(self, *of_key)
+
+    with replaced(Sets, "restore", restore), replaced(Sets, "_schedule", schedule):
+        yield
