@@ -25,11 +25,12 @@ from device_agent.panes.flights import LAST_TIMEOUT_US
 from device_agent.panes.panes import NEVER_US, Panes
 from device_agent.panes.sinks import Sinks
 
-KEPT_ENTRIES = 2_000
-"""Entries in memory, about: some 300 bytes each, so 0.6 MB."""
+KEPT_ENTRIES = 1_000
+"""Entries in memory, about. One that is in the store alone costs a look there when a reading needs
+it, which `python -m simulations.benchmarks wide_pane` measures; one in memory costs memory."""
 PAGE = 400
 """Dirty entries that are read from the store at once, and those that wait to be sent and stay in
-memory, at most: a fifth of `KEPT_ENTRIES`, so that there is always something to send, and newer
+memory, at most: two fifths of `KEPT_ENTRIES`, so that there is always something to send, and newer
 entries keep their place."""
 ASKED_US = 5_000_000
 """Microseconds between two looks at how many entries wait in the store: it reads all of their

@@ -50,7 +50,7 @@ def test_frames_are_bounded_in_bytes_and_few_are_in_flight(device):
 
 @pytest.mark.slow
 def test_two_days_offline_are_bounded_in_memory_and_promised_rightly(device):
-    """Eight times what memory holds, and 43 pages: a week would be more of the same."""
+    """17 times what memory holds, and 43 pages: a week would be more of the same."""
     device.core.handle_disconnected()
     device.tick()
     fill(device, TWO_DAYS)
