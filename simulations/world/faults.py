@@ -97,6 +97,15 @@ behind a whole one."""
 LATER: Final[dict[str, tuple[int, ...]]] = {"held_up": (0, 0, 0, 0, 0, 60)}
 """Kinds that are drawn from a stream of their own, so that what a seed draws of others stays, with
 the rates that theirs is drawn from."""
+CARDS: Final[dict[str, tuple[int, ...]]] = {
+    "kill": (0, 60, 240),
+    "unsynced_lost": (0, 60),
+    "store_lost": (60, 240),
+    "older_image": (60, 240),
+    "new_lake": (0, 180, 360),
+    "lander_cut": (0, 180, 720),
+}
+"""What befalls devices of which cards and lakes alone are lost or older, and how often."""
 BEHIND = 4
 """Of torn commits one in as many comes between two whole ones: one lasts for hundreds of
 operations, so they would hardly ever be hit there."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from device_agent.settings import SECOND_US, Settings
-from simulations.world.faults import CALM, KINDS, LATER, Fault, FaultRates
+from simulations.world.faults import CALM, CARDS, KINDS, LATER, Fault, FaultRates
 
 SHORT = {1: (12, 20, 30), 2: (12, 20, 20, 30), 3: (12, 12, 20), 4: (12,), 5: (12,)}
 """Devices of short runs, and the steps with faults from which one is drawn. Planted bugs are found
@@ -17,6 +17,9 @@ that of all its devices in all its steps."""
 ALONE = 0.03
 """The part of the seeds in which one kind of `LATER` befalls each device once, and nothing else:
 what heals another fault often heals what such a rare one does."""
+OF_CARDS = 0.07
+"""The part of the seeds in which two devices run for a minute, and only cards and lakes are lost or
+older: the histories of several lives are long, and most other faults heal or end them."""
 LIVE_ITEMS = 8
 """Items of streams that agents keep in memory: so few that there are cuts in short runs."""
 
@@ -100,11 +103,19 @@ def scenario_of(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Scenario:
         narrow=later.random() < 0.15,  # noqa: PLR2004
     )
     if later.random() >= ALONE:
-        return scenario
+        return _of_cards(scenario, later, kinds) if later.random() < OF_CARDS else scenario
     kind = later.choice([each for each in LATER if each in kinds] or [""])
     steps = max(steps, 2 * KINDS[kind].most) if kind else steps
     alone = [Fault(later.randint(1, steps), kind, name, KINDS[kind].most) for name in names if kind]
     return replace(scenario, steps=steps, faults=CALM, schedule=tuple(sorted(alone)))
+
+
+def _of_cards(scenario: Scenario, random: Random, kinds: tuple[str, ...]) -> Scenario:
+    """Return the scenario with other faults: see `OF_CARDS`."""
+    rates = {kind: random.choice(drawn) for kind, drawn in CARDS.items() if kind in kinds}
+    faults = FaultRates(**rates)
+    few = replace(scenario, size=2, steps=60, faults=faults, acting=False, scans=False)
+    return replace(few, schedule=tuple(faults.schedule(random, few.names, few.steps)))
 
 
 def reconnects(scenario: Scenario) -> bool:
