@@ -12,7 +12,7 @@ Source: Zhou et al., "FoundationDB: A Distributed Unbundled Transactional Key Va
     ...     cache.KEPT_ENTRIES
     6
     >>> cache.KEPT_ENTRIES
-    2000
+    1000
 """
 
 from collections.abc import Iterator
