@@ -19,7 +19,7 @@ SHORT_S = 2.0
 """Its tries to connect again wait for 0.5, 1, 2, 4 ... seconds at most: so it is back in time."""
 GATEWAY_S = 3.0
 LOOK_S = 2.0
-SHOWN_S = 20.0
+SHOWN_S = 40.0
 """A window is shown within that time after X, if one has readings of all other devices."""
 
 
