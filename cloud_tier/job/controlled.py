@@ -13,6 +13,7 @@ of the fold's zero and no devices follows.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from lasp_edge.folds.columns import Column, Op
 from lasp_edge.folds.fold import Fold
 from lasp_edge.language.regimes import PanePiece
 from lasp_edge.protocol import spans
+from lasp_edge.protocol.differences import SECOND_US
 from lasp_edge.protocol.limits import EARLIEST_PANE_US, LATEST_PANE_US
 from lasp_edge.protocol.spans import Span
 from lasp_edge.protocol.status import STATUSES, TENTATIVE
@@ -178,7 +180,10 @@ class ControlledStep:
         before = windows.current(rows, columns)
         both = _beside(found, before, columns).join(
             shapes.alias("shape"),
-            sql.expr("window = _window AND start_us BETWEEN _from_us AND _to_us"),
+            sql.expr(
+                "window = _window AND start_us BETWEEN _from_us AND _to_us "
+                "AND start_us + _size_us > _after_us AND start_us + _size_us <= _until_us"
+            ),
         )
         looked = made.rows(_table(_LOOKS, self.looks)).alias("look")
         held = made.rows(_table(_HELD, self._held())).alias("held")
@@ -214,7 +219,6 @@ class ControlledStep:
         passed = f"(_is_passed AND ({is_final} OR NOT _is_held))"
         after = windows.status_after(passed=passed, differs=differs)
         tentative = f"{after} = {_TENTATIVE}"
-        waits_for = windows.WAITS_FOR.format(record="", end_us="_now_end")
         names = one_of("window", self.state.regimes.windows)
         statuses = ", ".join(map(literal, STATUSES))
         ready = ready.alias("old").where(
@@ -231,7 +235,7 @@ class ControlledStep:
             *(f"_value_{at} AS {identifier(column.name)}" for at, column in enumerate(columns)),
             "CAST(_now_devices AS INT) AS devices_in",
             "_expected AS devices_expected",
-            f"if({tentative} OR {held}, {waits_for}, _excluded) AS excluded",
+            f"if({tentative} OR {held}, _missing, _excluded) AS excluded",
             f"element_at(array({statuses}), {after} + 1) AS status",
             "coalesce(_revision + 1, 0) AS revision",
             "_frontier AS frontier",
@@ -285,13 +289,25 @@ class ControlledStep:
                 form.stream,
                 form.of,
                 form.size_us,
-                *windows.record_of(form.of, finality),
+                *record,
                 form.of_stream,
                 form.from_us,
                 form.until_us - 1,
             )
             for form in self.forms
+            for record in windows.records_of(form.of, self._ends(form), finality)
         ]
+
+    def _ends(self, form: FormedWindow) -> Iterator[range]:
+        """Yield the ends of a form's windows, and of those that are there no more.
+
+        These have other slides: of whole seconds, or else they are given the devices that are
+        missing up to a second later.
+        """
+        several = self.starts_of_forms.get(form.name, ())
+        for first_us, _ in several:
+            yield range(first_us + form.size_us, first_us + form.size_us + 1)
+        yield from windows.ends_of(form, several, gcd(form.slide_us, SECOND_US))
 
     def _pieces(self) -> list[tuple[Any, ...]]:
         return [

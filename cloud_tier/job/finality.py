@@ -4,12 +4,13 @@ The rules are those of `lasp_edge.protocol`, over all rows that were merged. Wha
 to step is data: SQL compares a window's end with it.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from cloud_tier.job.job import Job
 from lasp_edge.protocol.frontier import (
-    AwaitedDevices,
+    AwaitedDevice,
     Coverage,
     Liveness,
     advance,
@@ -18,6 +19,80 @@ from lasp_edge.protocol.frontier import (
 )
 from lasp_edge.protocol.waiting import WindowWaiting
 
+BEFORE_ALL_US: Final = -(2**63)
+AFTER_ALL_US: Final = 2**63 - 1
+"""Before and after the end of each window."""
+
+
+class MissingUntil(NamedTuple):
+    """The devices that are missing in the windows that end in a stretch of time.
+
+    Attributes:
+        after_us, until_us: the stretch; the former is excluded.
+        devices: their names, with commas between.
+    """
+
+    after_us: int
+    until_us: int
+    devices: str
+
+
+class MissingDevices:
+    """The devices that are missing in windows, by the windows' ends: `AwaitedDevices.before`.
+
+    Who is missing changes where an end passes what a device has promised, and nowhere else. So the
+    ends of a step's windows fall into few stretches, however many rows the windows have.
+
+    Args:
+        devices: all that hold F.
+
+    >>> missing = MissingDevices([AwaitedDevice("a", 30, 30), AwaitedDevice("b", 12, 12)])
+    >>> for each in missing.stretches(40, [range(10, 60, 10)]):
+    ...     print(each.until_us, repr(each.devices))
+    12 ''
+    30 'b'
+    40 'a,b'
+    9223372036854775807 ''
+    """
+
+    def __init__(self, devices: Iterable[AwaitedDevice]) -> None:
+        devices = list(devices)
+        self._formers = sorted((each.former_us, each.device) for each in devices)
+        self._lows = sorted((each.low_us, each.device) for each in devices)
+        self._promised_us = {at_us for at_us, _ in (*self._formers, *self._lows)}
+
+    def stretches(self, lead_us: int, ends: Iterable[range]) -> Iterator[MissingUntil]:
+        """Yield stretches that cover all time; two without an end between them are one.
+
+        Args:
+            lead_us: the furthest that any device has promised.
+            ends: of windows.
+        """
+        changes_us = sorted({lead_us, *self._promised_us})
+        end_of: dict[int, int] = {}
+        for several in ends:
+            at = 0
+            while at < len(several):
+                place = bisect_left(changes_us, several[at])
+                end_of[place] = several[at]
+                last = place == len(changes_us)
+                at = len(several) if last else bisect_right(several, changes_us[place], at)
+        after_us, places = BEFORE_ALL_US, sorted(end_of)
+        for number, place in enumerate(places, 1):
+            until_us = changes_us[place] if number < len(places) else AFTER_ALL_US
+            yield MissingUntil(after_us, until_us, self._before(end_of[place], lead_us))
+            after_us = until_us
+
+    def _before(self, end_us: int, lead_us: int) -> str:
+        if end_us > lead_us:
+            return ""
+        behind = _promised_before(self._formers, end_us) or _promised_before(self._lows, end_us)
+        return ",".join(sorted(device for _, device in behind))
+
+
+def _promised_before(promised: Sequence[tuple[int, str]], end_us: int) -> Sequence[tuple[int, str]]:
+    return promised[: bisect_left(promised, (end_us, ""))]
+
 
 class StepFinality(NamedTuple):
     """How sure it is that a window is whole.
@@ -25,12 +100,14 @@ class StepFinality(NamedTuple):
     Attributes:
         coverage: how far results are final, and over whom.
         due_us: window -> the end up to which it is due; None if no window is.
-        awaited: window -> for whom it waits.
+        missing: who holds F.
+        lead_us: window -> the furthest that any device has promised.
     """
 
     coverage: Coverage
     due_us: Mapping[str, int | None]
-    awaited: Mapping[str, AwaitedDevices]
+    missing: MissingDevices
+    lead_us: Mapping[str, int]
 
 
 def finality_of(
@@ -47,9 +124,10 @@ def finality_of(
     terms = (liveness, job.roster, job.dead_after_us)
     due_us = {name: waiting.due_us(wait_us) for name, wait_us in job.waits.items()}
     coverage = advance(frontier, *terms, job.listen_us)
-    missing = awaited(*terms).led_by(coverage.frontier)
-    led = {n: missing.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
-    return StepFinality(coverage, due_us, led)
+    holding = awaited(*terms).led_by(coverage.frontier)
+    led = {n: holding.led_by(waiting.ends_us.get(wait_us)) for n, wait_us in job.waits.items()}
+    lead_us = {name: each.lead_us for name, each in led.items()}
+    return StepFinality(coverage, due_us, MissingDevices(holding.devices), lead_us)
 
 
 def clock_us(job: Job, frontier: int | None, liveness: Liveness) -> int | None:

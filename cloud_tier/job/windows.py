@@ -11,7 +11,7 @@ Differs means: the status, a column of the partial, or how many devices are in. 
 implied: a further device may leave a minimum as it was.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -37,7 +37,7 @@ from lasp_edge.folds.columns import Column
 from lasp_edge.language.declarations import Window
 from lasp_edge.language.plan import Plan
 from lasp_edge.protocol import spans
-from lasp_edge.protocol.spans import Starts
+from lasp_edge.protocol.spans import Span, Starts
 from lasp_edge.protocol.status import STATUSES, TENTATIVE, TRANSITIONS, Transition
 
 _IDENTITY = ("window", "key", "start_us")
@@ -49,18 +49,11 @@ RECORD: Final = {
     "_expected": pa.int32(),
     "_excluded": pa.string(),
     "_due": pa.int64(),
-    "_lead": pa.int64(),
-    "_awaited": pa.list_(pa.string()),
-    "_lows": pa.list_(pa.int64()),
-    "_formers": pa.list_(pa.int64()),
+    "_after_us": pa.int64(),
+    "_until_us": pa.int64(),
+    "_missing": pa.string(),
 }
-"""What all rows of a window in one step have to know."""
-WAITS_FOR: Final = (
-    "if({end_us} <= {record}_lead, array_join(filter({record}_awaited, (device, at) -> "
-    "element_at(if(exists({record}_formers, former -> former < {end_us}), "
-    "{record}_formers, {record}_lows), at + 1) < {end_us}), ','), '')"
-)
-"""Which devices a window waits for, as SQL text over its end and its record."""
+"""What all rows of a window that end in one stretch of time have to know in one step."""
 _SHAPES = pa.schema(
     {
         "_stream": pa.int64(),
@@ -135,19 +128,33 @@ def spans_of(windows: Iterable[SpannedWindow], starts: Starts) -> pa.Table:
     return _table(_SPANS, rows)
 
 
-def shapes_of(windows: Iterable[Window], finality: StepFinality) -> pa.Table:
-    """Return one row for each window: its shape, and what all its rows of this step record."""
-    rows = [(w.stream, w.name, w.size_us, *record_of(w.name, finality)) for w in windows]
+def shapes_of(windows: Iterable[Window], starts: Starts, finality: StepFinality) -> pa.Table:
+    """Return the windows' shapes, and what their rows of this step record, by stretches of ends."""
+    rows = [
+        (window.stream, window.name, window.size_us, *record)
+        for window in windows
+        for record in records_of(
+            window.name, ends_of(window, starts.get(window.name, ()), window.slide_us), finality
+        )
+    ]
     return _table(_SHAPES, rows)
 
 
-def record_of(window: str, finality: StepFinality) -> tuple[Any, ...]:
-    """Return what all rows of a window in one step have to know."""
-    coverage, due_us, awaited = finality
-    devices, lead_us = awaited[window]
+def ends_of(window: SpannedWindow, spans_: Iterable[Span], grid_us: int) -> Iterator[range]:
+    """Yield the ends of the windows that start in some spans, at multiples of `grid_us`."""
+    for first_us, last_us in spans_:
+        least_us = first_us + -first_us % grid_us
+        yield range(least_us + window.size_us, last_us + window.size_us + 1, grid_us)
+
+
+def records_of(
+    window: str, ends: Iterable[range], finality: StepFinality
+) -> Iterator[tuple[Any, ...]]:
+    """Yield what all rows of a window in one step have to know, by stretches of its ends."""
+    coverage = finality.coverage
     record = (coverage.frontier, len(coverage.expected), ",".join(coverage.excluded))
-    missing = tuple(map(list, zip(*devices, strict=True))) or ([], [], [])
-    return (*record, due_us[window], lead_us, *missing)
+    for stretch in finality.missing.stretches(finality.lead_us[window], ends):
+        yield (*record, finality.due_us[window], *stretch)
 
 
 def recomputed(
@@ -170,7 +177,7 @@ def recomputed(
     """
     columns = tuple(plan.columns.values())
     spans_ = made.rows(spans_of(plan.windows.values(), starts))
-    shapes = made.rows(shapes_of(plan.windows.values(), finality))
+    shapes = made.rows(shapes_of(plan.windows.values(), starts, finality))
     own = {
         window.stream: window.fold
         for window in plan.windows.values()
@@ -203,7 +210,10 @@ def computed(
     """
     names = [identifier(column.name) for column in columns]
     fleet = totals.of_panes(panes, columns, spans_, own, pieces)
-    at = sql.expr("fleet.stream = shape._stream")
+    at = sql.expr(
+        "fleet.stream = shape._stream AND start_us + _size_us > _after_us "
+        "AND start_us + _size_us <= _until_us"
+    )
     return (
         fleet.alias("fleet")
         .join(shapes.alias("shape"), at)
@@ -252,7 +262,6 @@ def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]
     after = status_after(passed=passed, differs=differs)
     is_held = f"old.status IS NULL AND NOT {passed} AND NOT coalesce(new.end_us <= new._due, false)"
     tentative = f"{after} = {STATUSES.index(TENTATIVE)}"
-    waits_for = WAITS_FOR.format(record="new.", end_us="new.end_us")
     statuses = ", ".join(map(literal, STATUSES))
     news = f"({differs} OR NOT ({after} <=> old.status)) AND NOT ({is_held})"
     return both.where(news).selectExpr(
@@ -261,7 +270,7 @@ def revisions(computed: DataFrame, current: DataFrame, columns: Sequence[Column]
         *(f"new.{identifier(column.name)}" for column in columns),
         "new.devices_in",
         "new._expected AS devices_expected",
-        f"if({tentative}, {waits_for}, new._excluded) AS excluded",
+        f"if({tentative}, new._missing, new._excluded) AS excluded",
         f"element_at(array({statuses}), {after} + 1) AS status",
         "coalesce(old.revision + 1, 0) AS revision",
         "new._frontier AS frontier",

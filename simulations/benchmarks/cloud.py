@@ -5,6 +5,7 @@ in brackets how many times better ours is. Sizes are those of the goals, and wit
 hundredth of them: there what Spark spends on planning outweighs what it spends on rows.
 
     steps      a step beside a naive one, after much history, with many keys
+    silent     a step of a fleet with one device silent, beside one with all in step
     join       the lattice join beside a bare group-by
     windows    windows from panes beside Spark's own over the readings
     ingest     frames until they are in Delta, beside a stream of Parquet files
@@ -30,6 +31,7 @@ from simulations.benchmarks import (
     cloud_large,
     cloud_offline,
     cloud_queries,
+    cloud_silent,
     cloud_steps,
 )
 from simulations.benchmarks.measure import HEAD, MISSED, Line, show
@@ -39,6 +41,7 @@ Row = Callable[[SparkSession, Path, int], Iterator[Line]]
 """Measures something of a size, and leaves its files in a folder."""
 ROWS: Mapping[str, tuple[Row, int]] = {
     "steps": (cloud_steps.lines, 200),
+    "silent": (cloud_silent.lines, 5_000),
     "join": (cloud_queries.join_lines, 10_000_000),
     "windows": (cloud_queries.window_lines, 20_000_000),
     "ingest": (cloud_ingest.ingest_lines, 1_000_000),

@@ -7,11 +7,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from cloud_tier.job import merge, windows
-from cloud_tier.job.finality import StepFinality
+from cloud_tier.job.finality import MissingDevices, StepFinality
 from cloud_tier.job.frames import Frames
 from cloud_tier.lake.tables import LakeTables
 from lasp_edge.language.plan import Plan
-from lasp_edge.protocol.frontier import AwaitedDevices, Coverage
+from lasp_edge.protocol.frontier import Coverage
 from lasp_edge.protocol.lake_columns import LANDED
 from lasp_edge.protocol.spans import EVERYTHING
 from simulations.benchmarks.cloud_rows import BEGIN_US, SPAN_US, greenhouse
@@ -100,9 +100,9 @@ def _from_panes(spark: SparkSession, made: Plan, lake: LakeTables) -> dict[Any, 
     starts = {"by_room": [EVERYTHING]}
     frames, columns = Frames(spark, few=False), tuple(made.columns.values())
     spans = frames.rows(windows.spans_of(made.windows.values(), starts))
-    nobody = {"by_room": AwaitedDevices((), 0)}
-    finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, nobody)
-    shapes = frames.rows(windows.shapes_of(made.windows.values(), finality))
+    nobody = MissingDevices(())
+    finality = StepFinality(Coverage(None, (), ()), {"by_room": None}, nobody, {"by_room": 0})
+    shapes = frames.rows(windows.shapes_of(made.windows.values(), starts, finality))
     rows = spark.read.format("delta").load(lake.lattice)
     found = windows.computed(rows, columns, spans, shapes)
     return _by_window(found.select("key", "start_us", "count", "total_q"))

@@ -66,7 +66,7 @@ def fleet_rows(made: Plan, number: int, devices: int) -> Iterator[dict[str, Any]
             "total_q": 100 * number + device,
         }
         yield own | {"kind": "promise", "seq": seq + 2, "low_us": now_us - STEP_US, "done": False}
-    yield _tick(number)
+    yield lander_tick(number, now_us)
 
 
 def keyed_rows(made: Plan, number: int, keys: int, changing: int) -> Iterator[dict[str, Any]]:
@@ -93,10 +93,10 @@ def keyed_rows(made: Plan, number: int, keys: int, changing: int) -> Iterator[di
                 "count": 10,
                 "total_q": max(0, last) * 100 + at,
             }
-    yield _tick(number)
+    yield lander_tick(number, now_us)
 
 
-def _tick(number: int) -> dict[str, Any]:
-    now_us = BEGIN_US + number * STEP_US
+def lander_tick(number: int, now_us: int) -> dict[str, Any]:
+    """Return a tick of the lander."""
     clock = {"now_us": now_us, "since_us": BEGIN_US - 3_600_000_000, "received_us": now_us}
     return {"kind": "tick", "lander": "benchmark", "seq": number + 1, **clock}

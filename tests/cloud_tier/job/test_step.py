@@ -139,6 +139,23 @@ def test_row_records_who_was_expected_and_who_was_not_waited_for(spark, tmp_path
     )
 
 
+@pytest.mark.parametrize("most", [frames.MOST_ROWS, 0])
+def test_a_tentative_row_lists_the_devices_that_it_waits_for(spark, tmp_path, monkeypatch, most):
+    """Nobody, while no device has sent all that belongs to it."""
+    monkeypatch.setattr(frames, "MOST_ROWS", most)
+    lake = LakeUnderTest(spark, PROGRAM, tmp_path, roster=["pi-0", "pi-1", "pi-2", "pi-3"])
+    devices = [Device(PROGRAM, f"pi-{number}") for number in range(3)]
+    now_us = START_US + 4 * MINUTE_US
+    rows = [tick(1, now_us, now_us)]
+    for device, low_s in zip(devices, (95, 65, 75), strict=True):
+        rows += [row for at_s in range(0, 120, 30) for row in read(device, 20.0, at_s)]
+        rows.append(device.promise(START_US + seconds(low_s), now_us))
+    lake.step(rows)
+    found = [lake.revisions("by_room", START_US + seconds(at), "attic") for at in (0, 10, 20, 40)]
+    listed = [row["excluded"] for (row,) in found]
+    assert listed == ["pi-3", "pi-1,pi-3", "pi-1,pi-2,pi-3", ""]
+
+
 def test_further_device_is_counted_though_the_minimum_stays(spark, tmp_path):
     program = Program("p")
     event = program.event("temperature", resolution="0.01")

@@ -1,0 +1,35 @@
+"""Who is missing in a window is asked once for all windows that end in one stretch of time."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cloud_tier.job.finality import AFTER_ALL_US, BEFORE_ALL_US, MissingDevices
+from crdts.frontier import BOTTOM_US
+from lasp_edge.protocol.frontier import AwaitedDevice, AwaitedDevices
+
+TIMES = st.integers(-50, 50)
+PROMISED = TIMES.map(lambda at_us: (at_us, at_us)) | st.tuples(st.just(BOTTOM_US), TIMES)
+RANGES = st.builds(range, TIMES, TIMES, st.integers(1, 20))
+
+
+@given(st.lists(PROMISED, max_size=6), TIMES, st.lists(RANGES, max_size=3))
+@example([(BOTTOM_US, 10), (20, 20)], 30, [range(0, 50, 5)])
+def test_each_end_lies_in_a_stretch_with_the_devices_that_a_window_there_waits_for(
+    promised, lead_us, ends
+):
+    devices = tuple(AwaitedDevice(f"pi-{at}", *each) for at, each in enumerate(promised))
+    awaited = AwaitedDevices(devices, lead_us)
+    stretches = list(MissingDevices(devices).stretches(lead_us, ends))
+    for end_us in (end_us for several in ends for end_us in several):
+        (found,) = (s.devices for s in stretches if s.after_us < end_us <= s.until_us)
+        assert found == ",".join(awaited.before(end_us))
+    if stretches:
+        afters, untils, _ = zip(*stretches, strict=True)
+        assert (BEFORE_ALL_US, *untils) == (*afters, AFTER_ALL_US)
+
+
+def test_a_fleet_in_step_has_few_stretches_however_many_devices_it_has():
+    devices = tuple(AwaitedDevice(f"pi-{at}", 1_000 + at, 1_000 + at) for at in range(5_000))
+    missing = MissingDevices([AwaitedDevice("cellar", 100, 100), *devices])
+    stretches = list(missing.stretches(6_000, [range(0, 20_000, 10_000), range(150, 900, 50)]))
+    assert [each.devices for each in stretches] == ["", "cellar", ""]
