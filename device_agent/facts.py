@@ -65,9 +65,10 @@ class Facts:
         sinks: to which pane entries are delivered.
         settled: dynamic fold -> what the fleet last agreed on.
         highs: id of a source -> greatest own time and number of the readings that were accepted;
-            number of those of the processes of this store, and least own time of the last one's;
-            then incarnation and number of all readings at its end for each of the last processes.
-        lines: id of a source -> what `Lineage.past` returned: it changes once in a process.
+            number of those that the processes of this store accepted; then incarnation and number
+            of all readings at its end for each of the last processes.
+        twice: id of a source -> readings that may count twice, as counted; then nonce and number
+            of the readings that it may have accepted, too, for each other process.
         doubts: id of a source -> up to which own time its readings are doubtful.
         acted: what was done about values: group -> key -> record; in changes, of the groups that
             changed. It is stored as a row for each group.
@@ -93,7 +94,7 @@ class Facts:
     sinks: tuple[SinkRow, ...] | None = None
     settled: dict[str, Settled] | None = None
     highs: dict[str, list[int]] | None = None
-    lines: dict[str, tuple[list[int], list[int]]] | None = None
+    twice: dict[str, list[int]] | None = None
     doubts: dict[str, int] | None = None
     acted: dict[str, dict[str, Any]] | None = None
     absences: dict[str, dict[str, tuple[int, ...]]] | None = None
@@ -141,7 +142,7 @@ class Facts:
         for name, text in rows:
             if name.startswith(_ACTED):
                 found.setdefault("acted", {})[name.removeprefix(_ACTED)] = json.loads(text)
-            else:
+            elif name in _NAMES:  # a former release stored others, too
                 found[name] = _typed(name, json.loads(text))
         entries = {
             device: Member(control, bool(retired), Version(*version))

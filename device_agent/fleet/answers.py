@@ -9,7 +9,7 @@ from typing import Final
 from crdts import Replica
 from crdts.replica import INCARNATIONS
 from device_agent.state.counters import Counters
-from lasp_edge.protocol.fencing import Line, Telling, VouchFrame
+from lasp_edge.protocol.fencing import Telling, VouchFrame
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
 
 MOST_VOUCHES: Final = 64
@@ -57,16 +57,6 @@ class Answers:
         """Return whether it is known how far the process of a replica had come."""
         nonces = {telling.teller.nonce for each in self._told.values() for telling in each.told}
         return replica.nonce in nonces
-
-    def line(self, replica: Replica) -> Line:
-        """Return which processes that of a replica follows; empty if nobody knows."""
-        lines = (
-            line
-            for vouch in self._told.values()
-            for nonce, line in vouch.lines
-            if nonce == replica.nonce
-        )
-        return next(lines, ())
 
     def knows(self, replica: Replica) -> bool:
         """Return whether the store knows a life of this device; nonce 0: which one is not told."""

@@ -36,9 +36,7 @@ from device_agent.agent import Agent
 from device_agent.changes import Changes, Restored
 from device_agent.clock import is_time
 from device_agent.fleet.answers import MOST_VOUCHES, Answers, is_ignorant
-from device_agent.intake.highs import Teller
 from device_agent.intake.intake import Intake
-from device_agent.intake.lineage import OtherLife
 from device_agent.parts import Handler, Part, Publication
 from device_agent.settings import SECOND_US
 from lasp_edge.protocol.acks import AckFrame
@@ -189,8 +187,7 @@ class Fence(Part):
             return
         attempt = min(self._attempt + 1, ATTEMPTS - 1)
         me = self._agent.replica
-        said = (self._challenge, attempt, self._intake.highs.line())
-        hello = HelloFrame(me, self._hellos + 1, me.device, *said)
+        hello = HelloFrame(me, self._hellos + 1, me.device, self._challenge, attempt)
         yield Publication.of(hello, self._agent.topics)
         self._hellos += 1  # the link took it, or else it asked for no more
         self._attempt += 1
@@ -246,13 +243,10 @@ class Fence(Part):
     def _learn(self, newest: Replica | None, now_us: int) -> None:
         """Learn how far other processes have come."""
         answers, tellings, own = self._answers, self._intake.tellings, self._agent.replica.nonce
-        # The oldest first: a process names those that it follows, and what may count twice with one
-        # of them is no more where the next has it, too.
-        for teller, highs in sorted(answers.tellings(own)):
-            life = OtherLife(teller.nonce, answers.line(teller))
-            tellings.learn(highs, Teller(teller.incarnation, answers.knows(teller), life), now_us)
+        for telling in sorted(answers.tellings(own)):
+            tellings.learn(telling, now_us)
         if newest is not None and not answers.is_told_by(newest):
-            tellings.learn_of_lost_life(OtherLife(newest.nonce, answers.line(newest)))
+            tellings.learn_of_lost_life()
 
     def _succeeds(self, newest: Replica) -> bool:
         """Become later than a life that the store does not know; return whether that was done."""

@@ -106,8 +106,6 @@ class Witnessing(Part):
         """Answer a hello with the next tick, if this device is one of those that answer."""
         asker, subject = frame.sender, frame.about
         me = self._agent.replica
-        if subject == asker.device:
-            self.witness.learn_lines(subject, [(asker.nonce, frame.line)])
         if asker.nonce == me.nonce or len(self._hellos) >= MOST_WAITING:
             return  # the own hello
         if subject != me.device:
@@ -133,7 +131,6 @@ class Witnessing(Part):
         if asked is None or frame.challenge != asked or not subject.incarnation:
             return
         self.witness.learn(subject, frame.told)
-        self.witness.learn_lines(subject.device, frame.lines)
         del self._held[subject.device]
 
     def publications(self, now_us: int) -> Iterator[Publication]:

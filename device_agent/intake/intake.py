@@ -76,7 +76,7 @@ class Intake(Part):
         first = first_us(window.span_us for window in plan.windows.values())
         self.progress = progress = IntakeProgress(settings.retain_us, first, restored.facts)
         self._noted_us = progress.promised_us
-        self.highs = Highs(restored.facts, restored.replicas, agent.replica.nonce)
+        self.highs = Highs(restored.facts, restored.replicas)
         found_by = (self.highs, progress, agent.clock, agent.counters)
         self.tellings = Tellings(*found_by, settings.max_skew_us)
         self.held_since_us: int | None = None

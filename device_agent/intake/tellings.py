@@ -8,11 +8,10 @@ from typing import Final
 
 from device_agent.clock import DeviceClock
 from device_agent.intake.batch import Batch
-from device_agent.intake.highs import WAITED, Highs, Teller
-from device_agent.intake.lineage import OtherLife
+from device_agent.intake.highs import WAITED, Highs
 from device_agent.intake.progress import STAMP_AHEAD_US, IntakeProgress
 from device_agent.state.counters import Counters
-from lasp_edge.protocol.fencing import SourceHigh
+from lasp_edge.protocol.fencing import Telling
 
 TWICE: Final = "fence: readings that may count twice"
 
@@ -38,12 +37,12 @@ class Tellings:
     ) -> None:
         self._highs, self._progress, self._clock = highs, progress, clock
         self._counters, self._max_skew_us = counters, max_skew_us
-        self._waiting: list[tuple[tuple[SourceHigh, ...], Teller]] = []
+        self._waiting: list[Telling] = []
         self._has_reached = False
 
-    def learn(self, told: tuple[SourceHigh, ...], teller: Teller, now_us: int) -> None:
-        """Take what somebody knows, as soon as a clock is trusted; see `Highs.learn`."""
-        self._waiting.append((told, teller))
+    def learn(self, telling: Telling, now_us: int) -> None:
+        """Take what another process told, as soon as a clock is trusted; see `Highs.learn`."""
+        self._waiting.append(telling)
         self.catch_up(now_us)
 
     def catch_up(self, now_us: int) -> None:
@@ -51,7 +50,7 @@ class Tellings:
         if not self._waiting or not self._clock.trusted:
             return
         most_us = self._clock.time_us(now_us) + self._max_skew_us
-        for told, teller in self._waiting:
+        for teller, told in self._waiting:
             self._highs.learn(told, teller, most_us=most_us)
         self._waiting.clear()
         self._note_twice()
@@ -75,9 +74,9 @@ class Tellings:
         self._counters.add("doubtful", len(batch) - len(left))
         return left
 
-    def learn_of_lost_life(self, life: OtherLife) -> None:
-        """Note that there was a life of which nobody knows what it accepted."""
-        self._highs.learn_of_lost_life(life)
+    def learn_of_lost_life(self) -> None:
+        """Note that there was a process of which nobody knows what it accepted."""
+        self._highs.learn_of_lost_life()
         self._note_twice()
 
     def _note_twice(self) -> None:

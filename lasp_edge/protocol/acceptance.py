@@ -357,7 +357,6 @@ class Acceptance:
             refusal = sender_refusal(frame, self.witness.known(frame.about, now_us))
             if refusal is None and self._lives.announces(frame.sender, now_us, before):
                 self.witness.learn(frame.sender)
-                self.witness.learn_lines(frame.about, [(frame.sender.nonce, frame.line)])
         if len(accepted.hellos) < MOST_HELLOS:
             accepted.hellos[frame.sender.device, frame.about] = frame
 

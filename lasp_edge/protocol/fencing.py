@@ -29,29 +29,16 @@ from lasp_edge.protocol.limits import TIME_LIMIT_US
 
 MOST_TELLINGS: Final = 4
 """Processes of a device whose tellings are kept apart; what still older ones told is joined."""
-MOST_ANCESTORS: Final = 8
-"""Processes that a process says it follows, at most: 8 times 10 bytes in each hello."""
-MOST_LINES: Final = MOST_TELLINGS + 1
-"""Processes of which a vouch says whom they follow, at most: those that told, and the newest."""
 MOST_SOURCES: Final = 64
 """Sources with own times of which a frame tells, at most: 64 times 20 bytes."""
 CHALLENGES: Final = 1 << 48
 """A challenge is below it: a stranger who does not hear the hello guesses it hardly ever."""
 TOLD: Final = "told"
 """Key of a vouch's extra element: the tellings one by one, where there are several."""
-LINE: Final = "line"
-"""Key of a hello's extra element: the processes that the asking one follows."""
-LINES: Final = "lines"
-"""Key of a vouch's extra element: the same of the processes that told, nonce by nonce."""
 HINT: Final = 0
 """The challenge of a vouch that answers no hello: it only says that it is time to ask."""
 ATTEMPTS: Final = 16
 """Attempts are below it."""
-
-
-Line = tuple[int, ...]
-"""The processes that one follows on its store, the newest first: the nonce of each, and how many
-readings of all sources with own times it held at its end."""
 
 
 class SourceHigh(NamedTuple):
@@ -99,32 +86,6 @@ def source_highs(plain: Any) -> tuple[SourceHigh, ...]:
     if len(checks.array(plain)) > MOST_SOURCES:
         raise FrameError("too many sources")
     return tuple([_high(*checks.array(each)) for each in plain])
-
-
-def process_line(plain: Any) -> Line:
-    """Return the processes that a hello says its sender follows.
-
-    Raises:
-        FrameError, TypeError: it says nothing of the kind.
-    """
-    if len(checks.array(plain)) > 2 * MOST_ANCESTORS or len(plain) % 2:
-        raise FrameError("not a line of processes")
-    for nonce, held in zip(plain[::2], plain[1::2], strict=True):
-        checks.integer(nonce, 0, 1 << 32)
-        checks.integer(held, 0, SEQS)
-    return tuple(plain)
-
-
-def process_lines(plain: Any) -> tuple[tuple[int, Line], ...]:
-    """Return the lines of several processes, by nonce.
-
-    Raises:
-        FrameError, TypeError, ValueError: it says nothing of the kind.
-    """
-    if len(checks.array(plain)) > MOST_LINES:
-        raise FrameError("too many processes")
-    lines = [(checks.integer(nonce, 0, 1 << 32), process_line(line)) for nonce, line in plain]
-    return tuple(lines)
 
 
 def _high(source: Any, high_us: Any, accepted: Any) -> SourceHigh:
@@ -178,29 +139,23 @@ class HelloFrame(Frame):
     Attributes:
         challenge: what the answers must repeat.
         attempt: how often it has asked with this challenge, from 1; more peers answer each time.
-        line: the processes that the asking one follows, where it asks about its own device.
     """
 
     about: str = field()  # the base class's property is not its default
     challenge: int
     attempt: int
-    line: Line = ()
 
     kind = 8
 
     def body(self) -> list[Any]:
         return [self.challenge, self.attempt]
 
-    def extra(self) -> dict[str, Any]:
-        return {LINE: list(self.line)} if self.line else {}
-
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
         challenge, attempt = envelope.body
         checks.integer(challenge, 1, CHALLENGES)
         checks.integer(attempt, 1, ATTEMPTS)
-        line = process_line(envelope.extra.get(LINE, []))
-        return cls(envelope.sender, envelope.number, envelope.about, challenge, attempt, line)
+        return cls(envelope.sender, envelope.number, envelope.about, challenge, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +169,6 @@ class VouchFrame(Frame):
         highs: how far that was, over all lives that its process knew.
         keeps: the sender keeps what it hears over its own restarts, as a lander does.
         others: what other processes told, the newest first.
-        lines: nonce and line of the processes of which that is known.
     """
 
     about: str = field()  # the base class's property is not its default
@@ -224,7 +178,6 @@ class VouchFrame(Frame):
     highs: tuple[SourceHigh, ...]
     keeps: bool = False
     others: tuple[Telling, ...] = ()
-    lines: tuple[tuple[int, Line], ...] = ()
 
     kind = 9
 
@@ -266,9 +219,7 @@ class VouchFrame(Frame):
         return [self.challenge, subject, *self.subject[:2], *told]
 
     def extra(self) -> dict[str, Any]:
-        told = {TOLD: [each.plain() for each in self.told]} if self.others else {}
-        lines = {LINES: [[nonce, list(line)] for nonce, line in self.lines]} if self.lines else {}
-        return told | lines
+        return {TOLD: [each.plain() for each in self.told]} if self.others else {}
 
     @classmethod
     def from_envelope(cls, envelope: Envelope) -> Self:
@@ -280,6 +231,5 @@ class VouchFrame(Frame):
         others: list[Telling] = []
         if TOLD in envelope.extra:
             newest, *others = tellings(envelope.extra[TOLD], device)
-        lines = process_lines(envelope.extra.get(LINES, []))
-        told = (*newest, checks.flag(keeps), tuple(others), lines)
+        told = (*newest, checks.flag(keeps), tuple(others))
         return cls(envelope.sender, envelope.number, envelope.about, challenge, known, *told)

@@ -21,22 +21,18 @@ the number of devices is bounded, so that inventing names helps nobody.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from crdts import Membership, Replica
 from lasp_edge.protocol.admission import Known, sender_refusal
 from lasp_edge.protocol.envelope import Frame
 from lasp_edge.protocol.fencing import (
-    MOST_LINES,
     MOST_TELLINGS,
     HelloFrame,
-    Line,
     SourceHigh,
     Telling,
     VouchFrame,
     joined,
-    process_lines,
     tellings,
 )
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame
@@ -46,9 +42,8 @@ __all__ = ["HELD_US", "Testimony", "Witness", "sender_refusal"]
 HELD_US: Final = 60_000_000
 """Microseconds for which an unlikely first contact is held back: time for all of a fleet to answer,
 also after a broker's restart."""
-LINES_PART: Final = 10
-"""Devices for one line of processes that is remembered: 0.6 MB of 10,000 devices."""
-_WITH_LINES: Final = 2
+_ONE_TELLING: Final = 3
+"""Elements of a telling."""
 MOST_HELD: Final = 100
 """Devices that are held back at the same time, at most; of further ones nothing is remembered."""
 
@@ -86,7 +81,6 @@ class Witness:
     ) -> None:
         self._most, self._keeps = most, keeps
         self._known: dict[str, Testimony] = {}
-        self._lines: dict[tuple[str, int], Line] = {}
         self._held_us: dict[str, int] = {}
         self._texts: dict[str, tuple[tuple[Any, ...], str]] = {}
         for device, incarnation in (incarnations or {}).items():
@@ -147,22 +141,6 @@ class Witness:
             highs = frame.highs
         self.learn(frame.sender, (Telling(frame.sender, highs),) if highs else (), heard_us)
 
-    def learn_lines(self, device: str, lines: Iterable[tuple[int, Line]]) -> None:
-        """Take over which processes others of a device follow; of unknown devices nothing."""
-        for nonce, line in lines if device in self._known else ():
-            self._lines.pop((device, nonce), None)
-            if line:
-                self._lines[device, nonce] = line
-        while len(self._lines) > max(1, self._most // LINES_PART):
-            del self._lines[next(iter(self._lines))]
-
-    def _lines_of(self, known: Testimony) -> tuple[tuple[int, Line], ...]:
-        """Return the lines of those processes of a device of which a vouch tells."""
-        device = known.replica.device
-        nonces = dict.fromkeys([*[each.teller.nonce for each in known.told], known.replica.nonce])
-        found = [(nonce, self._lines.get((device, nonce), ())) for nonce in nonces]
-        return tuple([(nonce, line) for nonce, line in found if line][:MOST_LINES])
-
     def vouch(self, sender: Replica, number: int, hello: HelloFrame) -> VouchFrame:
         """Return the answer to a hello, which may be that nothing is known."""
         found = self._known.get(hello.about)
@@ -170,8 +148,7 @@ class Witness:
             return VouchFrame.of(sender, number, hello, None, keeps=self._keeps)
         newest, others = (found.told[0], found.told[1:]) if found.told else ((None, ()), ())
         known = (found.replica, *newest)
-        told = VouchFrame.of(sender, number, hello, *known, keeps=self._keeps, others=others)
-        return replace(told, lines=self._lines_of(found))
+        return VouchFrame.of(sender, number, hello, *known, keeps=self._keeps, others=others)
 
     def lines(self) -> Iterator[str]:
         """Yield a line of JSON for each device: what `read` takes."""
@@ -182,7 +159,7 @@ class Witness:
         known = self._known.get(device)
         if known is None:
             return None
-        content = (known.replica, known.told, self._lines_of(known))
+        content = (known.replica, known.told)
         made = self._texts.get(device)
         if made is None or made[0] != content:  # most beats say nothing new of it
             made = self._texts[device] = (content, self._line(known))
@@ -190,7 +167,7 @@ class Witness:
 
     def _line(self, known: Testimony) -> str:
         told = [each.plain() for each in known.told]
-        return json.dumps([known.replica.device, *known.replica[:2], told, self._lines_of(known)])
+        return json.dumps([known.replica.device, *known.replica[:2], told])
 
     def read(self, lines: Iterable[str]) -> None:
         """Take over what `lines` gave; a line that is damaged is left out."""
@@ -198,11 +175,10 @@ class Witness:
             try:
                 device, incarnation, nonce, *plain = json.loads(line)
                 known = Replica.checked(incarnation, nonce, device)
-                # An earlier release wrote no lines, and one before it one telling alone.
-                told, lines = (*plain, [])[:2] if len(plain) <= _WITH_LINES else ([plain], [])
+                # A former release wrote one more element, and one before it one telling alone.
+                told = [plain] if len(plain) == _ONE_TELLING else plain[0]
                 self.learn(known, tellings(told, device))
-                self.learn_lines(device, process_lines(lines))
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, IndexError):
                 continue
 
 

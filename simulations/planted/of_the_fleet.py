@@ -12,14 +12,12 @@ from device_agent.fleet.exchange import Exchange
 from device_agent.fleet.fence import Fence
 from device_agent.fleet.peers import Peers
 from device_agent.intake.highs import Highs
-from device_agent.intake.lineage import Lineage
 from device_agent.variables.published_fold import PublishedFold
 from device_agent.variables.sharing import Sharing
 from device_agent.variables.states import OwnState, SharedState
 from lasp_edge.aggregates.fleet import FleetFold
 from lasp_edge.protocol import inputs
 from lasp_edge.protocol.fencing import VouchFrame
-from lasp_edge.protocol.limits import TIME_LIMIT_US
 from lasp_edge.protocol.lives import Lives
 from lasp_edge.protocol.shards import key_shard
 from simulations.planted.bug import planted, replaced
@@ -241,17 +239,4 @@ def what_was_accepted_alone_is_not_said_to_count_twice() -> Iterator[None]:
         del self
 
     with replaced(Highs, "_count_maybe_twice", count):
-        yield
-
-
-@planted
-def what_former_processes_accepted_is_never_said_to_count_twice() -> Iterator[None]:
-    """Store and lake are lost, the device reads again, and then the old card is put back."""
-    right = Lineage.new_twice
-
-    def new_twice(self: Lineage, source: int, *told: Any) -> int:
-        held, least_us = self.now(source)
-        return right(self, source, *told) if least_us < TIME_LIMIT_US and held else 0
-
-    with replaced(Lineage, "new_twice", new_twice):
         yield

@@ -258,10 +258,10 @@ class Checks:
         missing = sum(times[line] == 0 for line in sure)
         twice = Counter({line: each - 1 for line, each in times.items() if each})
         twice -= device.twice_untold()
-        if twice.total() > device.maybe_twice():
+        if len(+twice) > device.maybe_twice():
             world.trouble.append(
-                f"{device.name}: {min(twice)} counts twice, as {twice.total()} readings do, "
-                f"and it says that of {device.maybe_twice()}"
+                f"{device.name}: {min(+twice)} counts twice, as {len(+twice)} readings do, "
+                f"and it says that of at most {device.maybe_twice()}"
             )
         retired = device.name in world.operator.membership.entries
         if missing > device.counted(*OUTCOMES) and not retired:

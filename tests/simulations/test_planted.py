@@ -40,9 +40,7 @@ def test_nothing_is_found_where_nothing_is_wrong():
 
 
 def test_a_bug_that_is_not_found_and_a_canary_that_is_make_the_command_fail(capsys, monkeypatch):
-    assert (
-        main(["what_former_processes_accepted_is_never_said_to_count_twice", "--seeds", "1"]) == 1
-    )
+    assert main(["what_was_accepted_alone_is_not_said_to_count_twice", "--seeds", "1"]) == 1
     assert "NOT FOUND" in capsys.readouterr().out
     monkeypatch.setattr("simulations.planted.__main__.hunt", lambda *_: Caught(3, "trouble"))
     assert main(["canary"]) == 1

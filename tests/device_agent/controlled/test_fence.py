@@ -6,10 +6,9 @@ import pytest
 
 from crdts import Replica
 from device_agent.intake.batch import Batch
-from device_agent.intake.highs import Teller
-from device_agent.intake.lineage import OtherLife
 from device_agent.settings import SECOND_US as S
 from lasp_edge.language.regimes import WindowRegimes
+from lasp_edge.protocol.fencing import Telling
 from tests.device_agent.agents import NOW_US
 from tests.device_agent.controlled.test_controlled import PLAN, Fleet, floor_told
 
@@ -26,13 +25,12 @@ def restored(tmp_path):
     device.start()
     device.read([21.0, 22.0], [NOW_US + 60 * S, NOW_US + 100 * S], {"room": "hall"})
     device.tick()
-    told = device.core.fence.told_highs()
+    told = Telling(Replica(2, 2, device.name), device.core.fence.told_highs())
     device.kill()
     rmtree(tmp_path / "store")
     copytree(tmp_path / "image", tmp_path / "store")
     device.start()
-    lost = Teller(2, is_known=False, life=OtherLife(2))
-    device.core.intake.tellings.learn(told, lost, device.now_us)
+    device.core.intake.tellings.learn(told, device.now_us)
     yield fleet
     device.kill()
 

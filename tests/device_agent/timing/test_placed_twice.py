@@ -5,9 +5,9 @@ from shutil import copytree, rmtree
 
 import pytest
 
-from device_agent.intake.highs import Teller
-from device_agent.intake.lineage import OtherLife
+from crdts import Replica
 from device_agent.settings import SECOND_US
+from lasp_edge.protocol.fencing import Telling
 from tests.device_agent.timing.clocked import TRUE_US, ClockedDevice
 
 TWICE = "fence: readings that may count twice"
@@ -27,8 +27,7 @@ def device(tmp_path):
     device.off_us = 0
     device.tick()
     assert device.counted["accepted"] == WAITED
-    device.told = device.core.fence.told_highs()
-    device.lost = Teller(2, is_known=False, life=OtherLife(2))
+    device.told = Telling(Replica(2, 2, device.name), device.core.fence.told_highs())
     device.kill()
     rmtree(tmp_path / "store")
     copytree(tmp_path / "image", tmp_path / "store")
@@ -40,7 +39,7 @@ def device(tmp_path):
 
 
 def tell(device):
-    device.core.intake.tellings.learn(device.told, device.lost, device.now_us)
+    device.core.intake.tellings.learn(device.told, device.now_us)
 
 
 @pytest.mark.parametrize("apart_us", [0, SECOND_US // 2, -SECOND_US // 2])
@@ -65,7 +64,7 @@ def test_what_was_placed_before_that_was_told_may_count_twice(device):
 
 
 def test_a_life_that_has_placed_nothing_raises_no_doubt(device):
-    device.told = ()
+    device.told = device.told._replace(highs=())
     tell(device)
     device.off_us = 0
     device.tick()

@@ -95,12 +95,6 @@ pane_frames = st.builds(
     PaneFrame, replicas, numbers, st.lists(blocks(), max_size=3).map(tuple), highs
 )
 
-nonces = st.integers(0, 2**32 - 1)
-lines = st.lists(st.tuples(nonces, st.integers(0, 2**40 - 1)), max_size=8).map(
-    lambda several: tuple(number for pair in several for number in pair)
-)
-process_lines = st.lists(st.tuples(nonces, lines), max_size=5)
-
 
 @st.composite
 def vouch_frames(draw):
@@ -112,7 +106,7 @@ def vouch_frames(draw):
         for _ in range(draw(st.integers(0, 3)) if told else 0)
     ]
     sender, number, about = draw(replicas), draw(numbers), draw(names)
-    said_by = (draw(st.booleans()), tuple(others), tuple(draw(process_lines)))
+    said_by = (draw(st.booleans()), tuple(others))
     return VouchFrame(sender, number, about, *said, told, *said_by)
 
 
@@ -160,9 +154,7 @@ FRAMES = {
     ),
     AskFrame: st.builds(AskFrame, replicas, numbers, names, texts),
     MemberFrame: st.builds(MemberFrame, replicas, numbers, names, numbers, st.booleans(), versions),
-    HelloFrame: st.builds(
-        HelloFrame, replicas, numbers, names, challenges, st.integers(1, 15), lines
-    ),
+    HelloFrame: st.builds(HelloFrame, replicas, numbers, names, challenges, st.integers(1, 15)),
     VouchFrame: vouch_frames(),
     SharedFrame: st.builds(
         SharedFrame, replicas, numbers, names, int64, st.integers(0, SLOTS - 1), st.binary()

@@ -1,16 +1,14 @@
 """The witness: who was heard, how far it had come, and who is not heard yet."""
 
 import msgpack
-import pytest
 
 from crdts import Replica
 from lasp_edge.protocol.admission import FIRST_CONTACT_HELD, TOO_MANY_DEVICES, sender_refusal
-from lasp_edge.protocol.checks import FrameError
-from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, joined
+from lasp_edge.protocol.fencing import HelloFrame, SourceHigh, VouchFrame, joined
 from lasp_edge.protocol.frames import BeatFrame, PaneFrame, PresenceFrame
 from lasp_edge.protocol.kinds import decode
 from lasp_edge.protocol.limits import INCARNATIONS_AHEAD
-from lasp_edge.protocol.witness import HELD_US, LINES_PART, MOST_HELD, Witness
+from lasp_edge.protocol.witness import HELD_US, MOST_HELD, Witness
 
 ME = Replica(1, 1, "lander")
 
@@ -104,51 +102,21 @@ def test_what_the_oldest_of_many_processes_told_is_joined():
     assert [high.source for high in told[-1].highs] == [1, 2, 3, 4, 5]
 
 
-def test_a_line_of_an_earlier_release_is_read():
-    witness = Witness(10)
-    witness.read(['["pi-1", 6, 2, 5, 9, [[1, 60, 10]]]'])
-    assert vouched(witness, "pi-1") == (Replica(6, 2, "pi-1"), (SourceHigh(1, 60, 10),))
-
-
 def test_joining_highs_keeps_the_furthest_sources_of_too_many():
     many = [SourceHigh(source, source, 1) for source in range(100)]
     assert joined(many, many) == tuple(many[-64:])
 
 
-def said_hello(witness: Witness, replica: Replica, *line: int) -> None:
-    witness.learn_lines(replica.device, [(replica.nonce, line)])
+def test_a_hello_and_a_vouch_of_a_former_release_are_taken():
+    """They named the processes that each process follows."""
+    hello = HelloFrame(Replica(8, 5, "pi-1"), 1, "pi-1", challenge=77, attempt=1)
+    vouch = VouchFrame.of(ME, 1, hello, Replica(7, 3, "pi-1"))
+    for frame, former in ((hello, {"line": [9, 8]}), (vouch, {"lines": [[3, [9, 8]]]})):
+        assert decode(msgpack.packb([*msgpack.unpackb(frame.encode()), former])) == frame
 
 
-def test_it_tells_whom_each_process_follows_and_still_does_after_a_restart():
-    witness = Witness(1_000)
-    for incarnation, nonce in ((5, 9), (6, 2), (7, 3)):
-        witness.take(beat(Replica(incarnation, nonce, "pi-1"), SourceHigh(1, 60, 10)), 100)
-    said_hello(witness, Replica(6, 2, "pi-1"), 9, 10)
-    said_hello(witness, Replica(7, 3, "pi-1"), 9, 8)
-    hello = HelloFrame(Replica(8, 5, "pi-1"), 1, "pi-1", challenge=77, attempt=1, line=(9, 8))
-    assert decode(hello.encode()) == hello
-    again = Witness(1_000)
-    again.read(witness.lines())
-    for each in (witness, again):
-        vouch = each.vouch(ME, 1, hello)
-        assert dict(vouch.lines) == {2: (9, 10), 3: (9, 8)}
-        assert decode(vouch.encode()) == vouch
-
-
-def test_lines_that_strangers_invent_are_bounded_and_cost_nothing_for_unknown_devices():
-    witness = Witness(100)
-    said_hello(witness, Replica(1, 9, "nobody"), 1, 1)
-    assert not witness._lines
-    witness.take(beat(Replica(5, 9, "pi-1")), 100)
-    for nonce in range(1_000):
-        said_hello(witness, Replica(5, nonce, "pi-1"), nonce, 1)
-    assert len(witness._lines) == 100 // LINES_PART
-
-
-@pytest.mark.parametrize(
-    "line", [[1], [1, 2] * 9, [1, -1], ["a", 1], {}, [1, 1 << 41], [1 << 32, 1]]
-)
-def test_a_line_that_no_process_says_is_refused(line):
-    plain = msgpack.unpackb(HelloFrame(Replica(1, 5, "pi-1"), 1, "pi-1", 77, 1).encode())
-    with pytest.raises(FrameError):
-        decode(msgpack.packb([*plain, {"line": line}]))
+def test_lines_of_former_releases_are_read():
+    for former in ("5, 9, [[1, 60, 10]]", "[[5, 9, [[1, 60, 10]]]], [[9, [2, 8]]]"):
+        witness = Witness(10)
+        witness.read([f'["pi-1", 6, 2, {former}]'])
+        assert vouched(witness, "pi-1") == (Replica(6, 2, "pi-1"), (SourceHigh(1, 60, 10),))
